@@ -133,7 +133,7 @@ def test_units_are_taken_only_when_a_call_can_be_made() -> None:
             ahead = max(ahead, taken - ended)
             yield unit
 
-    def done(unit: int, line: bytes, failed: int) -> None:
+    def done(unit: int, line: bytes, failed: int, attempts: int) -> None:
         nonlocal ended
         ended += 1
 
@@ -150,7 +150,9 @@ def test_nothing_to_do_starts_no_process() -> None:
 
     def started(units: list[int]) -> int:
         forks.clear()
-        ProcessMap(iter(units), abs, lambda unit, outcome: (b"", 0), wire, lambda unit, line, failed: None, TWO).run()
+        ProcessMap(
+            iter(units), abs, lambda unit, outcome: (b"", 0), wire, lambda unit, line, failed, attempts: None, TWO
+        ).run()
         return len(forks)
 
     assert [started([]), started([1])] == [0, 1]
@@ -315,7 +317,7 @@ def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() 
             lambda *reported: found.append(reported),
             replace(TWO, concurrency=3),
         ).run()
-    assert sorted(found) == [(0, b"", 0), (1, b"", 0)]
+    assert sorted(found) == [(0, b"", 0, 1), (1, b"", 0, 1)]
 
 
 def test_where_processes_cannot_be_forked_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         ({"truth": [1, 2], "predictions": [1]}, DataError, "truth has 2, predictions has 1"),
         ({"truth": ["1"], "predictions": [1]}, SpecError, "truth holds text and predictions integers"),
         ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
-        ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
+        ({"truth": np.zeros((2, 2, 2)), "predictions": [1, 2]}, SpecError, "truth has 3 dimensions"),
         (
             {"truth": [1.5], "predictions": [2.5], "metrics": "accuracy"},
             SpecError,

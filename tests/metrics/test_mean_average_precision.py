@@ -510,3 +510,14 @@ def test_the_whole_path() -> None:
     images[3] = ([], images[3][1])
     assert row["value"] == pytest.approx(value_of(MeanAveragePrecision(), images).value, abs=1e-12)
     assert (row["n"], row["n_failed"]) == (20, 1)
+
+
+def test_detections_that_are_all_ignored_draw_a_curve_without_a_warning() -> None:
+    data = Dataset.from_rows([{"input": i, "expected": [{"box": [0, 0, 5, 5], "label": "a"}]} for i in range(2)])
+    run = Runner().run(lambda i: [{"box": [50 + i, 50, 250, 250], "label": "a", "confidence": 0.9}], data)
+    metric = MeanAveragePrecision(definition="coco", area="small")
+    aggregation = Aggregator().aggregate(
+        [Evaluator().evaluate(run, {"boxes": Detection()})], [Measure("boxes", metric)]
+    )
+    assert aggregation.table()["value"].to_pylist() == [0.0]
+    assert aggregation.curves().num_rows > 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import runpy
+
 import numpy as np
 import pytest
+from support.places import ROOT_FOLDER
 
 from evaluand import SpecError, evaluate
 from evaluand.core import registry
@@ -139,3 +142,10 @@ def test_averages_by_name_are_those_of_scikit_learn(name: str, suffix: str) -> N
         assert evaluate(truth, predictions, metrics=f"{name}_{suffix}").rows[0].value == pytest.approx(
             expected, abs=1e-12
         )
+
+
+def test_the_reference_lists_the_present_names() -> None:
+    place = ROOT_FOLDER / "docs" / "reference" / "write_metric_names.py"
+    script = runpy.run_path(str(place))
+    published = (place.parent / "metrics.md").read_text(encoding="utf-8")
+    assert published == script["page"](), "write it anew: python docs/reference/write_metric_names.py"

@@ -16,12 +16,13 @@ from pydantic import TypeAdapter, ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, make_multilabel_classification
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -42,6 +43,7 @@ from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.estimator import EstimatorTask, PartedClusters
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
 from evaluand.trace import Trace
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -631,3 +633,28 @@ def test_a_split_by_the_clusters_parts_none_and_tells_nothing() -> None:
 def test_nothing_is_reported_where_no_cluster_is_parted() -> None:
     EstimatorTask(DummyClassifier(), Split(folds=6, repeats=3)).prepare(patients(1))
     EstimatorTask(DummyClassifier().fit([[0], [1]], ["0", "1"])).prepare(patients(2))
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one matrix", "a list of matrices"])
+def test_sets_of_labels_are_learnt_as_indicators(several: bool) -> None:
+    features, cells = make_multilabel_classification(40, n_features=3, n_classes=3, random_state=1)
+    rows = [
+        {"x": x.tolist(), "labels": [label for label, has in zip("cab", y, strict=True) if has]}
+        for x, y in zip(features, cells, strict=True)
+    ]
+    data = Dataset.from_rows(rows, input="x", expected="labels")
+    model = KNeighborsClassifier(3) if several else OneVsRestClassifier(LogisticRegression())
+    split = Split(folds=2)
+    run = Runner(MemoryStore()).run(EstimatorTask(model, split), data)
+    folds = split.assign(data)
+    assert folds is not None
+    train, test = folds.train(0, 0), folds.test(0, 0)
+    in_order = cells[:, [1, 2, 0]]  # a, b, c
+    fitted = model.fit(features[train], in_order[train])
+    chances = fitted.predict_proba(features[test])
+    chances = np.column_stack([one[:, 1] for one in chances]) if several else chances
+    answers = {response.index: response.responses[0] for response in run}
+    for position, chance, cell in zip(test.tolist(), chances, fitted.predict(features[test]), strict=True):
+        answer = answers[data.indices[position]]
+        assert answer["prediction"] == [label for label, has in zip("abc", cell, strict=True) if has]
+        assert [*answer["probabilities"].values()] == pytest.approx(chance.tolist())

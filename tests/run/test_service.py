@@ -584,8 +584,23 @@ def test_a_timeout_is_tried_again(serve: Any) -> None:
     [[answered]], [made] = outcomes(run), attempts(run)
     assert made >= answered["n"] >= 2  # all but the first are answered at once; a busy machine may need more
     server.asked.clear()
-    run = Runner(policy=Policy(timeout=1)).run(ServiceTask(server.url), data("x"))
+    run = Runner(policy=Policy(timeout=1, retries=0)).run(ServiceTask(server.url), data("x"))
     assert (outcomes(run), attempts(run)) == ([("TaskTimeout", "timeout")], [1])
+
+
+def test_a_service_that_is_busy_is_asked_again_without_being_told_to(serve: Any) -> None:
+    busy = Counter[str]()
+
+    def answer(asked: dict[str, Any]) -> Any:
+        busy[asked["text"]] += 1
+        return Reply(503) if busy[asked["text"]] < 4 else {"n": 1}
+
+    server = serve(answer)
+    run = Runner(policy=Policy(backoff=0.001)).run(ServiceTask(server.url), data("x", "y"))
+    assert attempts(run) == [4, 4]
+    assert run.receipt is not None
+    assert run.receipt.retried == 6
+    assert "6 retried" in str(run.receipt)
 
 
 def scripted(asked: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return repeatable("--gate", "gates", metavar="RULE", help="A rule that must hold; repeatable.")(junit(command))
 
 
-def require_gates(gates: tuple[str, ...], junit: Path | None) -> None:
+def require_gates(gates: Sequence[Any], junit: Path | None) -> None:
     """Refuses `--junit` without gates or with a missing folder.
 
     Raises:

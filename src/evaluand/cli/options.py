@@ -1,7 +1,9 @@
 """Options that several commands share."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import join, quote
 from typing import Any
@@ -52,6 +54,34 @@ def variable(command: str, option: click.Option) -> str:
     flag = max(option.opts, key=len).lstrip("-")
     return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
+
+def find_experiment(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path:
+    """The experiment file that a command names, else the only one of the folder.
+
+    Raises:
+        UsageError: the folder has none or several.
+    """
+    if value is not None:
+        return value
+    found = sorted(path for path in Path().iterdir() if path.suffix in (".yaml", ".yml") and _is_experiment(path))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise click.UsageError("this folder has no experiment file; name one, or write one with `evaluand init`", ctx)
+    names = ", ".join(map(str, found))
+    chosen = f"evaluand {ctx.info_name} {quote(str(found[0]))}"
+    raise click.UsageError(f"this folder has {len(found)} experiment files: {names}; name one: {chosen}", ctx)
+
+
+def _is_experiment(path: Path) -> bool:
+    """Whether a file has the two parts that every experiment needs."""
+    with suppress(OSError):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        return all(re.search(rf"^{part}[ ]*:", text, re.MULTILINE) for part in ("dataset", "tasks"))
+    return False
+
+
+experiment_argument = click.argument("file", required=False, callback=find_experiment, type=click.Path(path_type=Path))
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TARGET = click.Path(dir_okay=False, path_type=Path)

@@ -27,7 +27,7 @@ from rich.text import Text
 from evaluand.aggregation.aggregator import REFUSED, MetricRefused
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import json_option, store_option, suggest_command, where_option
+from evaluand.cli.options import experiment_argument, json_option, store_option, suggest_command, where_option
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
@@ -57,7 +57,7 @@ Examples:
 
 
 @click.command("run", epilog=_EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
+@experiment_argument
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
 @where_option
 @click.option("--task", metavar="NAME", help="Only this task of the experiment.")
@@ -86,17 +86,18 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the experiment in FILE: call every task, grade every response, summarise, compare the tasks.
+    """Run an experiment: call every task, grade every response, summarise, compare the tasks.
+
+    FILE is the experiment file; without it, the only one of this folder.
 
     Only what is not stored yet is computed: run it again after a change, with a higher limit, or after an interruption.
     What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer failed on every row,
-    or a metric cannot use the scores, and 3 if a gate fails.
+    or a metric cannot use the scores, and 3 if a gate of the file or of --gate fails.
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
     if force and not report:
         raise click.UsageError("--force needs --report")
-    require_gates(gates, junit)
     store = WatchedStore(folder)
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
@@ -106,20 +107,27 @@ def command(
             from evaluand.cli.report import check_replaceable
 
             check_replaceable(experiment.name)
-        rules = [Gate.parse(gate) for gate in gates]
         tasks = [task] if task else [*experiment.tasks]
+        rules = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
+        require_gates(rules, junit)
         baselines = [*tasks, *map(experiment.run_name, tasks)]
         roles = experiment.dataset.roles
-        check_fit(rules, [*experiment.scorers], experiment.measures, roles.attributes, baselines, store)
+        check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
     evaluations = {result.task: result.evaluation for result in results.tasks}
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), notes():
-            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
+            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures_of_all_rows))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
+        for result in results.tasks:
+            if count := result.run.counts.get(FAILED):
+                again = suggest_command("run", [str(file), "--retry-failed"], store.root)
+                click.echo(
+                    f"note: {plural(count, 'call')} of task {safe(result.task)} failed; repeat with: {again}", err=True
+                )
         for note in trades_without_confidences(experiment.tradeoffs, evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
@@ -128,6 +136,15 @@ def command(
             path, *_ = write(store, results.aggregation.id, title=experiment.name)
             click.echo(f"written: {safe(path)}", err=True)
     conclude(checked, junit, failed=failed)
+
+
+def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate]:
+    """The gates of the file, without those whose baseline is a task that does not run now."""
+    for gate in experiment.gates:
+        if gate.baseline in experiment.tasks and gate.baseline not in tasks:
+            click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
+        elif tasks != [gate.baseline]:
+            yield gate
 
 
 class WatchedStore(DirectoryStore):

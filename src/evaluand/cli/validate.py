@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
-from evaluand.cli.options import json_option, store_option
+from evaluand.cli.options import experiment_argument, json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
@@ -35,11 +35,11 @@ Examples:
 
 
 @click.command("validate", epilog=_EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
+@experiment_argument
 @store_option
 @json_option
 def command(file: Path, folder: Path, as_json: bool) -> None:
-    """Find all faults of the experiment in FILE, its data and its code.
+    """Find all faults of the experiment in FILE, or of the only one of this folder, its data and its code.
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
     nothing. Then shows what a run would do now. Exits 1 if there are faults; notes are not faults.

@@ -41,7 +41,7 @@ from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
-from evaluand.comparison.rule import BASELINE, BETTER, LEVEL, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, Gate
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
@@ -177,22 +177,7 @@ def _check_gate(
         found = [_Outcome(False, "no rows", {})]
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
-    same = base is not None and base.id == evaluation.id and gate.level is not None
-    if same and any(not one.passed and one.facts for one in found):
-        message += f"; {_explain_same_evaluation(gate)}"
     return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]})
-
-
-def _explain_same_evaluation(gate: Gate) -> str:
-    """Why a gate fails where both sides are one evaluation."""
-    if gate.relation == BETTER:
-        return "both are the same evaluation, which is not better than itself"
-    if not gate.number:
-        return "both are the same evaluation, with the same responses and grades; add a margin"
-    return (
-        "both are the same evaluation, with the same responses and grades, but with so few rows a difference of"
-        f" {gate.number:g} cannot be ruled out"
-    )
 
 
 class _Outcome(NamedTuple):
@@ -328,10 +313,12 @@ def _check_differences(
     rows = pair_rows([base, evaluation], scorer, metric, dict(gate.where))
     level = gate.level or LEVEL
     for place, key in enumerate(rows.keys):
-        yield _check_difference(gate, rows.take(rows.group == place), key[0], metric, level)
+        yield _check_difference(gate, rows.take(rows.group == place), key[0], metric, level, base.id == evaluation.id)
 
 
-def _check_difference(gate: Gate, rows: PairedRows, target: str | None, metric: Metric, level: float) -> _Outcome:
+def _check_difference(
+    gate: Gate, rows: PairedRows, target: str | None, metric: Metric, level: float, is_same: bool
+) -> _Outcome:
     asked, known = np.all(rows.asked, axis=0), np.all(rows.known, axis=0)
     sample = Sample.from_rows(rows.take(known), 0, 1, metric)
     difference, (low, high), (lower, upper) = sample.value, sample.interval(level), sample.bounds(level)
@@ -351,6 +338,8 @@ def _check_difference(gate: Gate, rows: PairedRows, target: str | None, metric: 
         return _Outcome(False, f"undefined: one side has no scores; {pairs}", facts)
     if metric.missing == "leave_out" and counts["n_used"] < counts["n"] and not math.isfinite(metric.ends[0]):
         return _Outcome(False, f"undefined: rows without a score have no worst value; {pairs}", facts)
+    if is_same and not math.isnan(difference):
+        return _Outcome(gate.relation == NOT_WORSE, f"unchanged: both sides are the same evaluation; {pairs}", facts)
     if math.isnan(end):
         return _Outcome(False, f"undefined: the difference has no interval; {pairs}", facts)
     margin = gate.number if gate.relation == NOT_WORSE else 0.0

@@ -9,6 +9,7 @@ import inspect
 import logging
 import math
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,10 +29,13 @@ logger = logging.getLogger(__name__)
 TRANSIENT = ("TransientError", "ConnectionError")
 MAX_BACKOFF = 60.0
 _TICK = 0.05
+_JITTER: Final = 0.25
+_draw = random.Random()  # a generator of this module: calls that draw from the shared one cannot be reused
 _LONGEST_TURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
 _LEAST: Final[Sequence[tuple[str, int, Any]]] = (
     ("concurrency", 1, int),
     ("retries", 0, int),
+    ("same_failures", 0, int),
     ("backoff", 0, int | float),
     ("backoff_growth", 1, int | float),
 )
@@ -61,12 +65,16 @@ class Policy:
     Attributes:
         concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs.
         timeout: seconds that one attempt may take, or None.
-        retries: further attempts after a transient error.
-        backoff: seconds before the first retry.
+        retries: further attempts after a transient error; None is the number of the task: 4 for services and chat
+            models, else 0.
+        backoff: seconds before the first retry. Each pause is up to a quarter longer, so that calls which failed
+            together are not made again together.
         backoff_growth: factor between one pause and the next, up to a minute (or up to `backoff`, if that is longer);
             with 1 all pauses are equal.
         transient: names of the error classes (or of their bases) worth a retry.
         abort_on_error: the first failure stops the run.
+        same_failures: the run stops when so many calls have failed, all with the same error and without any success
+            before; they count as not made. 0 never stops it.
         total_timeout: seconds after which no further call starts; calls in flight end, and the work stays open. Without
             `timeout`, this is also the time limit of an attempt.
         rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
@@ -79,11 +87,12 @@ class Policy:
 
     concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
     timeout: float | None = None
-    retries: int = 0
+    retries: int | None = None
     backoff: float = 1.0
     backoff_growth: float = 2.0
     transient: tuple[str, ...] = TRANSIENT
     abort_on_error: bool = False
+    same_failures: int = 20
     rate: RateLimit | str | None = None
     processes: bool = False
     total_timeout: float | None = None
@@ -98,8 +107,10 @@ class Policy:
             object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
         for name, least, kind in _LEAST:
             value = getattr(self, name)
+            if value is None and name == "retries":
+                continue
             if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
-                number = "an integer" if kind is int else "a number"
+                number = "a number" if name.startswith("backoff") else "an integer"
                 raise SpecError(f"{name} is {value!r}; give {number} of at least {least}")
         for name in ("timeout", "total_timeout"):
             seconds: Any = getattr(self, name)
@@ -120,7 +131,7 @@ class Policy:
 
     def retries_after(self, error: BaseException, attempts: int) -> bool:
         """Whether a failed attempt is followed by another."""
-        return attempts <= self.retries and any(base.__name__ in self.transient for base in type(error).__mro__)
+        return attempts <= (self.retries or 0) and any(base.__name__ in self.transient for base in type(error).__mro__)
 
     def report_finishing(self, calls: int) -> None:
         """Calls `finishing` if the run still waits for calls in flight."""
@@ -128,13 +139,17 @@ class Policy:
             self.finishing(calls)
 
     def pause(self, attempts: int, error: BaseException | None = None) -> float:
-        """Seconds to wait after so many attempts, the last of which failed with `error`."""
+        """Seconds to wait at least after so many attempts, the last of which failed with `error`."""
         try:
             grown = self.backoff * self.backoff_growth ** (attempts - 1)
         except OverflowError:
             grown = math.inf
         pause = float(min(grown, max(self.backoff, MAX_BACKOFF)))
-        pause = max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+        return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+
+    def draw_pause(self, attempts: int, error: BaseException | None = None) -> float:
+        """The pause after so many attempts, up to a quarter longer."""
+        pause = self.pause(attempts, error) * (1.0 + _JITTER * _draw.random())
         logger.info("attempt %d failed: %s; the next follows in %.3g s", attempts, error or "it took too long", pause)
         return pause
 
@@ -215,7 +230,7 @@ class _AsyncMap:
         self._units, self._call, self._done, self._policy = units, call, done, policy
         self._stopping = False
         self._foreign = 0
-        self._rested = 0
+        self._rested = time.perf_counter_ns()
 
     async def run(self) -> None:
         self._main = asyncio.current_task()
@@ -248,7 +263,7 @@ class _AsyncMap:
                         continue
                 if error is None or not policy.retries_after(error, attempts):
                     break
-                await asyncio.sleep(policy.pause(attempts, error))
+                await asyncio.sleep(policy.draw_pause(attempts, error))
                 if limit:
                     await limit.wait_async()
                 attempts += 1
@@ -402,7 +417,7 @@ class _ThreadMap:
     def _work(self, worker: _Worker, unit: Any) -> None:
         _present.set(worker)
         try:
-            if unit is None or self._finish(unit, worker, pause=self._policy.pause(worker.attempts)):
+            if unit is None or self._finish(unit, worker, pause=self._policy.draw_pause(worker.attempts)):
                 while not self._stop.is_set() and (unit := self._take()) is not None:
                     worker.attempts = 0
                     if not self._finish(unit, worker):
@@ -443,7 +458,7 @@ class _ThreadMap:
             if error is None or not policy.retries_after(error, worker.attempts):
                 self._hand(unit, worker.outcome(value, error))
                 return True
-            pause = policy.pause(worker.attempts, error)
+            pause = policy.draw_pause(worker.attempts, error)
         return True
 
     def _hand(self, unit: Any, outcome: Outcome) -> None:

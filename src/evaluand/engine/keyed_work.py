@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -48,6 +48,7 @@ class Tally:
         called: units done now.
         failed: how many of the units done now failed.
         skipped: units that needed no call.
+        retried: further attempts that transient errors took.
     """
 
     label: str = ""
@@ -57,6 +58,7 @@ class Tally:
     called: int = 0
     failed: int = 0
     skipped: int = 0
+    retried: int = 0
 
     @property
     def done(self) -> int:
@@ -74,6 +76,8 @@ class Receipt:
         kept: how many were in this artifact already.
         skipped: how many needed no call.
         failed: how many of those done now failed: calls of a run, or rows of a scorer.
+        failures: class of error → how many rows of the artifact failed so, now or earlier, most frequent first.
+        retried: further attempts that transient errors took.
         why: the reason, as a sentence.
     """
 
@@ -84,10 +88,16 @@ class Receipt:
     why: str = ""
     skipped: int = 0
     failed: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    retried: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.called:,} of {self.total:,} done now"]
-        more = ((self.failed, "failed"), (self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
+        if failed := sum(self.failures.values()) or self.failed:
+            kinds = ", ".join(f"{n:,} {kind}" for kind, n in self.failures.items())
+            earlier = " earlier" if not self.called else ""
+            parts.append(f"{failed:,} failed{earlier}" + (f" ({kinds})" if kinds else ""))
+        more = ((self.retried, "retried"), (self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
         parts += [f"{n:,} {word}" for n, word in more if n]
         return ", ".join(parts) + (f" ({self.why})" if self.why else "")
 
@@ -158,6 +168,7 @@ class KeyedWork(Generic[U]):
         settled: the line of a unit that needs no call, or None; only if there may be such units.
         wire: encodes units for separate processes, if the calls are made there instead of in the engine.
         observer: records the files that calls open, and writes them into their lines.
+        failure: the error in the line of a failed unit, as text; None where identical failures do not stop the work.
     """
 
     lane: WorkLog
@@ -172,6 +183,7 @@ class KeyedWork(Generic[U]):
     settled: Callable[[U], bytes | None] | None = None
     wire: UnitCodec[U] | None = None
     observer: Observer[U] | None = None
+    failure: Callable[[bytes], str] | None = None
 
     def __post_init__(self) -> None:
         if self.observer is not None:
@@ -185,6 +197,9 @@ class KeyedWork(Generic[U]):
         self._claims = 0
         self._lock = threading.Lock()
         self._until = math.inf
+        self._alike: list[int] | None = None  # slots that failed from the start, all with one error
+        self._error = ""
+        self._is_stopped = False
 
     def perform(self) -> None:
         """Do what is missing; afterwards every slot is done, or another process has sealed the artifact.
@@ -196,6 +211,8 @@ class KeyedWork(Generic[U]):
         """
         if self.policy.total_timeout is not None:
             self._until = time.monotonic() + self.policy.total_timeout
+        if self.failure and not self.tally.done and 0 < self.policy.same_failures < self.lane.slots:
+            self._alike = []
         with machinery():
             self._perform()
 
@@ -257,9 +274,11 @@ class KeyedWork(Generic[U]):
             self._settle(shard)
 
     def _done(self, unit: U, outcome: Outcome) -> None:
-        self._store_line(unit, *self.line(unit, outcome))
+        self._store_line(unit, *self.line(unit, outcome), outcome.attempts)
 
-    def _store_line(self, unit: U, line: bytes, failed: int) -> None:
+    def _store_line(self, unit: U, line: bytes, failed: int, attempts: int) -> None:
+        if self._is_stopped and failed:
+            return
         if self.gather == 1:
             self.lane.append(line)
         else:
@@ -269,7 +288,34 @@ class KeyedWork(Generic[U]):
                     self._write()
         self.tally.called += unit.size
         self.tally.failed += failed
+        self.tally.retried += attempts - 1
         self._settle(unit.slot // SHARD_SLOTS)
+        if self._alike is not None:
+            self._watch_start(unit, line, failed)
+
+    def _watch_start(self, unit: U, line: bytes, failed: int) -> None:
+        """Stop the work if all units from the start have failed with one error.
+
+        Raises:
+            Aborted: so many did; their slots are open again.
+        """
+        assert self.failure is not None
+        assert self._alike is not None
+        error = self.failure(line) if failed else ""
+        if not failed or (self._alike and error != self._error):
+            self._alike = None
+            return
+        self._alike.append(unit.slot)
+        self._error = error
+        if len(self._alike) >= self.policy.same_failures:
+            self._is_stopped = True  # calls in flight that fail, too, do not count
+            self.lane.refresh()
+            self.lane.void(self._alike)
+            self.tally.called = self.tally.failed = 0
+            raise Aborted(
+                f"the first {len(self._alike)} calls failed, all with the same error: {error}; none of them counts."
+                " Mend the cause and continue, or allow this with same_failures: 0"
+            )
 
     def _write(self) -> None:
         if self._gathered:

@@ -63,7 +63,7 @@ class ProcessMap(Generic[U]):
         call: performs a unit, in a child; may be a coroutine function.
         line: the lines of a unit and its outcome, and how many of its slots failed; called in a child, except for calls
             that took too long or whose child died.
-        done: receives a unit, its lines and how many slots failed.
+        done: receives a unit, its lines, how many slots failed, and the number of attempts.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ProcessMap(Generic[U]):
         call: Callable[[U], Any],
         line: Callable[[U, Outcome], tuple[bytes, int]],
         wire: UnitCodec[U],
-        done: Callable[[U, bytes, int], None],
+        done: Callable[[U, bytes, int, int], None],
         policy: Policy,
     ) -> None:
         self._units, self._call, self._line, self._wire, self._done = units, call, line, wire, done
@@ -181,7 +181,7 @@ class ProcessMap(Generic[U]):
             return self._try_again(worker, pause)
         self._idle.append(worker)
         end = _ANSWER.size + length
-        self._done(worker.unit, message[end:], failed)
+        self._done(worker.unit, message[end:], failed, worker.attempts)
         if length:
             raise Aborted(stop_message(worker.unit, message[_ANSWER.size : end].decode()))
         return None
@@ -211,10 +211,10 @@ class ProcessMap(Generic[U]):
             if self._failure is None:
                 fresh = self._fork_worker()
                 worker.process, worker.connection = fresh.process, fresh.connection
-                self._wait_with(worker, self._policy.pause(worker.attempts))
+                self._wait_with(worker, self._policy.draw_pause(worker.attempts))
             return
         outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
-        self._done(worker.unit, *self._line(worker.unit, outcome))
+        self._done(worker.unit, *self._line(worker.unit, outcome), worker.attempts)
         if self._policy.abort_on_error:
             raise Aborted(stop_message(worker.unit, _error_message(error))) from error
 
@@ -316,7 +316,7 @@ def _serve(
             except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
                 error = raised
             if error is not None and policy.retries_after(error, attempts):
-                connection.send_bytes(_ANSWER.pack(policy.pause(attempts, error), 0, 0))
+                connection.send_bytes(_ANSWER.pack(policy.draw_pause(attempts, error), 0, 0))
                 continue
             outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
             written, failed = line(unit, outcome)

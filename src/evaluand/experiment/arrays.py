@@ -8,7 +8,7 @@ object, except where values are lists, objects or of mixed types.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, overload
@@ -40,6 +40,7 @@ from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, labe
 from evaluand.experiment.columns.scoring import ColumnScores, score_columns
 from evaluand.experiment.columns.tables import mark_json
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.experiment.matrices import as_columns
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.function import as_metric
 from evaluand.metrics.name_table import BINARY
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TASK = "predictions"
+
+MetricLike = str | Metric | Callable[..., float]
+"""A metric by its name, as an object, or as a function of columns."""
 
 
 @overload
@@ -88,7 +92,7 @@ def evaluate(
     truth: Any,
     predictions: Any,
     *,
-    metrics: str | Metric | Sequence[str | Metric] | None = ...,
+    metrics: MetricLike | Sequence[MetricLike] | None = ...,
     by: Any = ...,
     weight: Any = ...,
     confidence: Any = ...,
@@ -98,6 +102,7 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = ...,
     fairness: Criterion | Sequence[Criterion] = ...,
     label: str | int | bool | None = ...,
+    classes: Sequence[str | int | bool] | None = ...,
     data: Any = ...,
 ) -> ArrayEvaluation: ...
 
@@ -106,7 +111,7 @@ def evaluate(
     truth: Any,
     predictions: Any,
     *,
-    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    metrics: MetricLike | Sequence[MetricLike] | None = None,
     by: Any = None,
     weight: Any = None,
     confidence: Any = None,
@@ -116,6 +121,7 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = (),
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
+    classes: Sequence[str | int | bool] | None = None,
     data: Any = None,
 ) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
@@ -125,19 +131,23 @@ def evaluate(
 
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
-            texts are sets of labels, whose order does not matter.
-        predictions: n values of the same type; or a mapping system → n values, whose systems are compared row by row.
-        metrics: names or metrics; by default `accuracy`, or errors of real numbers, and of several systems those that
-            suit the truth. They read the columns of the scorer `prediction`: `truth`, `prediction`, `confidence`,
-            `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real numbers have no
-            `value`; their metrics are those of errors, such as `root_mean_squared_error`.
+            texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1.
+        predictions: n values of the same type; or n × k probabilities of classes, as `predict_proba` returns them, of
+            which the highest is the prediction; or n × k cells of 0 and 1; or a mapping system → n values, whose
+            systems are compared row by row.
+        metrics: names (`evaluand list metrics`), functions or metrics; by default `accuracy`, or errors of real
+            numbers, and of several systems those that suit the truth. They read the columns of the scorer
+            `prediction`: `truth`, `prediction`, `confidence`, `scores`, `weight`, and `value`, which is 1 where
+            prediction and truth are equal and 0 elsewhere. Real numbers have no `value`; their metrics are those of
+            errors, such as `root_mean_squared_error`.
         by: what to group by: an array, a mapping name → array, a frame or a list of named series; each name is one
             grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
         confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
-        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a frame with a
-            column for each label. The prediction's own score is then its confidence. Of several systems a mapping
-            system → n scores of the positive class.
+        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a frame
+            with a column for each label, or an array of n × k. Of two classes, n numbers are the scores of the positive
+            one. The prediction's own score is then its confidence. Of several systems a mapping system → n scores of
+            the positive class.
         cluster: n values; rows with equal values are not independent of each other.
         columns: further columns that a metric reads, name → n values, such as the `scale` or the `samples` of
             forecasts; a list for each row may be the row of a matrix. A result with such columns cannot be saved.
@@ -145,6 +155,8 @@ def evaluate(
         fairness: criteria such as `equalized_odds`; their rates are computed too, with differences and ratios.
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
             and that criteria of fairness count as the positive decision.
+        classes: the labels of the columns of arrays of n × k, such as `model.classes_`; by default those of the truth,
+            sorted, if they are as many.
         data: a table in any form that `Dataset.from_data` reads, such as a polars frame or a path; then all other
             arguments may be names of its columns, also `predictions=["old", "new"]`.
 
@@ -175,6 +187,8 @@ def evaluate(
         return _evaluate_systems(
             truth, predictions, metrics, by, named, (confidence, scores), disparities, fairness, label
         )
+    if truth is not None and predictions is not None:
+        truth, predictions, scores = as_columns(truth, predictions, scores, classes, label)
     arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {})
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type

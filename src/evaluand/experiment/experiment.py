@@ -12,6 +12,7 @@ from typing import Any
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
 from evaluand.data.dataset import Dataset
@@ -19,9 +20,10 @@ from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
+from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
-from evaluand.experiment.preflight import check_answers, check_fit, check_trade
+from evaluand.experiment.preflight import check_answers, check_fit, check_gates, check_trade
 from evaluand.experiment.spec import parse_file
 from evaluand.experiment.user_code import transient_errors
 from evaluand.run.runner import Run, Runner
@@ -72,6 +74,7 @@ class Experiment:
         seed: the seed from which the examples' seeds are derived.
         views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
         tradeoffs: trade-offs between objectives, for reports.
+        gates: rules that results must fulfil; `check_gates` checks them, and so does `evaluand run`.
 
     Raises:
         SpecError: an argument has a wrong type, or parts do not fit together.
@@ -100,6 +103,7 @@ class Experiment:
     origin: dict[str, Any] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
     tradeoffs: Sequence[Trade] = ()
+    gates: Sequence[Gate] = ()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Experiment:
@@ -135,12 +139,17 @@ class Experiment:
         for i, trade in spec.tradeoffs.items():
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
+        gates: dict[int, Gate] = {}
+        for i, gate in spec.gates.items():
+            with document.at("gates", i):
+                gates[i] = Gate.parse(gate)
         any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
         errors = transient_errors(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
+        check_gates(document, gates, dataset, scorers, measures)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -156,6 +165,7 @@ class Experiment:
             {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},
             views,
             [*trades.values()],
+            [*gates.values()],
         )
 
     def __post_init__(self) -> None:
@@ -188,7 +198,12 @@ class Experiment:
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
         for trade in self.tradeoffs:
-            check_trade(trade, [*self.tasks], scorers, self.measures, self.dataset)
+            check_trade(trade, [*self.tasks], scorers, self.measures_of_all_rows, self.dataset)
+
+    @property
+    def measures_of_all_rows(self) -> list[Measure]:
+        """The measures without a condition, which gates, comparisons and trade-offs use."""
+        return [measure for measure in self.measures if measure.where is None]
 
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
@@ -229,6 +244,9 @@ class Experiment:
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
         """
         store = store or MemoryStore()
+        if calls:
+            scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
+            warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
         runner = Runner(store, self.policy, progress=progress)
         grading = replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
         evaluator = Evaluator(store, grading, progress=progress)
@@ -272,7 +290,9 @@ class Experiment:
             name=own_name,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
-            further=lambda measures: result_tables(compute_results(self.tradeoffs, by_task, measures)),
+            further=lambda measures: result_tables(
+                compute_results(self.tradeoffs, by_task, [one for one in measures if one.where is None])
+            ),
         )
         return Results(results, aggregation, self._compare(evaluations, [*by_task], own_name))
 
@@ -283,7 +303,12 @@ class Experiment:
         try:
             with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # the default metrics will do
                 return compare(
-                    *evaluations, labels=labels, flips=FLIPS, declared=self.measures, name=name, origin=self.origin
+                    *evaluations,
+                    labels=labels,
+                    flips=FLIPS,
+                    declared=self.measures_of_all_rows,
+                    name=name,
+                    origin=self.origin,
                 )
         except (DataError, SpecError):
             return None

@@ -9,9 +9,12 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
+from evaluand.comparison import gates
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
+from evaluand.data.row_filter import RowFilter
 from evaluand.data.view import ViewSpec
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
@@ -19,6 +22,7 @@ from evaluand.experiment.spec import KindSpec, ValidParts
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
+from evaluand.store.store import MemoryStore
 from evaluand.tradeoff.confidences import positive_label
 from evaluand.tradeoff.evaluations import missing_confidences
 from evaluand.tradeoff.trade import Trade
@@ -60,6 +64,8 @@ def check_fit(
             if dataset is not None and measure.scorer in scorers:
                 with document.at(*place):
                     check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
+                    if measure.where is not None:
+                        RowFilter(measure.where).check(dataset.schema)
                     for labels in _expected_columns(dataset) if measure.criterion else ():
                         check_decided(measure, labels)
 
@@ -69,6 +75,23 @@ def check_fit(
             if dataset is not None and trade.thresholds is not None:
                 known = {name: task for name, task in prepared.items() if not trade.tasks or name in trade.tasks}
                 check_confidences(trade, known, scorers, dataset)
+
+
+def check_gates(
+    document: Document,
+    rules: Mapping[int, Gate],
+    dataset: Dataset | None,
+    scorers: Mapping[str, Scorer],
+    measures: Mapping[Place, Sequence[Measure]],
+) -> None:
+    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
+    declared = [measure for those in measures.values() for measure in those]
+    for i, gate in rules.items() if dataset is not None and declared else ():
+        with document.at("gates", i):
+            known = [] if gate.baseline is None else [gate.baseline]
+            gates.check_fit(
+                [gate], [*scorers], declared, dataset.roles.attributes if dataset else (), known, MemoryStore()
+            )
 
 
 def check_trade(

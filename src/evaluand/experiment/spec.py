@@ -128,6 +128,7 @@ class MetricPlace(BaseModel):
 
     scorer: str | None = Field(None, description="may be omitted if there is one scorer")
     by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
+    where: str | None = Field(None, description="only rows of examples that match a condition: age > 30")
     disparities: str | list[str] = Field(default=[], description="disparities of the groups: difference, ratio, …")
 
 
@@ -162,7 +163,11 @@ class RunSpec(BaseModel):
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="the seed from which the seeds of calls are derived")
     concurrency: int | None = Field(None, ge=1, description="calls at once; 16, or with processes one per CPU")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
-    retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
+    retries: int = Field(
+        default=None,  # type: ignore[assignment] # the number of the task
+        ge=0,
+        description="further attempts after an error worth a retry; by default 4 for services and chat models, else 0",
+    )
     backoff: float = Field(1.0, ge=0, description="seconds before the first retry")
     backoff_growth: float = Field(
         2.0, ge=1, description="the factor by which pauses grow, up to a minute; with 1 all are equal"
@@ -174,6 +179,9 @@ class RunSpec(BaseModel):
     processes: bool = Field(False, strict=True, description="make calls in separate processes: for tasks that compute")
     total_timeout: float | None = Field(None, gt=0, description="seconds after which no further call of a task starts")
     abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
+    same_failures: int = Field(
+        20, ge=0, description="stop when the first so many calls have all failed with the same error; 0 never stops"
+    )
 
     @field_validator("rate", mode="before")
     @classmethod
@@ -257,6 +265,7 @@ class ExperimentSpec(BaseModel):
     metrics: list[MetricEntry] = Field(min_length=1)
     fairness: list[FairnessSpec] = []
     tradeoffs: list[TradeoffSpec] = []
+    gates: list[str] = Field(default=[], description="rules that results must fulfil, such as accuracy >= 0.9")
     run: RunSpec = RunSpec()
 
 
@@ -317,6 +326,7 @@ class ValidParts:
         metrics: by their position in the list.
         fairness: by their position in the list.
         tradeoffs: by their position in the list.
+        gates: by their position in the list.
         task_names: of valid and invalid tasks.
         scorer_names: of valid and invalid scorers.
     """
@@ -329,6 +339,7 @@ class ValidParts:
     metrics: dict[int, spec.MetricEntry]
     fairness: dict[int, spec.FairnessSpec]
     tradeoffs: dict[int, spec.TradeoffSpec]
+    gates: dict[int, str]
     run: spec.RunSpec
     task_names: list[str]
     scorer_names: list[str]
@@ -377,8 +388,8 @@ def _expand_metric(name: str) -> dict[str, Any]:
 
 def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
     tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
-    lists = ("metrics", "fairness", "tradeoffs")
-    metrics, fairness, tradeoffs = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
+    lists = ("metrics", "fairness", "tradeoffs", "gates")
+    metrics, fairness, tradeoffs, gates = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
     dataset, is_valid = _valid_keys(spec.DatasetSpec, value.get("dataset"))
     run, _ = _valid_keys(spec.RunSpec, value.get("run"))
     return ValidParts(
@@ -390,6 +401,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         _valid_entries(spec.MetricEntry, enumerate(metrics)),
         _valid_entries(spec.FairnessSpec, enumerate(fairness)),
         _valid_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
+        {i: gate for i, gate in enumerate(gates) if isinstance(gate, str)},
         run or spec.RunSpec(),
         list(tasks),
         list(scorers),

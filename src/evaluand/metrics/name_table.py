@@ -242,10 +242,8 @@ _OTHERS: Final = (
         "confusion_matrix", "confusion_matrix", "counts of each pair of truth and prediction", {}, ("confusion",)
     ),
     MetricName("selection_rate", "selection_rate", "share of rows predicted as a class", {}, ("positive_rate",)),
-    MetricName(
-        "mean_absolute_error", "mean_absolute_error", "mean distance of numbers", {}, ("mae", "l1", "mean_error")
-    ),
-    MetricName("mean_squared_error", "mean_squared_error", "mean squared distance of numbers", {}, ("mse", "l2")),
+    MetricName("mean_absolute_error", "mean_absolute_error", "mean distance of numbers", {}, ("mae",)),
+    MetricName("mean_squared_error", "mean_squared_error", "mean squared distance of numbers", {}, ("mse",)),
     MetricName(
         "root_mean_squared_error",
         "root_mean_squared_error",
@@ -253,16 +251,14 @@ _OTHERS: Final = (
         {},
         ("rmse", "rms_error", "rmsd"),
     ),
-    MetricName(
-        "median_absolute_error", "median_absolute_error", "median distance of numbers", {}, ("medae", "median_error")
-    ),
+    MetricName("median_absolute_error", "median_absolute_error", "median distance of numbers", {}, ("medae",)),
     MetricName("max_error", "max_error", "largest distance of numbers", {}, ("maximum_error",)),
     MetricName(
         "mean_absolute_percentage_error",
         "mean_absolute_percentage_error",
         "mean distance relative to the truth, as a fraction",
         {},
-        ("mape", "percentage_error", "relative_error"),
+        ("mape",),
     ),
     MetricName("mean_squared_log_error", "mean_squared_log_error", "mean squared error of logarithms", {}, ("msle",)),
     MetricName(
@@ -402,8 +398,9 @@ _OTHERS: Final = (
         ("lrap", "label_ranking_average_precision_score"),
     ),
     MetricName("label_ranking_loss", "label_ranking_loss", "pairs of labels in the wrong order", {}, ("ranking_loss",)),
-    MetricName("coverage_error", "coverage_error", "how many labels contain all that are true", {}, ("coverage",)),
+    MetricName("coverage_error", "coverage_error", "how many labels contain all that are true"),
     MetricName("mean", "mean", "mean of a number of each row", {}, ("average", "avg", "mean_score")),
+    MetricName("quantile", "quantile", "value below which a share q of the rows lies"),
     MetricName("median", "quantile", "median of a number of each row", {"q": 0.5}),
     MetricName("count", "count", "number of rows", {}, ("n_rows", "rows")),
     MetricName(

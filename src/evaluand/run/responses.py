@@ -94,6 +94,12 @@ def line_of(
     return orjson.dumps(record) + b"\n", status == FAILED
 
 
+def failure_in(line: bytes) -> str:
+    """The error in the journal line of a failed call: its class and message."""
+    type_, message, *_ = orjson.loads(line)[4]
+    return f"{type_}: {message}"
+
+
 def _microseconds(nanoseconds: int | None) -> int | None:
     return None if nanoseconds is None else nanoseconds // 1000
 

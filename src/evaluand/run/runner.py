@@ -10,6 +10,7 @@ everything the task can see of the example, and the number of the repeat.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError
@@ -35,6 +37,7 @@ from evaluand.run.responses import (
     READ,
     Response,
     completed,
+    failure_in,
     inputs_of,
     key_of,
     line_of,
@@ -65,6 +68,18 @@ class Run(Artifact):
     def counts(self) -> dict[str, int]:
         """Rows by status."""
         return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many calls failed, by class of error, most frequent first."""
+        if not self.counts.get(FAILED):
+            return {}
+        errors = (
+            error
+            for batch in self.batches(["status", "error"])
+            for error in batch.filter(pc.equal(batch.column("status"), FAILED)).column("error").to_pylist()
+        )
+        return dict(Counter(error["type"] for error in errors).most_common())
 
     @property
     def items(self) -> bool:
@@ -163,10 +178,14 @@ class Runner:
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
-            return Run(self.store, manifest["id"], Receipt(calls.total, kept=calls.total, why=why))
-        receipt = _Job(self, calls, manifest, inputs).perform()
-        why = self._why(calls, manifest, before, retry_failed, receipt.called) or (inputs.why if receipt.called else "")
-        return Run(self.store, manifest["id"], replace(receipt, why=why))
+            receipt = Receipt(calls.total, kept=calls.total)
+        else:
+            receipt = _Job(self, calls, manifest, inputs).perform()
+            why = self._why(calls, manifest, before, retry_failed, receipt.called)
+            why = why or (inputs.why if receipt.called else "")
+        run = Run(self.store, manifest["id"])
+        run.receipt = replace(receipt, why=why, failures=run.failures)
+        return run
 
     def plan(
         self, task: Runnable, dataset: Any, *, replications: int | None = None, seed: int = 0, name: str | None = None
@@ -215,7 +234,7 @@ class Runner:
             "task": text_of(calls.task.name),
             "parts": dict(identity.parts),
             "unpinned": unpinned,
-            "policy": _policy(self.policy),
+            "policy": _policy(effective_policy(self.policy, calls.task)),
         }
         return {
             "work": [calls.work] if calls.work else [],
@@ -305,7 +324,15 @@ class _Job:
             self.task.close()
             self.lane.close()
         tally = self.tally
-        return Receipt(tally.total, tally.called, tally.reused, tally.kept, skipped=tally.skipped, failed=tally.failed)
+        return Receipt(
+            tally.total,
+            tally.called,
+            tally.reused,
+            tally.kept,
+            skipped=tally.skipped,
+            failed=tally.failed,
+            retried=tally.retried,
+        )
 
     def _reuse(self) -> None:
         """Reuse the answers that earlier runs of the same work have completed, each for one row."""
@@ -319,8 +346,7 @@ class _Job:
         self.lane.refresh()
 
     def _work(self) -> KeyedWork[Call]:
-        policy, transient = self.runner.policy, self.task.transient
-        policy = replace(policy, transient=(*policy.transient, *transient)) if transient else policy
+        policy = effective_policy(self.runner.policy, self.task)
         return KeyedWork(
             self.lane,
             lambda start, stop: self.calls.between(self.stream, start, stop),
@@ -333,6 +359,7 @@ class _Job:
             settled=self._skipped_line if self.calls.may_skip else None,
             wire=UnitCodec(pack_call, unpack_call, self.task.close) if policy.processes else None,
             observer=self.inputs.observer,
+            failure=failure_in,
         )
 
     def is_sealed(self) -> bool:
@@ -366,6 +393,12 @@ def _defaulted(dataset: Dataset) -> dict[str, Any]:
     if counts is None or not counts.defaulted:
         return {}
     return {"defaulted": {"rows": counts.defaulted, "of": counts.read, "reasons": dict(counts.reasons)}}
+
+
+def effective_policy(policy: Policy, task: Task[Any, Any]) -> Policy:
+    """A policy with what the task adds: the names of its transient errors, and retries if the policy has no number."""
+    retries = task.retries if policy.retries is None else policy.retries
+    return replace(policy, retries=retries, transient=(*policy.transient, *task.transient))
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

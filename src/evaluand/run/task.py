@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, ClassVar, ForwardRef, Generic, Protocol, TypeVar, final, overload
+from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, TypeVar, final, overload
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -90,6 +90,7 @@ class Task(ABC, Generic[Input, Output]):
         checks_outputs: it validates its outputs against the schema itself.
         files: files the task depends on that cannot be observed, such as those that native code reads.
         transient: names of error classes that are retried, in addition to those of the policy.
+        retries: further attempts after transient errors, if the policy has no number.
         names_errors: its errors have type names that are not known in advance.
     """
 
@@ -101,10 +102,13 @@ class Task(ABC, Generic[Input, Output]):
     names_errors: ClassVar[bool] = False
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
+    retries: int = 0
 
     @abstractmethod
     def do_run(self, input: Input, task_span: TaskSpan) -> Output | Awaitable[Output]:
         """The output for one input; None for no answer.
+
+        Further parameters named `seed`, `index`, `id` or `replication` are filled in; others need a default.
 
         Args:
             task_span: the tracer for what happens inside.
@@ -129,9 +133,9 @@ class Task(ABC, Generic[Input, Output]):
         if self.is_async:
             return self._run_async(input, tracer)  # type: ignore[return-value]
         with tracer.task_span(self.name, input) as task_span:
-            output = self.do_run(input, task_span)
+            output: Output = self._invoke(input, task_span)
             task_span.record_output(output)
-        return output  # type: ignore[return-value]
+        return output
 
     @final
     def run_concurrently(
@@ -165,7 +169,7 @@ class Task(ABC, Generic[Input, Output]):
 
     async def _run_async(self, input: Input, tracer: Tracer) -> Output:
         with tracer.task_span(self.name, input) as task_span:
-            output: Output = await self.do_run(input, task_span)  # type: ignore[misc]
+            output: Output = await self._invoke(input, task_span)
             task_span.record_output(output)
         return output
 
@@ -186,7 +190,7 @@ class Task(ABC, Generic[Input, Output]):
     @property
     def reads(self) -> tuple[str, ...]:
         """What the output depends on besides the input: any of `index`, `id` and `dataset` (all examples)."""
-        return ()
+        return tuple(name for name in do_run_parameters(self).extras if name in ("index", "id"))
 
     @property
     def replications(self) -> int | None:
@@ -223,11 +227,61 @@ class Task(ABC, Generic[Input, Output]):
         If the task declares an input type, such as a pydantic model, the input is converted to it.
         """
         declared = typed(types_of(self)[0])
-        return self.do_run(declared.read(request.input) if declared else request.input, request.task_span)
+        input = declared.read(request.input) if declared else request.input
+        return self._invoke(input, request.task_span, request)
+
+    def _invoke(self, input: Any, task_span: TaskSpan, request: Request | None = None) -> Any:
+        """Call `do_run` with the parameters that it takes; outside of runs, the seed is that of a run with seed 0."""
+        takes_span, extras = do_run_parameters(self)
+        if not extras:
+            return self.do_run(input, task_span) if takes_span else self.do_run(input)  # type: ignore[call-arg]
+        request = request or Request(input, task_span, 0, "0", 0, digest(input), 0)
+        more = {name: getattr(request, name) for name in extras}
+        return self.do_run(input, *([task_span] if takes_span else []), **more)
 
     def identify(self) -> Identity:
         """The current identity of the task."""
         return code_identity("task", self, self.name, version=self.version, files=self.files, items=self.items)
+
+
+class DoRunParameters(NamedTuple):
+    """What a `do_run` takes after the input: the task span as second argument, and parameters filled in by name."""
+
+    takes_span: bool
+    extras: tuple[str, ...]
+
+
+def do_run_parameters(task: Task[Any, Any]) -> DoRunParameters:
+    """The parameters of a task's `do_run`.
+
+    Raises:
+        SpecError: it requires a parameter that is not filled in.
+    """
+    inner: Any = task.inner if isinstance(task, _DuckTask) else task
+    cls: Any = type(inner)
+    return _read_do_run(cls) if "do_run" not in vars(inner) else DoRunParameters(True, ())
+
+
+@functools.lru_cache(256)
+def _read_do_run(cls: Any) -> DoRunParameters:
+    try:
+        parameters = [*inspect.signature(cls.do_run).parameters.values()][1:]
+    except (TypeError, ValueError):  # some built-in functions
+        return DoRunParameters(True, ())
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return DoRunParameters(True, ())
+    placed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not placed:
+        raise SpecError(f"{cls.__name__}.do_run takes no input; its first parameter must be the example's input")
+    takes_span = len(placed) > 1 and placed[1].name not in _EXTRAS - {"task_span"}
+    rest = [p for p in parameters[2 if takes_span else 1 :] if p.kind is not p.VAR_KEYWORD]
+    unknown = [p.name for p in rest if p.default is p.empty and p.name not in _EXTRAS]
+    if unknown:
+        raise SpecError(
+            f"{cls.__name__}.do_run requires {', '.join(unknown)}, which is not filled in (filled in are"
+            f" {', '.join(sorted(_EXTRAS))}); give it a default, or take it in __init__"
+        )
+    return DoRunParameters(takes_span, tuple(p.name for p in rest if p.name in _EXTRAS))
 
 
 def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
@@ -379,11 +433,14 @@ def as_task(value: Any) -> Task[Any, Any]:
         SpecError: the value is something else.
     """
     if isinstance(value, Task):
+        do_run_parameters(value)
         return value
     if isinstance(value, type) and hasattr(value, "do_run"):
         raise SpecError(f"{value.__name__} is a class; pass an instance: {value.__name__}(…)")
     if hasattr(value, "do_run"):
-        return _DuckTask(value)
+        wrapped = _DuckTask(value)
+        do_run_parameters(wrapped)
+        return wrapped
     if hasattr(value, "predict") and (isinstance(value, type) or not callable(value)):
         name = value.__name__ if isinstance(value, type) else type(value).__name__
         raise SpecError(
@@ -434,8 +491,8 @@ class _DuckTask(Task[Any, Any]):
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.inner.do_run)
 
-    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        return self.inner.do_run(input, task_span)
+    def do_run(self, input: Any, *more: Any, **extras: Any) -> Any:
+        return self.inner.do_run(input, *more, **extras)
 
     def identify(self) -> Identity:
         return code_identity("task", self.inner, self.name, version=self.version, files=self.files, items=self.items)

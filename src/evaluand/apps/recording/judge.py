@@ -105,7 +105,7 @@ class Judge:
                 value, error = None, too_long(self._policy)
             if error is None or not self._policy.retries_after(error, attempts):
                 break
-            time.sleep(self._policy.pause(attempts, error))
+            time.sleep(self._policy.draw_pause(attempts, error))
         self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)
 
 

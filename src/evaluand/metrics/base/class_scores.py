@@ -200,7 +200,8 @@ def one_hot(code: np.ndarray, n: int) -> np.ndarray:
 
 
 GIVE_SCORES: Final = (
-    "let outputs hold them as an object label → number under 'probabilities', or pass evaluate(…, scores={label: …})"
+    "let outputs hold them as an object label → number under 'probabilities', or pass evaluate(…, "
+    "scores=model.predict_proba(…))"
 )
 """What to do if scores of classes are missing."""
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
@@ -15,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core.errors import plural, singular
+from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
@@ -55,7 +57,7 @@ _CURVES = {
 }
 _CONFUSION = "confusion_matrix"
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_EARLIER_WORK = {"reused": "reused", "kept": "already stored", "skipped": "skipped"}
+_EARLIER_WORK = {"retried": "retried", "reused": "reused", "kept": "already stored", "skipped": "skipped"}
 _ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "curves", "pairs", "ranking", "flips")
 _NOUNS = {  # of the rows of tables, singular and plural
     "examples": ("example", "examples"),
@@ -121,7 +123,9 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
 def _disparity_metric(row: Facts) -> str:
     """The name of the metric of a disparity, or of the criterion of several metrics."""
     signature = str(row["signature"])
-    return name_in_tables(signature) if signature.partition(" ")[0] == row["metric"] else str(row["metric"])
+    name = name_in_tables(signature) if signature.partition(" ")[0] == row["metric"] else str(row["metric"])
+    where = condition_of(signature)
+    return name if where is None else f"{name} where {where}"
 
 
 def curves_tables(facts: Facts) -> Iterator[RenderableType]:
@@ -306,15 +310,23 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
         label = safe(entry["task"], CELL)
         for step in ("run", "evaluation"):
             reasons = (m for m in entry["missing"] if (m["scorer"] is None) == (step == "run"))
-            failed = sum(reason["count"] for reason in reasons if reason["status"] == "failed")
+            failed = Counter[str]()
+            for reason in reasons:
+                if reason["status"] == "failed":
+                    failed[_kind_of_error(reason["reason"])] += reason["count"]
             grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _describe_step(entry[step], failed))
             label = ""
     return grid
 
 
-def _describe_step(step: Facts, failed: int) -> Text:
+def _kind_of_error(reason: str) -> str:
+    """The class of the error in a reason such as `scorer: ValueError: no`."""
+    return safe(reason.removeprefix("scorer: ").partition(":")[0], CELL)
+
+
+def _describe_step(step: Facts, failed: Counter[str]) -> Text:
     """What one step did, and how many of its calls or grades failed."""
-    receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
+    receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "retried": 0, "why": ""}
     parts = [f"{receipt['called']:,} done now"] if receipt["called"] else []
     parts += [f"{receipt[name]:,} {word}" for name, word in _EARLIER_WORK.items() if receipt[name]]
     why = safe(receipt["why"], 6 * CELL)
@@ -322,7 +334,8 @@ def _describe_step(step: Facts, failed: int) -> Text:
         parts, why = [why or "nothing to do"], ""
     text = Text(", ".join(parts))
     if failed:
-        text.append(f"; {failed:,} failed", "red")
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in failed.most_common())
+        text.append(f"; {failed.total():,} failed ({kinds})", "red")
     return text.append(f" ({why})" if why else "")
 
 

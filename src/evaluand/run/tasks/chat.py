@@ -50,8 +50,8 @@ class ChatModel:
     """A model behind an HTTP endpoint with the protocol of OpenAI's chat completions.
 
     Each request is a span of the kind `llm` with model, parameters, tokens and finish reason. Transient errors (no
-    connection, a timeout, 408, 425, 429, 5xx) are retried with the whole call, according to the run's `retries` and
-    `backoff`; 401 stops the run, and any other 4xx fails the row.
+    connection, a timeout, 408, 425, 429, 5xx) are retried with the whole call, by default 4 times, according to the
+    run's `retries` and `backoff`; 401 stops the run, and any other 4xx fails the row.
 
     Args:
         url: the endpoint up to its version, such as `https://models.example/v1`.
@@ -226,6 +226,7 @@ class AskingTask(Task[Input, Output]):
     kind: ClassVar[str]
     behaviour: ClassVar[int] = 1
     transient = ("TaskTimeout",)
+    retries = 4
 
     def prepare(self, dataset: Any) -> None:
         """Raise a SpecError if the model cannot be used."""

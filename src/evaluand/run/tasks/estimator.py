@@ -67,7 +67,8 @@ class EstimatorTask(Task[Any, Any]):
     The response is the prediction. Where the estimator has `predict_proba`, it is an object of `prediction`,
     `probabilities` (class → probability; a class that is no text by its JSON text) and `confidence`: the probability of
     the predicted class, or of the class `positive` if that is set, which is then added as `confidence_of`.
-    With several targets, the response is an object target → such a response.
+    With several targets, the response is an object target → such a response. Where lists of texts are expected and a
+    split says what is learnt, the estimator learns a column of 0 and 1 for each label, and the prediction is a list.
 
     A parameter `random_state` that is None, of the estimator or within it, is set to a number made from the run's seed,
     the repeat and the fold, so that a run can be repeated. A task object serves one run at a time. A limit on the time
@@ -232,7 +233,8 @@ class _Work:
         self.folds = _assigned(task.split, dataset)
         self.features = _features(dataset, task.frame, getattr(model, "feature_names_in_", None))
         self.targets = list(dataset.roles.expected) if isinstance(dataset.roles.expected, Mapping) else None
-        self.truth = _truth(dataset, self.folds) if self.folds else None
+        self.labels = _set_labels(dataset) if self.folds else None
+        self.truth = _truth(dataset, self.folds, self.labels) if self.folds else None
         self.weights = _weights(dataset, model) if task.weighted else None
         self.model = model
         _check_positive(task, model, self.truth)
@@ -270,7 +272,11 @@ class _Work:
             except Exception as error:
                 return TaskError(f"the fit of {what} failed: {_error_message(error)}", code="fit_failed")
         try:
-            answers = _answers(model, _take_rows(self.features, tested), self.targets, self.task.positive)
+            features = _take_rows(self.features, tested)
+            if self.labels is not None:
+                answers = _set_answers(model, features, self.labels)
+            else:
+                answers = _answers(model, features, self.targets, self.task.positive)
         except Exception as error:
             return TaskError(f"the prediction of {what} failed: {_error_message(error)}", code="predict_failed")
         return dict(zip(tested.tolist(), answers, strict=True))
@@ -423,11 +429,34 @@ def _take_rows(features: Any, positions: Array) -> Any:
     return features.iloc[positions] if hasattr(features, "iloc") else features[positions]
 
 
-def _truth(dataset: Dataset, folds: Folds) -> Array | None:
-    """What is to be learnt, one value or one row of values for each example."""
+def _set_labels(dataset: Dataset) -> list[str] | None:
+    """All labels, sorted, where a set of labels is expected of each example; None where something else is."""
+    expected = dataset.roles.expected
+    if not isinstance(expected, str):
+        return None
+    values = [value for value in _column_values(_table(dataset, [expected]), 0) if value is not None]
+    sets = all(isinstance(value, list) and all(isinstance(label, str) for label in value) for value in values)
+    return sorted({label for value in values for label in value}) if values and sets else None
+
+
+def _indicators(sets: list[Any], labels: Sequence[str], name: str, dataset: Dataset) -> Array:
+    """Sets of labels as a matrix of examples × labels, 1 for each label of a set."""
+    missing = next((position for position, value in enumerate(sets) if value is None), None)
+    if missing is not None:
+        raise DataError(
+            f"{name!r} of _index_ {dataset.indices[missing]} is missing, and an estimator is to learn from it; give a"
+            " list, perhaps empty, or leave the row out"
+        )
+    return np.array([[int(label in value) for label in labels] for value in sets])
+
+
+def _truth(dataset: Dataset, folds: Folds, labels: Sequence[str] | None) -> Array | None:
+    """What is to be learnt, one value or one row of values for each example; of sets of labels their indicators."""
     expected = dataset.roles.expected
     if expected is None:
         return None
+    if labels is not None:
+        return _indicators(list(_column_values(_table(dataset, [str(expected)]), 0)), labels, str(expected), dataset)
     columns = [expected] if isinstance(expected, str) else list(expected.values())
     table = _table(dataset, columns)
     found = [_labels(name, list(_column_values(table, i)), dataset, folds) for i, name in enumerate(columns)]
@@ -514,6 +543,28 @@ def _answers(model: Any, features: Any, targets: list[str] | None, positive: Any
             probabilities, classes = predicted_probabilities, model.classes_
     found = [_target_outputs(predicted[:, i], probabilities[i], classes[i], positive) for i in range(n_targets)]
     return found[0] if targets is None else [dict(zip(targets, row, strict=True)) for row in zip(*found, strict=True)]
+
+
+def _set_answers(model: Any, features: Any, labels: Sequence[str]) -> list[Any]:
+    """The set of labels of each row of features, with the probability of each label if the estimator gives them."""
+    predicted = np.asarray(_dense(model.predict(features)))
+    if predicted.shape != (features.shape[0], len(labels)):
+        raise ValueError(f"predict returned the shape {predicted.shape}, not a column for each of {len(labels)} labels")
+    sets = [[labels[place] for place in np.flatnonzero(row).tolist()] for row in predicted]
+    if not hasattr(model, "predict_proba"):
+        return sets
+    found = model.predict_proba(features)
+    if isinstance(found, list):  # a label that is always or never there has a single column
+        found = np.column_stack([one[:, 1] if one.shape[1] > 1 else predicted[:, i] for i, one in enumerate(found)])
+    chances = np.asarray(_dense(found), float).tolist()
+    return [
+        {"prediction": names, "probabilities": dict(zip(labels, row, strict=True))}
+        for names, row in zip(sets, chances, strict=True)
+    ]
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
 def _target_outputs(predicted: Array, probabilities: Any, classes: Any, positive: Any) -> list[Any]:

@@ -239,8 +239,8 @@ class ServiceTask(_Service):
     changes a number, those given are logged as `given_response_indexes`. `null` is no answer, and so is `[]` without
     `items`, with which it is a response that has none. An item that does not fit `output_schema` makes a failed row.
 
-    Failures: what may pass (no connection, a connection that breaks off, a timeout, 408, 425, 429, 5xx) is tried again
-    as the run's `retries` and `backoff` say, after `Retry-After` at the soonest. Other 4xx are bad requests.
+    Failures: transient ones (no connection, a lost connection, a timeout, 408, 425, 429, 5xx) are retried as the run's
+    `retries` (by default 4) and `backoff` say, not before `Retry-After`. Other 4xx are bad requests.
 
     A run's `timeout` and `total_timeout` hold for requests. They cannot interrupt an adapter: a pattern with a repeat
     in a repeat, such as `^(a+)+$`, can take for ever on an answer made for it, and keeps all other calls waiting.
@@ -288,6 +288,7 @@ class ServiceTask(_Service):
     on_foreign: Literal["fail", "ignore"] = "fail"
 
     transient = ("TaskTimeout",)
+    retries = 4
     __pydantic_config__ = {"coerce_numbers_to_str": True}  # noqa: RUF012 - in YAML, `3` is a number
 
     def __post_init__(self) -> None:

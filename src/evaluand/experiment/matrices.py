@@ -1,0 +1,209 @@
+"""Two-dimensional truths, predictions and scores as columns: probabilities of classes, and indicators of labels.
+
+What `predict_proba` returns has a column for each class, as an array or a frame; so do multilabel indicators, whose
+cells are 0 and 1. Names of columns come from `classes`, from a frame, or from the truth where that is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from evaluand.core.errors import SpecError, plural
+from evaluand.evaluation.prediction_table import to_column
+
+Label = str | int | bool
+
+
+class Given(NamedTuple):
+    """Truth, predictions and scores, one value for each row; `scores` by label."""
+
+    truth: Any
+    predictions: Any
+    scores: Any
+
+
+def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: Label | None) -> Given:
+    """Matrices and frames among the arrays as columns; other arrays as they are.
+
+    Args:
+        classes: the labels of the columns, such as `model.classes_`.
+        label: the positive class, whose scores a single column holds.
+
+    Raises:
+        SpecError: a matrix has cells or a number of columns that fit no label; says what to pass.
+
+    Example:
+        >>> as_columns(["cat", "dog"], np.array([[0.9, 0.1], [0.3, 0.7]]), None, None, None).predictions
+        ['cat', 'dog']
+        >>> as_columns(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [0, 0]]), None, None, None)[:2]
+        ([['0'], ['0', '1']], [['0'], []])
+    """
+    named = None if classes is None else [_plain(one) for one in classes]
+    cells, answers = _read_matrix("truth", truth), _read_matrix("predictions", predictions)
+    if cells is not None and cells.values.shape[1] == 1:
+        truth, cells = cells.column(0), None
+    if answers is not None and answers.values.shape[1] == 1:
+        predictions, answers = answers.column(0), None
+    labels: Sequence[Any] | None = named
+    if cells is not None:
+        labels = [str(one) for one in cells.labels(named) or range(cells.values.shape[1])]
+        truth = cells.as_sets(labels)
+    if answers is not None and (cells is not None or _holds_sets(truth)):
+        predictions = answers.as_sets(labels or answers.labels(None))
+    elif cells is not None and not _holds_sets(predictions):
+        raise SpecError(
+            f"truth has {plural(cells.values.shape[1], 'column')} of labels, and predictions one value for each row; "
+            "give a column for each label, or sets of labels"
+        )
+    elif answers is not None:
+        if scores is not None:
+            raise SpecError("predictions has a column of scores for each class; give either these or scores")
+        known = answers.labels(named, truth)
+        predictions, scores = answers.most_likely(known), answers.by_label(known)
+    return Given(truth, predictions, _read_scores(scores, truth, predictions, labels, label))
+
+
+class _Matrix(NamedTuple):
+    name: str
+    values: np.ndarray
+    columns: list[Any] | None
+    frame: Any  # of pandas, whose index the columns keep
+
+    def column(self, place: int) -> Any:
+        return self._series(self.values[:, place])
+
+    def labels(self, named: Sequence[Any] | None, truth: Any = None) -> list[Any]:
+        """The labels of the columns: those named, those of the frame, or those of the truth if they are as many."""
+        width = self.values.shape[1]
+        if named is not None:
+            if len(named) != width:
+                raise SpecError(
+                    f"{self.name} has {plural(width, 'column')} and classes {len(named)}; give one for each"
+                )
+            return list(named)
+        numbered = self.columns is None or self.columns == list(range(width))
+        known = [] if truth is None else _distinct(truth)
+        if self.columns is not None and not (numbered and known and known != self.columns):
+            return self.columns
+        if truth is not None and len(known) != width:
+            raise SpecError(
+                f"{self.name} has {plural(width, 'column')}, and the truth {plural(len(known), 'label')}; "
+                "name the labels of the columns, as in classes=model.classes_"
+            )
+        return known
+
+    def as_sets(self, labels: Sequence[Any] | None) -> Any:
+        """The labels whose cells are 1, of each row."""
+        if not labels:
+            raise SpecError(f"{self.name} has columns without labels; name them, as in classes=['cat', 'dog']")
+        if len(labels) != self.values.shape[1]:
+            raise SpecError(
+                f"{self.name} has {plural(self.values.shape[1], 'column')} for {plural(len(labels), 'label')}; "
+                "give one for each"
+            )
+        if self.columns is not None and self.values.dtype.kind not in "fiub":
+            raise SpecError(
+                f"{self.name} is a table with the columns {', '.join(map(str, self.columns))}; give one of them"
+            )
+        if not np.isin(self.values, (0, 1)).all():
+            raise SpecError(
+                f"{self.name} has several columns, and cells other than 0 and 1: pass probabilities of labels as "
+                "scores, with predictions such as (probabilities >= 0.5); evaluate several numbers of a row one by one"
+            )
+        texts = [str(label) for label in labels]
+        return self._series([[texts[place] for place in np.flatnonzero(row)] for row in self.values.tolist()])
+
+    def most_likely(self, labels: Sequence[Any]) -> Any:
+        """The label with the highest score in each row, the first of equals; None for a row without scores."""
+        if self.values.dtype.kind not in "fiub":
+            raise SpecError(f"{self.name} has {plural(self.values.shape[1], 'column')}, which hold no numbers")
+        known = ~np.isnan(self.values.astype(float)).any(axis=1)
+        places = np.where(known, np.argmax(self.values, axis=1), 0).tolist()
+        return self._series([labels[place] if has else None for place, has in zip(places, known, strict=True)])
+
+    def by_label(self, labels: Sequence[Any]) -> dict[Any, Any]:
+        return {label: self.column(place) for place, label in enumerate(labels)}
+
+    def _series(self, values: Any) -> Any:
+        if self.frame is None:
+            return values
+        import pandas as pd  # installed, since the frame is one of pandas
+
+        return pd.Series(list(values), index=self.frame.index)
+
+
+def _read_matrix(name: str, value: Any) -> _Matrix | None:
+    """A value with two dimensions; None for any other."""
+    if isinstance(value, pa.Table):
+        columns = [column.to_numpy() for column in value.columns]
+        return _Matrix(name, np.column_stack(columns), list(value.column_names), None)
+    if hasattr(value, "toarray"):  # sparse
+        return _Matrix(name, value.toarray(), None, None)
+    named = [_plain(one) for one in value.columns] if hasattr(value, "columns") and hasattr(value, "to_numpy") else None
+    if named is None and getattr(value, "ndim", 1) != 2:
+        return None
+    values = np.asarray(value.to_numpy() if named is not None else value)
+    return _Matrix(name, values, named, value if hasattr(value, "iloc") else None)
+
+
+def _read_scores(scores: Any, truth: Any, predictions: Any, labels: Sequence[Any] | None, label: Label | None) -> Any:
+    """Scores by label: of a matrix, of a list of two columns for each label, or of the positive class alone."""
+    if scores is None or isinstance(scores, Mapping):
+        return scores
+    if isinstance(scores, list | tuple) and all(getattr(one, "ndim", 1) == 2 and one.shape[1] == 2 for one in scores):
+        scores = np.column_stack([np.asarray(one)[:, 1] for one in scores])
+    matrix = _read_matrix("scores", scores)
+    if matrix is None:
+        return _read_positive_scores(scores, truth, labels, label)
+    if matrix.values.shape[1] == 1:
+        return _read_positive_scores(matrix.column(0), truth, labels, label)
+    return matrix.by_label(matrix.labels(labels, truth))
+
+
+def _read_positive_scores(scores: Any, truth: Any, labels: Sequence[Any] | None, label: Label | None) -> Any:
+    """The scores of two classes from those of the positive one; of the other so that the order is the opposite."""
+    known = list(labels) if labels is not None else _distinct(truth)
+    positive = label
+    if positive is None and set(known) <= {0, 1}:
+        known = [False, True] if known and isinstance(known[0], bool) else [0, 1]
+        positive = known[1]
+    elif positive is None and labels is not None and len(known) == 2:
+        positive = known[1]
+    if positive is None:
+        raise SpecError(
+            "scores has one number for each row: name the class they are of, as in label=…, or give a column for "
+            "each class"
+        )
+    column = np.asarray(scores, dtype=float)
+    others = [one for one in known if one != positive]
+    if len(others) != 1:
+        return {positive: scores}
+    within = np.nanmin(column, initial=0.0) >= 0 and np.nanmax(column, initial=1.0) <= 1
+    return {others[0]: (1 - column) if within else -column, positive: column}
+
+
+def _distinct(values: Any) -> list[Any]:
+    """The different values of a column, sorted; none of lists and objects."""
+    column = to_column("truth", values)
+    if pa.types.is_nested(column.type) or pa.types.is_null(column.type) or isinstance(column, pa.ExtensionArray):
+        return []
+    if pa.types.is_floating(column.type):
+        numbers = column.drop_null()
+        if not np.equal(np.mod(numbers.to_numpy(), 1), 0).all():
+            raise SpecError(
+                "predictions has a column for each class, but truth holds real numbers; give one number a row"
+            )
+        column = numbers.cast(pa.int64())
+    return sorted(column.unique().drop_null().to_pylist())
+
+
+def _holds_sets(truth: Any) -> bool:
+    return bool(pa.types.is_nested(to_column("truth", truth).type))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
