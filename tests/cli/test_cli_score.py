@@ -171,3 +171,33 @@ def test_a_plan_says_why_calls_are_made_again(folder: Folder) -> None:
     folder.write("said.jsonl", [{"_index_": i, "text": "x"} for i in range(6)])
     recorded = folder.experiment("{kind: recorded, path: said.jsonl, response: text}")
     assert "plan   mine: 6 of 6 recorded outputs to read" in folder.call("validate", recorded).stdout
+
+
+def test_scores_called_after_classes_are_proposed_as_such(folder: Folder) -> None:
+    (folder.path / "m.csv").write_text("label,p_cat,p_dog,p_cow\ncat,.5,.3,.2\ndog,.1,.8,.1\ncow,.3,.3,.4\n")
+    said = folder.refused("score", "m.csv", "--truth", "label", code=2)
+    assert "evaluand score m.csv --truth label --score cat=p_cat --score dog=p_dog --score cow=p_cow" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--target", "label"), "no such option: --target; give --truth COLUMN"),
+        (("--truth", "label", "--pred", "a"), "no such option: --pred; give --prediction COLUMN"),
+        (("label", "a"), "label is a column of p.csv; give it as --truth or as --prediction"),
+        (("other.csv",), "other.csv: no such file, and no column of p.csv"),
+    ],
+)
+def test_other_habits_lead_to_the_option(folder: Folder, words: tuple[str, ...], said: str) -> None:
+    assert said in folder.refused("score", "p.csv", *words, code=2)
+
+
+def test_several_columns_may_stand_in_one_option(folder: Folder) -> None:
+    facts = folder.json("score", "p.csv", "--truth", "label", "--prediction", "a,b", "--metric", "acc")
+    assert values(facts) == {("a", "accuracy"): 0.75, ("b", "accuracy"): 0.75}
+
+
+def test_a_metric_that_refuses_the_scores_is_an_error(folder: Folder) -> None:
+    (folder.path / "m.csv").write_text("y,p,q\na,2,.5\nb,.3,.5\na,.2,.1\n")
+    given = ("score", "m.csv", "--truth", "y", "--score", "a=p", "--score", "b=q", "--metric", "log_loss")
+    assert "a score lies outside 0 and 1; log_loss needs probabilities" in folder.refused(*given)

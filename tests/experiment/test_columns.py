@@ -92,6 +92,8 @@ def test_scores_of_classes_predict_the_highest() -> None:
     assert values(found)["roc_auc"] == pytest.approx(sk.roc_auc_score(table["y"], matrix, multi_class="ovr"))
     with pytest.raises(SpecError, match="'y' has 3 classes, so one score does not suffice"):
         score_columns(table, "y", scores=["p1"])
+    with pytest.raises(SpecError, match="no score of 'c'; give --score c=COLUMN"):
+        score_columns(table, "y", scores=["a=p1", "b=p2"])
     with pytest.raises(SpecError, match="has no class 'd'; it has a, b, c"):
         score_columns(table, "y", scores=["d=p1"])
 
@@ -149,7 +151,9 @@ def test_doubtful_data_are_noted() -> None:
     assert "1 row of 3 without a prediction" in notes(missing)
     [row] = [row for row in missing.facts()["metrics"] if row["metric"] == "accuracy"]
     assert (row["n"], row["n_scored"], row["n_abstained"]) == (3, 1, 2)
-    assert "2 rows of 3 equal an earlier row" in notes(score_columns({"y": ["a"] * 3, "m": ["b"] * 3}, "y", "m"))
+    assert "2 rows of 3 equal an earlier row" in notes(
+        score_columns({"id": [1, 1, 1], "y": ["a"] * 3, "m": ["b"] * 3}, "y", "m")
+    )
     texts = score_columns({"y": [f"text {i}" for i in range(50)], "m": ["text 1"] * 50}, "y", "m")
     assert (texts.target.kind, [*values(texts)]) == ("text", ["accuracy"])
 

@@ -1,19 +1,22 @@
 """Columns of predictions in files scored against a column of truth."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join
 from typing import Final
 
+import pyarrow.compute as pc
 from click import UsageError
 
-from evaluand.cli.run import notes
+from evaluand.cli.run import display, notes
 from evaluand.cli.score.output import Output, check_output, write_scores
-from evaluand.data.files import STDIN
+from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.names import ColumnGuesses, guess_columns
 from evaluand.experiment.columns.scoring import ColumnOptions, score_tables
 from evaluand.experiment.columns.tables import NamedTable, read_table
+from evaluand.metrics.base.labels import contents
 from evaluand.report.text import safe
 
 _SHOWN: Final = 12
@@ -43,17 +46,34 @@ def score_files(given: ColumnFiles) -> None:
         raise UsageError("name the file that has the columns: evaluand score FILE --truth COLUMN --prediction COLUMN")
     check_output(given.output, given.options.gates)
     with notes():
+        _check_files(given)
         tables = [read_table(each, given.format, given.delimiter) for each in given.files]
         base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)
         options = _complete(given, base, tables)
     name = given.output.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
     options = replace(options, origin={"files": [*given.files]})
+    progress = display(given.output.as_json, quiet=False)
     write_scores(
-        lambda store: score_tables(base, tables, options, store, name),
+        lambda store: score_tables(base, tables, options, store, name, progress),
         given.output,
         name,
         flips=_FLIPS if given.options.inputs or given.output.as_json else 0,
     )
+
+
+def _check_files(given: ColumnFiles) -> None:
+    """Refuses further words that are columns of the first file.
+
+    Raises:
+        UsageError: names the options for columns.
+    """
+    first, *others = given.files
+    missing = [each for each in others if each != STDIN and not Path(each).exists() and not is_glob(each)]
+    if missing:
+        columns = read_table(first, given.format, given.delimiter).table.column_names
+        if missing[0] in columns:
+            raise UsageError(f"{missing[0]} is a column of {first}; give it as --truth or as --prediction")
+        raise UsageError(f"{missing[0]}: no such file, and no column of {first}")
 
 
 # What is missing
@@ -116,7 +136,8 @@ def _suggest(
     if predictions:
         command += "".join(f" {join(['--prediction', each])}" for each in predictions)
     elif guesses.scores and not options.scores:
-        command += "".join(f" {join(['--score', each])}" for each in guesses.scores)
+        named = _name_classes(base, truth, guesses.scores)
+        command += "".join(f" {join(['--score', each])}" for each in named)
     else:
         command += "" if options.scores else " --prediction COLUMN"
     if not looks:
@@ -124,3 +145,20 @@ def _suggest(
         source = f"{base.name} and {table.name}" if base is not table else table.name
         looks = [f"the columns of {source} are {', '.join(map(repr, names[:_SHOWN]))}{more}"]
     return f"{lines}; {'; '.join(looks)}. Run\n  {safe(command)}"
+
+
+def _name_classes(base: NamedTable, truth: str, scores: Sequence[str]) -> Sequence[str]:
+    """Columns of scores as `LABEL=COLUMN`, if each is called after one of several classes."""
+    if truth not in base.table.column_names:
+        return scores
+    column = base.column(truth, "--truth")
+    if contents(column.type) not in ("text", "integers", "bools"):
+        return scores
+    labels = pc.unique(column.drop_null()).to_pylist()
+    named = [
+        f"{label}={score}"
+        for score in scores
+        for label in labels
+        if str(label).casefold() in re.split(r"[^a-z0-9]+", score.casefold())
+    ]
+    return named if len(labels) > 2 and len(named) == len(scores) == len(labels) else scores

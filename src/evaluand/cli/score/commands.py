@@ -43,7 +43,37 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
         return str(click.Choice(default_format().score_layouts).convert(value, param, ctx))
 
 
-@click.command("score", epilog=_EXAMPLES)
+class _ScoreCommand(click.Command):
+    """The command, which knows what others call its options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            option = _NEAR_OPTIONS.get(error.option_name)
+            if option is None:
+                raise
+            raise UsageError(f"no such option: {error.option_name}; give {option}") from None
+
+
+_NEAR_OPTIONS: Final = {
+    **dict.fromkeys(("--target", "--label", "--labels", "--y", "--y-true", "--gold", "--expected"), "--truth COLUMN"),
+    **dict.fromkeys(("--pred", "--preds", "--y-pred", "--predicted", "--output", "--response"), "--prediction COLUMN"),
+    **dict.fromkeys(("--prob", "--proba", "--probability", "--y-score", "--scores"), "--score COLUMN"),
+    **dict.fromkeys(("--group", "--groupby", "--group-by", "--slice"), "--by COLUMN"),
+    **dict.fromkeys(("--metrics", "--measure"), "--metric NAME"),
+    **dict.fromkeys(("--positive", "--pos", "--positive-label", "--positive-class"), "--pos-label LABEL"),
+    **dict.fromkeys(("--key", "--on", "--join"), "--id COLUMN"),
+    **dict.fromkeys(("--html", "--output-html"), "--report FILE"),
+    **dict.fromkeys(("--sep", "--separator"), "--delimiter CHARACTER"),
+    **dict.fromkeys(("--task", "--type", "--problem-type"), "--kind"),
+    **dict.fromkeys(
+        ("--compare", "--baseline", "--vs"), "--prediction once for each system; the first is the baseline"
+    ),
+}
+
+
+@click.command("score", cls=_ScoreCommand, epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, metavar="[FILE...|FOLDER]")
 @click.option(
     "--truth",

@@ -12,6 +12,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
+from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli.gates import conclude, require_gates
 from evaluand.cli.options import suggest_command
 from evaluand.cli.output import open_output, print_json, show
@@ -60,7 +61,7 @@ def write_scores(compute: Callable[[Store], SystemScores], output: Output, name:
         flips: how many examples of each pair to list as won and as lost.
 
     Raises:
-        Exit: a gate failed.
+        Exit: a gate failed, or a metric cannot use the scores.
     """
     with notes(), _open_store(output) as store:
         scores = compute(store)
@@ -70,7 +71,16 @@ def write_scores(compute: Callable[[Store], SystemScores], output: Output, name:
             write_report(store, name, str(output.report), commands=commands)
         facts = scores.facts(flips=flips)
     _print(facts, output)
-    conclude(facts["gates"], output.junit)
+    refused = _refused_metrics(facts)
+    for reason in refused:
+        click.echo(f"error: {safe(reason)}", err=True)
+    conclude(facts["gates"], output.junit, failed=bool(refused))
+
+
+def _refused_metrics(facts: Facts) -> list[str]:
+    """Why metrics have no value, where they cannot use what a system has."""
+    whole = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
+    return [*dict.fromkeys(f"{row['task']}: {row['reason'].removeprefix(REFUSED)}" for row in whole)]
 
 
 @contextmanager

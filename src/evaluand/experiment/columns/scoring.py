@@ -22,7 +22,9 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
+from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.prediction_table import SCORER, common_type
+from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
@@ -217,13 +219,19 @@ def _as_table(value: Any) -> NamedTable:
 
 
 def score_tables(
-    base: NamedTable, files: Sequence[NamedTable], options: ColumnOptions, store: Store, name: str
+    base: NamedTable,
+    files: Sequence[NamedTable],
+    options: ColumnOptions,
+    store: Store,
+    name: str,
+    progress: Progress | None = None,
 ) -> ColumnScores:
     """Scores tables that were read; see `score_columns`.
 
     Args:
         base: the table with the truth.
         files: the tables of predictions, which may include it.
+        progress: shows the progress of each step.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
     base, files = _choose_rows(base, files, options)
@@ -257,7 +265,7 @@ def score_tables(
         system.name: {SCORER: (((row, 0), [score.record()]) for row, score in system.columns.known_scores())}
         for system in systems
     }
-    results = experiment.run(store, known_scores=known)
+    results = experiment.run(store, known_scores=known, progress=progress)
     return ColumnScores(
         target=target,
         systems=[system.name for system in systems],
@@ -288,15 +296,16 @@ def _choose_rows(
 
 def _find_systems(joined: JoinedTables, options: ColumnOptions, notes: list[str]) -> list[SystemSpec]:
     """The columns of each system; with several files each file is a system, or several."""
-    plain, labelled = _split_scores(options.scores, joined.files)
-    if not (options.predictions or plain or labelled):
+    predictions = _split_names(options.predictions, joined.files)
+    plain, labelled = _split_scores(_split_names(options.scores, joined.files), joined.files)
+    if not (predictions or plain or labelled):
         raise SpecError("no column of predictions or scores is named")
-    twice = next((each for each in options.predictions if [*options.predictions].count(each) > 1), None)
+    twice = next((each for each in predictions if predictions.count(each) > 1), None)
     if twice is not None:
         raise SpecError(f"--prediction {twice} is named twice")
     found: list[SystemSpec] = []
     for table in joined.files:
-        specs = _systems_in(table, options.predictions, plain, labelled, options.confidences, notes)
+        specs = _systems_in(table, predictions, plain, labelled, options.confidences, notes)
         if len(joined.files) > 1:
             stem = re.sub(r"(\.[A-Za-z0-9]+)+$", "", os.path.basename(table.name)) or table.name
             specs = [replace(each, name=stem if len(specs) == 1 else f"{stem}/{each.name}") for each in specs]
@@ -305,6 +314,13 @@ def _find_systems(joined: JoinedTables, options: ColumnOptions, notes: list[str]
     if len(set(names)) < len(names):
         raise SpecError(f"two files have the name {next(n for n in names if names.count(n) > 1)!r}; rename one")
     return found
+
+
+def _split_names(names: Sequence[str], files: Sequence[NamedTable]) -> list[str]:
+    """The names of columns, of which several may be in one text: `a,b`."""
+    known = {name for each in files for name in each.table.column_names}
+    found = [[name] if name in known else [part.strip() for part in name.split(",")] for name in names]
+    return [name for each in found for name in each]
 
 
 def _split_scores(scores: Sequence[str], files: Sequence[NamedTable]) -> tuple[list[str], dict[str, str]]:
@@ -422,7 +438,9 @@ def _note_values(
 
 
 def _can_group(table: pa.Table) -> bool:
-    return all(
+    """Whether equal rows are copies: a column identifies or measures, and all can be compared."""
+    tells = guess_columns(table).ids or any(contents(each.type) == "numbers" for each in table.schema)
+    return bool(tells) and all(
         pa.types.is_primitive(each.type) or pa.types.is_string(each.type) or pa.types.is_boolean(each.type)
         for each in table.schema
     )
@@ -456,15 +474,26 @@ def _experiment(
     by = tuple(_grouping(base, each) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
-    outputs = {
-        system.name: RecordedTask.from_outputs(
-            system.name, {(0, row): identity.encode(output) for row, output in enumerate(system.columns.outputs())}
-        )
-        for system in systems
-    }
+    outputs = {system.name: RecordedTask.from_outputs(system.name, _encode_outputs(system)) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
     dataset = _dataset(base, systems[0], options)
     return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
+
+
+def _encode_outputs(system: System) -> dict[tuple[int, int], bytes]:
+    """The outputs of a system by row; equal labels are encoded once."""
+    known: dict[Any, bytes] = {}
+    found = {}
+    for row, output in enumerate(system.columns.outputs()):
+        if isinstance(output, str | int | None):
+            key = (type(output), output)
+            text = known.get(key)
+            if text is None:
+                text = known[key] = identity.encode(output)
+        else:
+            text = identity.encode(output)
+        found[0, row] = text
+    return found
 
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:

@@ -139,6 +139,9 @@ def _class_scores(
     """Label → scores, and whether they are probabilities."""
     if spec.scores:
         found = _labelled_scores(spec, target, notes)
+        [(label, numbers)] = found.items() if len(found) == 1 else [(None, None)]
+        if numbers is not None and target.kind == "binary" and _in_unit(numbers):
+            found |= {other: pc.subtract(1.0, numbers) for other in target.classes if other != label}
         total = np.sum([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in found.values()], axis=0)
         known = total[~np.isnan(total)]
         sums = bool(len(known) and np.all(np.abs(known - 1) <= _TOLERANCE)) and len(found) == len(target.classes)
@@ -194,6 +197,12 @@ def _labelled_scores(spec: SystemSpec, target: Target, notes: list[str]) -> dict
             known = ", ".join([*by_text][:10])
             raise SpecError(f"--score {text}={column}: {target.name!r} has no class {text!r}; it has {known}")
         found[by_text[text]] = _read_numbers(spec.table, column, "--score", notes)
+    lacking = [text for text, label in by_text.items() if label not in found]
+    if lacking and target.kind != "binary":
+        more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+        raise SpecError(
+            f"--score: no score of {', '.join(map(repr, lacking[:_SHOWN]))}{more}; give --score {lacking[0]}=COLUMN"
+        )
     return found
 
 
