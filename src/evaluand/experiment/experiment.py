@@ -20,6 +20,7 @@ from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
+from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
 from evaluand.experiment.preflight import check_answers, check_fit, check_gates, check_trade
@@ -243,6 +244,9 @@ class Experiment:
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
         """
         store = store or MemoryStore()
+        if calls:
+            scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
+            warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
         runner = Runner(store, self.policy, progress=progress)
         grading = replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
         evaluator = Evaluator(store, grading, progress=progress)
