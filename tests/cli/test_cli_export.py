@@ -387,3 +387,18 @@ def test_a_reader_that_has_enough_ends_the_export_quietly(folder: Folder) -> Non
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
     assert done.stdout.startswith('"_index_"')
+
+
+@pytest.mark.parametrize("form", ["croissant", "datapackage"])
+def test_a_dataset_is_exported_with_its_description(folder: Folder, form: str) -> None:
+    rows = [{"q": "a", "truth": "A", "said": "A"}, {"q": "b", "truth": "B", "said": "C"}]
+    path = folder.write("rows.jsonl", rows)
+    roles = ("--input", "q", "--expected", "truth", "--response", "said")
+    folder.done("import", path, "--dataset", path, *roles)
+    output = str(folder.path / "out" / f"{form}.json")
+    printed = json.loads(folder.done("export", "rows", "-o", output, "--json"))
+    assert printed == {"file": output, "format": form, "rows": 2}
+    again = Dataset.from_file(output)
+    assert [(example.input, example.expected) for example in again] == [("a", "A"), ("b", "B")]
+    refused = folder.refused("export", "rows", "-o", output, "--status", "failed", code=2)
+    assert f"{form}.json describes a complete dataset; leave out the other options" in refused

@@ -208,3 +208,11 @@ def test_json_says_everything(folder: Folder) -> None:
     assert facts["run"]["counts"] == {"completed": 6}
     assert facts["dataset"]["examples"] == 6
     assert json.dumps(facts["missing"]) == "[]"
+
+
+def test_examples_may_be_a_pattern_of_files(folder: Folder) -> None:
+    for number in (1, 2):
+        folder.write(f"part{number}.jsonl", [{"id": f"x{number}", "q": f"a{number}", "truth": "A"}])
+    folder.write("said.jsonl", [{"id": "x1", "said": "A"}, {"id": "x2", "said": "B"}])
+    arguments = ("--input", "q", "--expected", "truth", "--id", "id", "--by", "id", "--response", "said")
+    assert "over 2 examples: 2 completed" in folder.done("import", "said.jsonl", "--dataset", "part*.jsonl", *arguments)

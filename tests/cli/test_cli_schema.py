@@ -78,6 +78,8 @@ def test_rows_that_hold_are_ok_in_every_format(folder: Folder, stored: str) -> N
         assert folder.done("schema", "validate", name, "--schema", stored) == f"ok: 3 rows of {name} against {stored}\n"
     (folder.path / "text.csv").write_text("text\na\nb\n")
     assert folder.done("schema", "validate", "text.csv", "--schema", "text.Text").startswith("ok: 2 rows")
+    (folder.path / "text.csv").write_text("text\n0123\n4\n")
+    assert folder.done("schema", "validate", "text.csv", "--schema", "text.Text").startswith("ok: 2 rows")
 
 
 def test_every_form_converts_into_every_other_and_back(folder: Folder) -> None:

@@ -425,3 +425,28 @@ def test_a_frame_that_arrow_cannot_hold_is_refused_with_the_reason() -> None:
     frame = pl.DataFrame({"x": pl.Series([object()], dtype=pl.Object)})
     with pytest.raises(DataError, match=r"a polars.DataFrame cannot give Python objects as Arrow: 'x'; cast them"):
         Dataset.from_data(frame)
+
+
+def test_a_json_file_may_have_lines_or_a_list_under_a_name(tmp_path: Path) -> None:
+    assert values(open_file(write(tmp_path / "a.json", '{"x":1}\n{"x":2}\n'))) == [{"x": 1}, {"x": 2}]
+    path = write(tmp_path / "b.json", '{"version": 1,\n "data": [{"x": 1}]}')
+    assert values(open_file(f"{path}#data")) == [{"x": 1}]
+    with pytest.raises(DataError, match=f"not an object; choose one of its lists, as in {path}#data"):
+        open_file(path)
+    with pytest.raises(SpecError, match=r"no list is called 'date' \(did you mean 'data'\?\)"):
+        open_file(f"{path}#date")
+
+
+def test_a_type_whose_storage_is_another_value_is_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"month": pd.period_range("2026-01", periods=2, freq="M")})
+    with pytest.raises(DataError, match=r"the column 'month' has the type pandas.period; convert it to a plain one"):
+        Dataset.from_data(frame)
+    with pytest.raises(SpecError, match=r"a pandas.Series is one column; give a table, such as its to_frame\(\)"):
+        Dataset.from_data(pd.Series([1], name="x"))
+
+
+def test_the_reason_of_another_library_is_shown() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(DataError, match=r"a duckdb.DuckDBPyConnection cannot give its rows as Arrow: .*con.sql"):
+        Dataset.from_data(duckdb.connect().execute("select 'a' as input"))

@@ -14,6 +14,7 @@ import pytest
 from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError
 from evaluand.data import DataNote
+from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.report.facts.aggregation import metrics_facts
 
 CODE = """import os
@@ -399,6 +400,21 @@ def test_outputs_that_are_all_wrong_are_no_mistake(place: Place) -> None:
         made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
     with pytest.warns(EvaluandWarning, match=r"scorer 'same' gave every answer 0, and none could be right"):
         assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
+
+
+def test_sides_that_are_never_equal_are_reported_before_the_first_call_with_the_paths_that_fit() -> None:
+    def answer(question: str) -> str:
+        raise AssertionError("this was called")
+
+    rows = [{"input": "a", "gold": {"answers": ["x"], "n": 1}}]
+    data = Dataset.from_rows(rows, input="input", expected="gold")
+    experiment = Experiment("x", data, {"t": answer}, {"s": ExactMatch()}, [Measure("s", Accuracy())])
+    paths = r"no output of task 't' can be right: the task returns text .* that fits: gold\.answers\[0\]"
+    with pytest.raises(EvaluandWarning, match=paths):  # warnings are errors here
+        experiment.run()
+    data = Dataset.from_rows(rows, input="input", expected="gold.answers[0]")
+    right = Experiment("x", data, {"t": lambda question: "x"}, {"s": ExactMatch()}, [Measure("s", Accuracy())])
+    assert right.run().aggregation.table()["value"].to_pylist() == [1.0]
 
 
 def test_a_scorer_that_can_grade_some_row_of_every_task_is_no_fault(place: Place) -> None:

@@ -73,7 +73,7 @@ def check(seed: int, averages: Sequence[str] = AVERAGES) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_values_are_those_of_the_reference(seed: int) -> None:
-    check(seed)
+    check(seed, [AVERAGES[seed // 2 % 4]])
 
 
 @pytest.mark.slow

@@ -29,10 +29,12 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
+from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
+from evaluand.metrics.base.signature import with_condition
 from evaluand.metrics.names import name_in_tables
 from evaluand.metrics.stats.intervals import random_bits
 from evaluand.store import tables as rows
@@ -53,6 +55,7 @@ class Measure:
         criterion: the name of several measures whose disparities count as one, the largest: equalized odds is that of
             the true and the false positive rates.
         called: the names of the metric in a problem, by which gates find it too.
+        where: only rows of examples that match this `RowFilter`; gates, comparisons and trade-offs leave it out.
 
     Raises:
         SpecError: the metric is not a `Metric`, there is no such disparity, or there are no groups to compare.
@@ -69,8 +72,11 @@ class Measure:
     disparities: Sequence[Kind] = ()
     criterion: str | None = None
     called: Sequence[str] = ()
+    where: str | None = None
 
     def __post_init__(self) -> None:
+        if self.where is not None:
+            RowFilter(self.where)
         if not isinstance(self.metric, Metric):
             raise SpecError(f"a measure needs a metric, such as Accuracy(), not {self.metric!r}")
         by = (self.by,) if isinstance(self.by, str) else self.by
@@ -86,6 +92,8 @@ class Measure:
             spec |= {"disparities": list(self.disparities), "criterion": self.criterion}
         if self.called:
             spec |= {"called": list(self.called)}
+        if self.where is not None:
+            spec["where"] = self.where
         return spec
 
 
@@ -119,7 +127,12 @@ class Aggregation(Artifact):
 
     @property
     def measures(self) -> list[Measure]:
-        """Its measures, without those whose kind of metric is not installed."""
+        """Its measures of all rows, without those whose kind of metric is not installed."""
+        return [measure for measure in self.every_measure if measure.where is None]
+
+    @property
+    def every_measure(self) -> list[Measure]:
+        """Its measures, also those of rows that match a condition."""
         return [measure for spec in self.manifest["spec"]["measures"] for measure in _measure(spec)]
 
     def table(self) -> pa.Table:
@@ -159,7 +172,7 @@ def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
     stored = spec["metric"]
     try:
         metric = registry.find("metrics", stored["kind"])(**stored["parameters"])
-        further = {name: spec[name] for name in ("disparities", "criterion", "called") if name in spec}
+        further = {name: spec[name] for name in ("disparities", "criterion", "called", "where") if name in spec}
         yield Measure(spec["scorer"], metric, spec["by"], **further)
     except (SpecError, TypeError):  # a class of the user, which a store does not contain
         return
@@ -375,6 +388,10 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         names = ", ".join(map(repr, missing))
         hint = nearest(missing[0], roles.attributes)
         yield f"{kind}: {names} is not an attribute of the dataset{hint}; name it under attributes"
+    for name in RowFilter(measure.where).columns if measure.where is not None else ():
+        if name not in (INDEX, *roles.columns):
+            hint = nearest(name, roles.columns)
+            yield f"{kind}: where: {name!r} has no role in the dataset{hint}; name it under attributes or metadata"
     if getattr(measure.metric, "weighted", False) and roles.weight is None:
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
@@ -438,9 +455,10 @@ def _count_refused(
 ) -> MeasureResults:
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
-    counted = measure([Measure(refused.scorer, count, refused.by)])
+    counted = measure([Measure(refused.scorer, count, refused.by, where=refused.where)])
     more = f" (and {len(error.faults) - 1:,} more)" if len(error.faults) > 1 else ""
-    unknown: dict[str, Any] = {"metric": metric.kind, "signature": metric.signature, "data": None}
+    signature = metric.signature if refused.where is None else with_condition(metric.signature, refused.where)
+    unknown: dict[str, Any] = {"metric": metric.kind, "signature": signature, "data": None}
     unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
     unknown |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
     return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [])
@@ -456,7 +474,7 @@ class MeasureResults(NamedTuple):
 
 def compute_measures(
     measures: Sequence[Measure],
-    tables: Callable[[str, Sequence[str]], Iterable[pa.Table]],
+    tables: Callable[..., Iterable[pa.Table]],
     *,
     repeated: bool = False,
     drawn: bool = True,
@@ -466,26 +484,29 @@ def compute_measures(
     Measures with the same table and the same groups share one pass over it.
 
     Args:
-        tables: a function from a scorer to its table in shards, with the attributes (`attribute_columns`).
+        tables: a function from a scorer, attributes and `where` to its table in shards, see `shards`.
         repeated: whether examples have several replications.
         drawn: whether to compute curves.
     """
-    positions_of: dict[tuple[str, Any, Any], list[int]] = {}
+    positions_of: dict[tuple[str, Any, Any, str | None], list[int]] = {}
     for position, measure in enumerate(measures):
-        positions_of.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
+        key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where)
+        positions_of.setdefault(key, []).append(position)
     of: list[MeasureResults] = [MeasureResults([], [], []) for _ in measures]
-    for (scorer, by, _), positions in positions_of.items():
+    for (scorer, by, _, where), positions in positions_of.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
         groupings = [(), *(attribute_columns(each) for each in by if each)]
         with _naming_scorer(scorer, metrics):
-            cut = tables(scorer, tuple(dict.fromkeys(a for each in by for a in each)))
+            names = tuple(dict.fromkeys(a for each in by for a in each))
+            cut = tables(scorer, names) if where is None else tables(scorer, names, where=where)
             summary = summary_of_shards(cut, every, groupings, repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
                 rows = (row for each in groupings for row in summary.values(place, each))
-                of[position].values.extend((scorer, row._replace(by=attribute_values(row.by))) for row in rows)
+                own_rows = (row._replace(by=attribute_values(row.by)) for row in rows)
+                of[position].values.extend((scorer, _with_condition(row, where)) for row in own_rows)
                 source = drawing[place]
                 if source is not None:
                     found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
@@ -497,8 +518,13 @@ def compute_measures(
             kinds, name = measures[first].disparities, measures[first].criterion
             for columns, attributes in zip(groupings[1:], filter(None, by), strict=True):
                 between = disparities(summary, together, columns, kinds, name=name, attributes=attributes)
-                of[first].disparities.extend((scorer, row) for row in between)
+                of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
+
+
+def _with_condition(row: Any, where: str | None) -> Any:
+    """A value or a disparity whose signature says which rows it is of."""
+    return row if where is None else row._replace(signature=with_condition(row.signature, where))
 
 
 def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
@@ -550,13 +576,16 @@ def shards(
     scorer: str,
     attributes: Sequence[str] = (),
     read: list[str] | None = None,
+    where: str | None = None,
 ) -> Iterator[pa.Table]:
     """The scores with the attributes (`attribute_columns`), cut at multiples of `SHARD_ROWS` examples.
 
     Args:
         dataset: its dataset, with the attributes.
         read: the columns of scores to read; all by default.
+        where: only rows of examples that match this condition.
     """
+    matching = None if where is None else dataset.matches(where)
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
     names = zip(attribute_columns(attributes), attributes, strict=True)
     columns = {column: _column(dataset, name) for column, name in names} | _example_columns(dataset)
@@ -567,6 +596,8 @@ def shards(
         table = pa.Table.from_batches([batch])
         for name, column in columns.items():
             table = table.append_column(name, column.take(pa.array(positions)))
+        if matching is not None:
+            table, positions = table.filter(pa.array(matching[positions])), positions[matching[positions]]
         borders = np.flatnonzero(np.diff(positions // SHARD_ROWS)) + 1
         for start, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(positions)], strict=True):
             if stop > start and int(positions[start]) // SHARD_ROWS != shard:

@@ -1,7 +1,9 @@
 """`evaluand export`: writes the rows of an artifact as one flat table, for pandas and spreadsheets."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import click
 from click import UsageError
@@ -12,6 +14,7 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.data.dataset import Dataset
+from evaluand.data.formats.publishing import Form, publish
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
 from evaluand.report.text import safe
@@ -26,6 +29,7 @@ Examples:
   evaluand export arithmetic/mine --status failed --format jsonl
   evaluand export arithmetic/mine --where 'topic == "sums" and duration > 1'
   evaluand export arithmetic -o metrics.csv
+  evaluand export questions -o published/croissant.json
 """
 
 
@@ -68,10 +72,17 @@ def command(
     --raw). Values other than texts, numbers and booleans are JSON. Parquet preserves every value and type, so importing
     it gives the same run; CSV does not distinguish the text 1 from the number.
 
+    If FILE is croissant.json or datapackage.json, the dataset of that name, or of a run, is written next to it, with
+    its description as Croissant or as a Data Package.
+
     With --json, print a summary of what was written to FILE.
     """
     if as_json and output is None:
         raise UsageError("--json needs -o FILE; use --format jsonl for rows in JSON")
+    if output is not None and output.name in _DESCRIPTIONS:
+        if table or status or where or form or raw:
+            raise UsageError(f"{output.name} describes a complete dataset; leave out the other options")
+        return _publish(DirectoryStore(folder), artifact, output, as_json)
     form = form or _choose_format(output)
     if form == "parquet" and output is None:
         raise UsageError("Parquet cannot be written to stdout; give -o FILE")
@@ -86,6 +97,28 @@ def command(
         print_json({"file": str(output), "format": form, "rows": written, "columns": batches.schema.names})
     elif output is not None:
         click.echo(f"{written:,} rows written to {safe(output)}", err=True)
+
+
+_DESCRIPTIONS: Final[Mapping[str, Form]] = {"croissant.json": "croissant", "datapackage.json": "datapackage"}
+
+
+def _publish(store: Store, artifact: str, output: Path, as_json: bool) -> None:
+    """Writes a dataset, or that of a run, with its description."""
+    found = None
+    for kind in ("datasets", "runs"):
+        with suppress(NotFound):
+            found = found or _open_artifact(store, *resolve(store, artifact, kind))
+    if found is None:
+        resolve(store, artifact)  # raises the error about the name
+        raise SpecError(f"{artifact!r} is neither a dataset nor a run, and has no examples to describe")
+    dataset = found.dataset if isinstance(found, Run) else found
+    assert isinstance(dataset, Dataset)
+    with notes():
+        path = publish(dataset, output.parent, _DESCRIPTIONS[output.name], name=dataset.name or artifact)
+    if as_json:
+        print_json({"file": str(path), "format": _DESCRIPTIONS[output.name], "rows": len(dataset)})
+    else:
+        click.echo(f"{len(dataset):,} rows written next to {safe(path)}", err=True)
 
 
 def _choose_format(output: Path | None) -> str:

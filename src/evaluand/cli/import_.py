@@ -15,7 +15,7 @@ from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
 from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import format_names
+from evaluand.data.sources import format_names, names_files
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.tables import read_table
 from evaluand.report.facts.base import Facts
@@ -154,7 +154,7 @@ def _suggest_grading(task: RecordedTask, data: str, roles: Mapping[str, Any]) ->
     prediction = task.response if isinstance(task.response, str) else task.response.get("prediction")
     truth, id = roles.get("expected"), roles.get("id")
     if (
-        not Path(data).is_file()
+        not names_files(data)
         or not isinstance(truth, str)
         or prediction is None
         or (task.by == "id" and task.key != id)
@@ -184,9 +184,9 @@ _BARE: Final = 3  # words of a command without options
 
 def _find_dataset(store: DirectoryStore, data: str, roles: Mapping[str, Any]) -> Dataset:
     """The dataset in a file, or the stored dataset with this name or id, or that of a run."""
-    if Path(data).is_file():
+    if names_files(data):
         several: Any = {role: list(value) if isinstance(value, tuple) else value for role, value in roles.items()}
-        dataset = Dataset.from_file(data, name=Path(data).stem, **several)
+        dataset = Dataset.from_file(data, name=_name_of_files(data), **several)
         if not len(dataset):
             raise DataError(f"{data}: the file has no examples")
         return dataset
@@ -196,6 +196,12 @@ def _find_dataset(store: DirectoryStore, data: str, roles: Mapping[str, Any]) ->
             f"{options}: only for a file of examples; {data!r} is not a file, and a stored dataset has its roles"
         )
     return Dataset.stored(store, _find_stored(store, data))
+
+
+def _name_of_files(data: str) -> str:
+    """The name of a file, or of the folder of a pattern."""
+    path = Path(data)
+    return path.parent.name or "data" if set(path.stem) & set("*?[") else path.stem
 
 
 def _find_stored(store: DirectoryStore, data: str) -> str:

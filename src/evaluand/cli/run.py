@@ -112,14 +112,14 @@ def command(
         require_gates(rules, junit)
         baselines = [*tasks, *map(experiment.run_name, tasks)]
         roles = experiment.dataset.roles
-        check_fit(rules, [*experiment.scorers], experiment.measures, roles.attributes, baselines, store)
+        check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
     evaluations = {result.task: result.evaluation for result in results.tasks}
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), notes():
-            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
+            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures_of_all_rows))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         for result in results.tasks:

@@ -104,11 +104,12 @@ def show_command(what: str, form: str, as_json: bool) -> None:
 def validate_command(file: Path, what: str, most: int, as_json: bool) -> None:
     """Find rows of FILE that break a schema. FILE is JSON lines, JSON, CSV, Parquet or Arrow.
 
-    In JSON, times, UUIDs and decimals are texts, and bytes are base64. Rows count from 0, lines from 1. Exits 1 if
+    In JSON, times, UUIDs and decimals are texts, and bytes are base64. The cells of a CSV file are read as the schema
+    says. Rows count from 0, lines from 1. Exits 1 if
     there are faults.
     """
     schema, places = _read_schema(what), _RowFile(file, most)
-    faults = schema.faults(places.data(), json=places.json, most=most)
+    faults = schema.faults(places.data(schema), json=places.json, most=most)
     listed = [{"line": line, "what": "json", "message": why} for line, why in places.broken]
     listed += [
         {"row": fault.row, "index": fault.index, "path": fault.path, "what": fault.what, "message": fault.message}
@@ -154,7 +155,7 @@ def write_command(file: Path, what: str, output: Path) -> None:
     if form not in (".jsonl", ".ndjson", ".parquet", ".pq"):
         raise UsageError(f"{output}: the output must be OUT.jsonl or OUT.parquet")
     schema, places = _read_schema(what), _RowFile(file, 1)
-    table = schema.validate(places.data(), json=places.json)
+    table = schema.validate(places.data(schema), json=places.json)
     for line, why in places.broken:
         raise DataError(f"{file}:{line}: {why}")
     from evaluand.report.export import write_parquet
@@ -273,20 +274,25 @@ def _describe_type(kind: Any) -> dict[str, Any]:
     return {"type": {"StructType": "object", "Array": "list", "Map": "map"}[type(kind).__name__], "limits": limits}
 
 
+_CELLS = ("csv", "tsv")
+
+
 class _RowFile:
     """The rows of a file, and the line of each."""
 
     def __init__(self, path: Path, most: int) -> None:
         self.path, self.most, self.lines = path, most, array("q")
         self.kind = path.suffix.lstrip(".").lower()
-        self.json = self.kind in ("json", "jsonl", "ndjson")
+        self.json = self.kind in ("json", "jsonl", "ndjson", *_CELLS)
         self.count = self.n_broken = 0
         self.broken: list[tuple[int, str]] = []
 
-    def data(self) -> Any:
-        """The rows: JSON objects, or a table."""
+    def data(self, schema: Schema) -> Any:
+        """The rows: JSON objects, or a table. The cells of a CSV file are read as the schema says."""
         if not self.path.is_file():
             raise DataError(f"{self.path}: no such file")
+        if self.kind in _CELLS:
+            return self._cells(schema)
         if self.json:
             return self._objects()
         import pyarrow as pa
@@ -305,6 +311,18 @@ class _RowFile:
         index = "" if fault.index is None else f" (_index_ {fault.index})"
         path = f" {fault.path}:" if fault.path else ""
         return f"{self.path}:{self.lines[fault.row]}{index}:{path} {fault.message}"
+
+    def _cells(self, schema: Schema) -> Iterator[Any]:
+        from evaluand.data.conform import parse_cells
+        from evaluand.data.sources import open_file
+
+        source = open_file(self.path)
+        texts = source.texts() if source.texts else source
+        for batch in texts.batches():
+            for row in batch.to_pylist():
+                self.lines.append(int(source.where(self.count).rpartition(":")[2]))
+                self.count += 1
+                yield parse_cells(schema.struct, row)
 
     def _objects(self) -> Iterator[Any]:
         if self.kind == "json":

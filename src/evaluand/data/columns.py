@@ -17,6 +17,7 @@ from evaluand.core.errors import DataError, Fault, warn
 from evaluand.data.source import DataNote
 from evaluand.store.tables import is_json
 
+_KNOWN_EXTENSIONS: Final = ("arrow.", "datasets.")  # whose storage has the values; that of a pandas.period has not
 _PANDAS_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
@@ -91,7 +92,10 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain_field(field: pa.Field) -> pa.Field:
-    return field.with_type(plain_type(field.type))
+    kind = field.type
+    if isinstance(kind, pa.BaseExtensionType) and not kind.extension_name.startswith(_KNOWN_EXTENSIONS):
+        raise DataError(f"the column {field.name!r} has the type {kind.extension_name}; convert it to a plain one")
+    return field.with_type(plain_type(kind))
 
 
 def plain_table(table: pa.Table, where: str) -> pa.Table:

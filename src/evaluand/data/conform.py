@@ -246,7 +246,7 @@ class _Valid:
 
     def _parsed(self, rows: Iterator[Any]) -> Iterator[Any]:
         """Rows whose cells have the types of the schema."""
-        return rows if self.rows.texts is None else (_parse_cells(self.struct, row) for row in rows)
+        return rows if self.rows.texts is None else (parse_cells(self.struct, row) for row in rows)
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         data: Iterable[Any]
@@ -281,7 +281,7 @@ def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:
 # Cells of a CSV file
 
 
-def _parse_cells(struct: StructType, row: Any) -> Any:
+def parse_cells(struct: StructType, row: Any) -> Any:
     """A row whose texts are read as the schema's types say; an empty cell of an optional field is missing."""
     if not isinstance(row, dict):
         return row

@@ -287,6 +287,15 @@ class Dataset:
         dataset._source, dataset.indices = _filter_rows(self._source, RowFilter(condition))
         return dataset
 
+    def matches(self, condition: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Of each example whether it matches a condition; warns of those that do not because a value is missing."""
+        rows = RowFilter(condition)
+        mask = pa.chunked_array([rows.mask(batch) for batch in self._source.batches()], pa.bool_())
+        if mask.null_count:
+            count = f"{mask.null_count:,} of {plural(len(mask), 'example')}"
+            warn(f"where: {count} have a missing value in {condition!r}, and match nothing")
+        return np.asarray(mask.fill_null(False).to_numpy(), bool)
+
     def view(self, adapters: Any, *, schema: Any = None, checked: bool = False) -> Dataset:
         """This dataset with inputs transformed by adapters, for a service that needs them in another shape.
 

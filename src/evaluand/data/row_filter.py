@@ -64,6 +64,11 @@ class RowFilter:
 
     condition: Condition = None  # type: ignore[assignment]
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that its paths begin with."""
+        return list(dict.fromkeys(str(path.steps[0]) for path in paths_in(self.condition)))
+
     def check(self, schema: pa.Schema, names: Mapping[str, str] = {}) -> None:
         """Refuse a filter that does not fit columns.
 

@@ -184,6 +184,12 @@ def _split_part(path: str) -> tuple[str, str | None]:
     return (file, part) if mark and not os.path.exists(path) and os.path.isfile(file) else (path, None)
 
 
+def names_files(path: str) -> bool:
+    """Whether a text is the path of a file, a part of one, a pattern, or a folder that ends in a slash."""
+    file, _ = _split_part(path)
+    return os.path.isfile(file) or is_glob(path) or (path.endswith(os.sep) and os.path.isdir(path))
+
+
 def _find_files(path: str) -> list[SourceFile]:
     if path == STDIN:
         return [SourceFile.read_stdin()]
@@ -348,6 +354,8 @@ def read_table(data: Any) -> pa.Table | None:
         if not hasattr(data, attribute) or (attribute == "with_format" and not hasattr(data, "__len__")):
             continue
         _check_no_objects(data)
+        if attribute == "__arrow_c_stream__" and hasattr(data, "to_frame"):
+            raise SpecError(f"a {_kind_of_table(data)} is one column; give a table, such as its to_frame()")
         try:
             return read(data)
         except Exception as error:  # of another library, with exceptions of its own
@@ -365,7 +373,7 @@ def _check_no_objects(data: Any) -> None:
 
 
 def _kind_of_table(data: Any) -> str:
-    return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+    return f"{type(data).__module__.partition('.')[0].lstrip('_')}.{type(data).__name__}"
 
 
 def _as_table(data: Any) -> pa.Table:
@@ -377,6 +385,7 @@ _READERS: Final = (
     ("__arrow_c_stream__", pa.table),
     ("__arrow_c_array__", lambda data: pa.Table.from_batches([pa.record_batch(data)])),
     ("to_table", lambda data: _as_table(data.to_table())),  # a dataset or scanner of Arrow
+    ("to_arrow_table", lambda data: _as_table(data.to_arrow_table())),  # what a connection of DuckDB has executed
     ("to_arrow", lambda data: _as_table(data.to_arrow())),
     ("with_format", lambda data: _as_table(data.with_format("arrow")[:])),  # a dataset of Hugging Face
 )

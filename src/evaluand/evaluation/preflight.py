@@ -62,6 +62,19 @@ def check_gradable(
         raise SpecError("\n".join(problems))
 
 
+def warn_of_declared(scorers: Mapping[str, Scorer], dataset: Dataset, tasks: Mapping[str, Task[Any, Any]]) -> None:
+    """Warns, before anything is called, of tasks whose declared outputs can never be right."""
+    for name, scorer in scorers.items():
+        if type(scorer).check_kind is Scorer.check_kind:
+            continue
+        for task_name, task in tasks.items():
+            kind = _declared_kind(task)
+            if kind is None:
+                continue
+            for target, why in _ungradable(scorer, dataset, _declared_checks(scorer, kind)).items():
+                warn(f"scorer {name!r}: no output of task {task_name!r} can be right{target}: {why}", NeverEqual)
+
+
 Check = Callable[[Any, str | None], None]
 """(expected, target or None) → raises a DataError where an output cannot be graded."""
 
@@ -69,14 +82,20 @@ Check = Callable[[Any, str | None], None]
 def _output_checks(scorer: Scorer, task: Task[Any, Any], replications: int) -> Callable[[Example], list[Check] | None]:
     """A function from an example to checks, one for each output that is known, else one of the declared type."""
     kind = _declared_kind(task)
+    declared = None if kind is None else _declared_checks(scorer, kind)
 
     def checks(example: Example) -> list[Check] | None:
         known = [task.known(example.index, example.id, replication) for replication in range(replications)]
         if None not in known:
             return [_check_output(scorer, output) for found in known for output in found or ()]
-        return None if kind is None else [lambda expected, target: scorer.check_kind(expected, kind)]
+        return None if declared is None else declared(example)
 
     return checks
+
+
+def _declared_checks(scorer: Scorer, kind: str) -> Callable[[Example], list[Check] | None]:
+    """A function from an example to the one check of the declared kind."""
+    return lambda example: [lambda expected, target: scorer.check_kind(expected, kind)]
 
 
 def _kind_checks(scorer: Scorer, task: Task[Any, Any], replications: int) -> Callable[[Example], list[Check] | None]:

@@ -292,7 +292,7 @@ def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
     metric = _code_metric(spec, folder) if isinstance(spec, MetricCodeSpec) else _named_metric(spec)
-    return Measure(scorer, metric, by, check_kinds(spec.disparities))
+    return Measure(scorer, metric, by, check_kinds(spec.disparities), where=spec.where)
 
 
 def _named_metric(spec: MetricSpec) -> Metric:

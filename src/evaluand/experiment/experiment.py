@@ -20,6 +20,7 @@ from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
+from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
 from evaluand.experiment.preflight import check_answers, check_fit, check_gates, check_trade
@@ -197,7 +198,12 @@ class Experiment:
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
         for trade in self.tradeoffs:
-            check_trade(trade, [*self.tasks], scorers, self.measures, self.dataset)
+            check_trade(trade, [*self.tasks], scorers, self.measures_of_all_rows, self.dataset)
+
+    @property
+    def measures_of_all_rows(self) -> list[Measure]:
+        """The measures without a condition, which gates, comparisons and trade-offs use."""
+        return [measure for measure in self.measures if measure.where is None]
 
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
@@ -238,6 +244,9 @@ class Experiment:
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
         """
         store = store or MemoryStore()
+        if calls:
+            scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
+            warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
         runner = Runner(store, self.policy, progress=progress)
         grading = replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
         evaluator = Evaluator(store, grading, progress=progress)
@@ -281,7 +290,9 @@ class Experiment:
             name=own_name,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
-            further=lambda measures: result_tables(compute_results(self.tradeoffs, by_task, measures)),
+            further=lambda measures: result_tables(
+                compute_results(self.tradeoffs, by_task, [one for one in measures if one.where is None])
+            ),
         )
         return Results(results, aggregation, self._compare(evaluations, [*by_task], own_name))
 
@@ -292,7 +303,12 @@ class Experiment:
         try:
             with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # the default metrics will do
                 return compare(
-                    *evaluations, labels=labels, flips=FLIPS, declared=self.measures, name=name, origin=self.origin
+                    *evaluations,
+                    labels=labels,
+                    flips=FLIPS,
+                    declared=self.measures_of_all_rows,
+                    name=name,
+                    origin=self.origin,
                 )
         except (DataError, SpecError):
             return None

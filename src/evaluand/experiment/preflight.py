@@ -14,6 +14,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
+from evaluand.data.row_filter import RowFilter
 from evaluand.data.view import ViewSpec
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
@@ -63,6 +64,8 @@ def check_fit(
             if dataset is not None and measure.scorer in scorers:
                 with document.at(*place):
                     check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
+                    if measure.where is not None:
+                        RowFilter(measure.where).check(dataset.schema)
                     for labels in _expected_columns(dataset) if measure.criterion else ():
                         check_decided(measure, labels)
 

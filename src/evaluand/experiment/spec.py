@@ -128,6 +128,7 @@ class MetricPlace(BaseModel):
 
     scorer: str | None = Field(None, description="may be omitted if there is one scorer")
     by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
+    where: str | None = Field(None, description="only rows of examples that match a condition: age > 30")
     disparities: str | list[str] = Field(default=[], description="disparities of the groups: difference, ratio, …")
 
 

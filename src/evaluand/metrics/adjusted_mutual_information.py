@@ -16,7 +16,8 @@ class AdjustedMutualInformation(Clustering):
     """(information − expected) / (mean entropy − expected): 1 for the same partition, 0 on average by chance.
 
     Expected is the mutual information of random partitions with clusters of the same sizes. Rows are counted, not
-    weighted, since these sizes are numbers of rows.
+    weighted, since these sizes are numbers of rows. With hundreds of clusters the interval takes most of the time;
+    `confidence=None` leaves it out.
     Source: N. Vinh, J. Epps & J. Bailey, "Information theoretic measures for clusterings comparison" (Journal of
     Machine Learning Research 11, 2010).
 

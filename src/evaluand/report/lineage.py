@@ -31,6 +31,7 @@ from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import read_column
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.stats.intervals import runs
 from evaluand.store.tables import ABSTAINED, FAILED, SCORED, SKIPPED, is_json, json_field
 
@@ -107,7 +108,8 @@ def lineage_of_value(
         raise SpecError("the aggregation was made from other evaluations, or from these in another order")
     evaluation = evaluations[number]
     table = pa.concat_tables(
-        shards(evaluation, dataset_of(evaluation), scorer, tuple(by)), promote_options="default"
+        shards(evaluation, dataset_of(evaluation), scorer, tuple(by), where=condition_of(value["signature"])),
+        promote_options="default",
     ).combine_chunks()
     chosen = np.zeros(table.num_rows, bool)
     chosen[_rows_used(table, aggregation, value)] = True
@@ -132,7 +134,9 @@ def _read_value(aggregation: Aggregation, number: int) -> Mapping[str, Any]:
 
 def _rows_used(table: pa.Table, aggregation: Aggregation, row: Mapping[str, Any]) -> np.ndarray:
     """The positions of the rows that a metric uses; all rows if its kind is not installed."""
-    metrics = (m.metric for m in aggregation.measures if (m.scorer, m.metric.kind) == (row["scorer"], row["metric"]))
+    metrics = (
+        m.metric for m in aggregation.every_measure if (m.scorer, m.metric.kind) == (row["scorer"], row["metric"])
+    )
     metric = next((m for m in metrics if f" reduce={m.reduce}" in row["signature"]), None)
     return np.arange(table.num_rows) if metric is None else Shard.of(table).units(rules_for(metric)).rows
 

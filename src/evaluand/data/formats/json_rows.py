@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest
 from evaluand.data.files import SourceFile
 from evaluand.data.records import Broken, read_objects
 from evaluand.data.source import FileFormat, OpenFiles, Reading
@@ -46,13 +46,13 @@ class JsonArray(FileFormat):
     has_parts = True
 
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+        if all(map(_has_lines, files)):
+            return JsonLines().open(files, reading)
         values = [read_json(file, empty=[]) for file in files]
         if len(files) == 1 and isinstance(values[0], dict) and (described := described_kind(values[0])):
             opened: OpenFiles = registry.find("formats", described)().open(files, reading)
             return opened
-        if reading.part is not None:
-            raise SpecError(f"{files[0].name}: a JSON array has no parts that #{reading.part} could choose")
-        arrays = [_as_array(file, value) for file, value in zip(files, values, strict=True)]
+        arrays = [_as_array(file, value, reading.part) for file, value in zip(files, values, strict=True)]
         return read_objects(
             [partial(enumerate, rows) for rows in arrays],
             lambda number, row: f"{files[number].name}[{row}]",
@@ -68,7 +68,29 @@ def described_kind(value: Mapping[str, Any]) -> str | None:
     return "datapackage" if isinstance(value.get("resources"), list) else None
 
 
-def _as_array(file: SourceFile, value: Any) -> list[Any]:
+def _has_lines(file: SourceFile) -> bool:
+    """Whether the first line is an object and another line follows, as in JSON lines."""
+    with file.path.open("rb") as stream:
+        first, second = stream.readline().removeprefix(codecs.BOM_UTF8), stream.readline()
+    if not first.startswith(b"{") or not second.strip():
+        return False
+    try:
+        orjson.loads(first)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _as_array(file: SourceFile, value: Any, part: str | None) -> list[Any]:
+    lists = [name for name, each in value.items() if isinstance(each, list)] if isinstance(value, dict) else []
+    if part is not None and part not in lists:
+        there = f"; there are {', '.join(lists)}" if lists else ""
+        raise SpecError(f"{file.name}: no list is called {part!r}{nearest(part, lists)}{there}")
+    if part is not None:
+        value = value[part]
+    elif lists:
+        message = f"choose one of its lists, as in {file.name}#{lists[0]}"
+        raise DataError(f"{file.name}: a JSON dataset is an array of objects, not an object; {message}")
     if not isinstance(value, list):
         raise DataError(f"{file.name}: a JSON dataset is an array of objects, not {kind_of(value)}")
     return value

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from evaluand.core.identity import encode
+from evaluand.core.identity import decode, encode
 
 _WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
 _UNBOUNDED = "(-inf,inf)"
@@ -24,6 +24,23 @@ def encode_word(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"({','.join(encode_word(item) for item in value)})"
     return encode(value).decode()
+
+
+def with_condition(signature: str, where: str) -> str:
+    """The signature of a metric of the rows that match a condition only.
+
+    Example:
+        >>> with_condition("accuracy v1 interval=wilson 95%", "age > 30")
+        'accuracy v1 where="age > 30" interval=wilson 95%'
+    """
+    head, interval, level = signature.partition(" interval=")
+    return f"{head} where={encode(where).decode()}{interval}{level}"
+
+
+def condition_of(signature: str) -> str | None:
+    """The condition of the rows that a signature states; None for all rows."""
+    word = words_of(signature).get("where")
+    return None if word is None else str(decode(word))
 
 
 def format_percent(confidence: float) -> str:
@@ -52,7 +69,8 @@ def distinguishing_words(signatures: Sequence[str]) -> dict[str, dict[str, str]]
     """Signature → the parameters that distinguish it from the other signatures of its kind.
 
     A parameter that most signatures share, or that some omit, is not listed for those that share, or omit, it; so no
-    two signatures have the same parameters. `k`, the number of answers that a metric looks at, is always listed.
+    two signatures have the same parameters. `k`, the number of answers that a metric looks at, and
+    `where`, the condition of its rows, are always listed.
 
     Args:
         signatures: all signatures of one kind.
@@ -67,4 +85,6 @@ def distinguishing_words(signatures: Sequence[str]) -> dict[str, dict[str, str]]
 
 def _select_words(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> dict[str, str]:
     counts = {name: Counter(other.get(name) for other in others) for name in words}
-    return {n: w for n, w in words.items() if n == "k" or None in counts[n] or counts[n][w] * 2 <= len(others)}
+    return {
+        n: w for n, w in words.items() if n in ("k", "where") or None in counts[n] or counts[n][w] * 2 <= len(others)
+    }

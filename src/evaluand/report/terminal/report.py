@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core.errors import plural, singular
+from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
@@ -122,7 +123,9 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
 def _disparity_metric(row: Facts) -> str:
     """The name of the metric of a disparity, or of the criterion of several metrics."""
     signature = str(row["signature"])
-    return name_in_tables(signature) if signature.partition(" ")[0] == row["metric"] else str(row["metric"])
+    name = name_in_tables(signature) if signature.partition(" ")[0] == row["metric"] else str(row["metric"])
+    where = condition_of(signature)
+    return name if where is None else f"{name} where {where}"
 
 
 def curves_tables(facts: Facts) -> Iterator[RenderableType]:
