@@ -236,6 +236,15 @@ def test_tasks_are_compared_as_a_step_and_the_report_reads_the_stored_comparison
     assert "Differences b − a on the same examples" in page.read_text()
 
 
+def test_a_list_explains_names_that_later_artifacts_have_taken(place: Place) -> None:
+    place.done("run", str(place.experiment()))
+    assert "(name)" not in place.done("list")
+    place.done("run", str(place.experiment("same")))
+    listed = place.done("list", "runs").splitlines()
+    assert [line.split()[4] for line in listed[1:-1]] == ["doubling/mine", "(doubling/mine)"]
+    assert listed[-1] == "(name): a later artifact has this name now"
+
+
 def test_tasks_with_the_same_answers_are_compared_by_their_own_names(place: Place) -> None:
     path = place.experiment()
     path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:double}\nscorers:"))

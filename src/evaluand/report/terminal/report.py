@@ -223,6 +223,8 @@ class Listing:
                 line = f"{start or ' ' * head}{set_cell_size(part, name)}  {count}"
                 yield Text(line.rstrip(), style, no_wrap=True, overflow="ignore")
             style = ""
+        if any(row[3].startswith("(") for row in self._rows):
+            yield Text("(name): a later artifact has this name now", "dim", no_wrap=True, overflow="ignore")
 
 
 def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
