@@ -228,5 +228,8 @@ def test_names_and_functions_are_metrics_of_an_experiment_file(tmp_path: Path) -
     for name in ("f1_macro", "f2_weighted", "right", "crashing"):
         assert f"{name} · " in done.stdout
     assert "crashing failed: ZeroDivisionError: division by zero (m.py:6)" in " ".join(done.stdout.split())
+    assert call(tmp_path, "show", "labels", "--metric", "f1Macro").exit_code == 0
+    unknown = call(tmp_path, "show", "labels", "--metric", "mae")
+    assert "no metric is called 'mae'; there are f1_macro, f2_weighted, right, crashing" in unknown.stderr
     (tmp_path / "m.py").write_text(FUNCTIONS.replace("1 / 0", "0.5"))
     assert "crashing failed" not in run(tmp_path).stdout  # other code is another metric

@@ -724,7 +724,8 @@ def test_what_cannot_be_compared_is_reported_in_a_sentence() -> None:
     store = MemoryStore()
     a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
     with pytest.raises(
-        SpecError, match=r"compare by accuracy, brier, hits_at_k, k_of_n, .* or top_k .mean averages the scorer's"
+        SpecError,
+        match=r"compare by accuracy, brier, coverage_error, crps, hits_at_k, .* or top_k .mean averages the scorer's",
     ):
         compare(a, b, metrics=Count())
     with pytest.raises(

@@ -65,7 +65,7 @@ def test_a_skipped_row_stands_in_the_run_without_a_call() -> None:
     first = table[0]
     assert (first["attempts"], first["n_responses"], first["responses"], first["error"]) == (0, 0, None, None)
     assert (run.receipt.total, run.receipt.called, run.receipt.skipped) == (10, 5, 5)
-    assert str(run.receipt).startswith("5 of 10 done now, 1 failed, 5 skipped")
+    assert str(run.receipt).startswith("5 of 10 done now, 1 failed (1 ValueError), 5 skipped")
 
 
 @pytest.mark.parametrize("processes", [False, True])
@@ -89,13 +89,15 @@ def test_what_a_task_left_out_is_not_reported_as_failed() -> None:
     def picky(text: str) -> str:
         if text == "b":
             raise Skipped("not in my language")
-        return f"{1 // (text != 'c')}"
+        if text == "c":
+            raise ValueError("no answer")
+        return text
 
     run = Runner().run(picky, Dataset.from_rows([{"input": text} for text in "abc"]))
     reported = {(reason["status"], reason["count"], reason["reason"]) for reason in missing_facts(run, None)}
     assert reported == {
         ("skipped", 1, "not in my language"),
-        ("failed", 1, "ZeroDivisionError: integer division or modulo by zero"),
+        ("failed", 1, "ValueError: no answer"),
     }
 
 

@@ -240,6 +240,15 @@ def test_parameters_are_checked(make: Callable[[], Any], message: str) -> None:
         make()
 
 
+def test_a_table_without_scales_or_samples_is_refused_with_the_way_out() -> None:
+    with pytest.raises(
+        SpecError, match="needs the scale of each series, which the table lacks; use the scorer forecast"
+    ):
+        one(MeanAbsoluteScaledError(), truth=[1.0], prediction=[2.0])
+    with pytest.raises(SpecError, match="crps needs forecasts with samples, which the table lacks; use the scorer"):
+        one(Crps(), truth=[1.0], prediction=[2.0])
+
+
 def test_the_scale_is_the_error_of_the_seasonal_naive_forecast() -> None:
     assert seasonal_naive_scale([1, 2, 4, 7, 11], season=2) == (3 + 5 + 7) / 3
     assert math.isnan(seasonal_naive_scale([1, 2], season=2))

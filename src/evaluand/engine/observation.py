@@ -75,7 +75,7 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 _READERS_OF_SOURCE = frozenset(  # full paths: a user's file may be called tokenize.py too
     os.path.join(_STANDARD_LIBRARY, name) for name in ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
 )
-_IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_unsafe"))
+_IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_safe_fd_step", "_rmtree_unsafe"))  # the second since 3.13
 
 
 class _Call:

@@ -3,7 +3,7 @@
 They are means over rows, so a grouping by series or by horizon gives the value of each series or step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -114,6 +114,14 @@ class MeanAbsoluteScaledError(MeanError):
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return (TRUTH, PREDICTION) if self.scale is not None else (TRUTH, PREDICTION, SCALE)
 
+    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
+        if SCALE in self.columns and SCALE not in available:
+            raise SpecError(
+                f"{self.kind} needs the scale of each series, which the table lacks; use the scorer forecast with "
+                "history or scale, or set the metric's scale to one number"
+            )
+        return super().columns_for(available)
+
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         return absolute_errors(truth, prediction) / (1.0 if self.scale is None else self.scale)
 
@@ -158,6 +166,15 @@ class _OfDistribution(MeanError):
     """A mean error of predicted distributions, in units of the truth."""
 
     drawn_by = None
+
+    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
+        lacking = [name for name in self.columns if name not in available and name != TRUTH]
+        if lacking:
+            raise SpecError(
+                f"{self.kind} needs forecasts with {' and '.join(lacking)}, which the table lacks; use the scorer "
+                "forecast, or pass evaluate(…, columns={…})"
+            )
+        return super().columns_for(available)
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         raise NotImplementedError(f"{self.kind} has no error of a point")

@@ -302,6 +302,8 @@ class Code:
                 self.judge.flow.note_value("value", member._value_, of_class=True)
                 tokens.append(leaf("member", name.encode()) + self.value(member._value_, at))
         for name, value in sorted(vars(kind).items()):
+            if name in _ANNOTATIONS:
+                continue
             functions = functions_in(value)
             written = bool(functions) and all(file_of(f) == file for f in functions)
             if not written and (_is_machinery(name, value, sourced) or issubclass(kind, enum.Enum)):
@@ -330,6 +332,10 @@ def _public_name(value: Any, name: str) -> str:
 
 def _file_of_class(kind: type, home: Home) -> str | None:
     return home.file or next((file_of(function) for function in own_functions(kind)), None)
+
+
+_ANNOTATIONS = frozenset(("__annotate__", "__annotate_func__", "__annotations_cache__"))
+"""What Python 3.14 makes of the annotations of a class, which its source has."""
 
 
 def _is_machinery(name: str, value: Any, sourced: bool) -> bool:

@@ -56,6 +56,7 @@ _UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__", "_stop_wor
 _UNSTATED_BY_LIBRARY: Mapping[str, frozenset[str]] = {
     "jinja2": frozenset(("cache",)),  # what has been loaded so far
     "asyncio": frozenset(("_loop", "_waiters")),  # the rest: who has used a lock or client so far, and what is open
+    "http": frozenset(("_now",)),  # when a jar of cookies was used
     **dict.fromkeys(("httpx", "httpx2"), frozenset(("_state",))),
     **dict.fromkeys(
         ("httpcore", "httpcore2"), frozenset(("_connections", "_requests", "_backend", "_anyio_lock", "_anyio_event"))

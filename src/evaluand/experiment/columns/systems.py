@@ -96,9 +96,10 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
         return found
     if "lists" in (one, other) or "other" in (one, other) or one == "":
         return column
+    scores = f"; if {name!r} holds scores, give --score {name}" if other == "numbers" else ""
     raise SpecError(
         f"{truth_name!r} holds {one} such as {_first(truth)!r}, {name!r} holds {other} such as {_first(column)!r}: no"
-        " prediction could be right; name another column, or write both in the same way"
+        f" prediction could be right; name another column, or write both in the same way{scores}"
     )
 
 

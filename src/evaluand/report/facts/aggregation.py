@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.metrics.names import has_name, name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import graded_rows
-from evaluand.report.text import add_labels
+from evaluand.report.metric_labels import add_labels
 from evaluand.run.excerpts import to_json
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def value_facts(
     """The first rows behind the values of a metric, by evaluation and scorer.
 
     Args:
-        metric: its kind.
+        metric: its name in tables, or another name of it.
         group: attribute → value: the group of the value; all rows if empty.
         examples: how many rows of each value.
         failed: only rows without a score.
@@ -122,9 +123,12 @@ def value_facts(
     from evaluand.report.lineage import lineage_of_value  # on use: `evaluand list` does without Arrow
 
     values = aggregation.table().to_pylist()
-    if metric not in (kinds := dict.fromkeys(row["metric"] for row in values)):
-        raise SpecError(f"no metric is called {metric!r}{nearest(metric, kinds)}; there are {', '.join(kinds)}")
-    of_metric = [row for row in values if row["metric"] == metric and (not scorers or row["scorer"] in scorers)]
+    called = [row for row in values if has_name(row["signature"], metric)]
+    called = called or [row for row in values if row["metric"] == metric]
+    if not called:
+        names = dict.fromkeys(name_in_tables(row["signature"]) for row in values)
+        raise SpecError(f"no metric is called {metric!r}{nearest(metric, names)}; there are {', '.join(names)}")
+    of_metric = [row for row in called if not scorers or row["scorer"] in scorers]
     chosen = [row for row in of_metric if dict(row["by"]) == dict(group)]
     if not chosen:
         known = dict.fromkeys(" ".join(f"{k}={v}" for k, v in row["by"]) or "all rows" for row in of_metric)
