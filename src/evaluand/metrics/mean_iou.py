@@ -25,7 +25,7 @@ class MeanIou(OfSegments):
 
     Example:
         >>> MeanIou(label=["sky", "grass"], confidence=None).signature
-        'mean_iou v1 missing=leave_out reduce=first label=["sky","grass"]'
+        'mean_iou v1 missing=leave_out reduce=first label=(sky,grass)'
     """
 
     kind = "mean_iou"
