@@ -275,7 +275,7 @@ def _shape(asked: Shape | None, truth: Instances, systems: Mapping[str, Detectio
     Raises:
         SpecError: objects or detections do not have the shape.
     """
-    each = [truth, *systems.values()]
+    each: list[Instances | Detections] = [truth, *systems.values()]
     found = asked or ("boxes" if all(one.has_boxes for one in each) else "masks")
     if found == "masks":
         lacking = [one.path for one in each if not one.has_masks]
