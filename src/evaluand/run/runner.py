@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -37,14 +38,17 @@ from evaluand.run.responses import (
     READ,
     Response,
     completed,
+    contents_of,
     failure_in,
     inputs_of,
     key_of,
     line_of,
     responses_of,
     seal,
+    seal_recorded,
     skipped_line,
     spans_of,
+    take_rows,
 )
 from evaluand.run.task import Request, Runnable, Task, as_task, prepare
 from evaluand.store.journal import WorkLog
@@ -100,6 +104,14 @@ class Run(Artifact):
 
     def __iter__(self) -> Iterator[Response]:
         return responses_of(self.batches(list(READ)), self.items)
+
+    def at(self, positions: Sequence[int]) -> Iterator[Response]:
+        """The rows at some positions, in ascending order."""
+        return responses_of(take_rows(self.batches(list(READ)), positions), self.items)
+
+    def contents(self) -> Iterator[bytes]:
+        """The `content` of each response, in order."""
+        return contents_of(self.batches(list(READ)), self.items)
 
     def spans(self) -> Iterator[pa.RecordBatch]:
         """The table of spans as a stream; empty where the task opened none."""
@@ -312,6 +324,9 @@ class _Job:
             self.lane.refresh()
             self.inputs.void_stale(self.lane, N_FIELDS)
             self.tally.kept = self.lane.n_done
+            texts = self._recorded_texts()
+            if texts is not None:
+                return self._write(texts)
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
@@ -323,6 +338,9 @@ class _Job:
         finally:
             self.task.close()
             self.lane.close()
+        return self._receipt()
+
+    def _receipt(self) -> Receipt:
         tally = self.tally
         return Receipt(
             tally.total,
@@ -333,6 +351,19 @@ class _Job:
             failed=tally.failed,
             retried=tally.retried,
         )
+
+    def _recorded_texts(self) -> Iterator[str | None] | None:
+        """The outputs of all calls where none has to be made; None if some are made already, or must be."""
+        if self.lane.n_done or self.inputs.observer is not None or not {*self.task.reads} <= {"index", "id"}:
+            return None
+        return self.task.recorded_texts(self.calls.dataset, self.calls.examples, self.calls.replications)
+
+    def _write(self, texts: Iterator[str | None]) -> Receipt:
+        """Write recorded outputs as tables, without a journal: if this is interrupted, they can be read again."""
+        calls = self.calls
+        with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
+            seal_recorded(self.store, self.manifest, texts, calls.seen_digests(), calls.places(), self.tally)
+        return self._receipt()
 
     def _reuse(self) -> None:
         """Reuse the answers that earlier runs of the same work have completed, each for one row."""
@@ -521,6 +552,21 @@ class Calls:
                 slot = example.position * times + replication
                 if start <= slot < stop:
                     yield Call(slot, example, replication, digest)
+
+    def places(self) -> Iterator[tuple[int, int, int | None]]:
+        """Of each call its example's `_index_`, its repeat and its fold, in order."""
+        has_folds = type(self.task).fold is not Task.fold
+        for index, id in zip(islice(self.dataset.indices, self.examples), self.dataset.ids(), strict=False):
+            for replication in range(self.replications):
+                yield index, replication, self.task.fold(index, id, replication) if has_folds else None
+
+    def seen_digests(self) -> Iterator[bytes]:
+        """Of each call the digest of what the task can see, in order; for tasks that read index and id at most."""
+        more = [self.dataset.indices if name == "index" else self.dataset.ids() for name in self.task.reads]
+        for seen in islice(zip(self.dataset.inputs(), *more, strict=True), self.examples):
+            digest = ids.digest(seen if more else seen[0])
+            for _ in range(self.replications):
+                yield digest
 
     def open_slots(self, is_done: Callable[[int], bool]) -> OpenSlots:
         """The slots of the calls that are still to be made."""

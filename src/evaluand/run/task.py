@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, TypeVar, final, overload
@@ -218,6 +218,19 @@ class Task(ABC, Generic[Input, Output]):
         """The output for an example if it is known before any call: empty if there is none.
 
         None if the task must be called.
+        """
+        return None
+
+    def recorded_texts(self, dataset: Dataset, examples: int, replications: int) -> Iterator[str | None] | None:
+        """The outputs of all calls if none has to be made, so that the runner writes them at once.
+
+        Args:
+            examples: how many of the dataset's first examples are called for.
+            replications: how often each.
+
+        Returns:
+            The canonical text of each output in the order of the calls, None for a skipped one; None if the task must
+            be called.
         """
         return None
 

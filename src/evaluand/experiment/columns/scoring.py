@@ -261,10 +261,7 @@ def score_tables(
         for spec in specs
     ]
     experiment = _experiment(joined.base, systems, target, options, name, notes)
-    known = {
-        system.name: {SCORER: (((row, 0), [score.record()]) for row, score in system.columns.known_scores())}
-        for system in systems
-    }
+    known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
     results = experiment.run(store, known_scores=known, progress=progress)
     return ColumnScores(
         target=target,
@@ -474,26 +471,10 @@ def _experiment(
     by = tuple(_grouping(base, each) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
-    outputs = {system.name: RecordedTask.from_outputs(system.name, _encode_outputs(system)) for system in systems}
+    outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts()) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
     dataset = _dataset(base, systems[0], options)
     return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
-
-
-def _encode_outputs(system: System) -> dict[tuple[int, int], bytes]:
-    """The outputs of a system by row; equal labels are encoded once."""
-    known: dict[Any, bytes] = {}
-    found = {}
-    for row, output in enumerate(system.columns.outputs()):
-        if isinstance(output, str | int | None):
-            key = (type(output), output)
-            text = known.get(key)
-            if text is None:
-                text = known[key] = identity.encode(output)
-        else:
-            text = identity.encode(output)
-        found[0, row] = text
-    return found
 
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:

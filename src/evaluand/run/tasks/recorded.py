@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from array import array
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural
@@ -89,6 +92,18 @@ class RecordedTask(Task[Any, Any]):
         """
         task = cls(path=name, response="output")
         vars(task)["_outputs"] = _Outputs.from_mapping(outputs, folds or {})
+        vars(task)["_in_memory"] = True
+        return task
+
+    @classmethod
+    def from_texts(cls, name: str, texts: Sequence[bytes]) -> RecordedTask:
+        """A task that returns outputs from memory: of each example, by its `_index_` from 0.
+
+        Args:
+            texts: the outputs, as `identity.encode` writes them.
+        """
+        task = cls(path=name, response="output")
+        vars(task)["_outputs"] = _Outputs.from_texts(texts)
         vars(task)["_in_memory"] = True
         return task
 
@@ -188,6 +203,16 @@ class RecordedTask(Task[Any, Any]):
         row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
         output = None if row is None or row in self._outputs.lacking else identity.decode(self._outputs.text(row))
         return () if output is None else (output,)
+
+    def recorded_texts(self, dataset: Dataset, examples: int, replications: int) -> Iterator[str | None] | None:
+        if type(self) is not RecordedTask or self.items or self.output_schema is not None or self._outputs.lacking:
+            return None
+        keys: Iterable[Hashable] = dataset.ids() if self.by == "id" else dataset.indices
+        find, text = self._outputs.rows.get, self._outputs.text
+        rows = [find(_key(key, time)) for key in islice(keys, examples) for time in range(replications)]
+        if None in rows and not self._in_memory:  # the call would fail
+            return None
+        return (None if row is None else text(row).decode() for row in rows)
 
     async def call(self, request: Request) -> Any:
         key = request.id if self.by == "id" else request.index
@@ -351,16 +376,25 @@ class _Outputs:
         found.folds = {_key(index, replication): fold for (replication, index), fold in folds.items()}
         return found
 
+    @classmethod
+    def from_texts(cls, texts: Sequence[bytes]) -> _Outputs:
+        """Outputs in memory, of the examples from 0."""
+        found = cls(None, by_place=False)
+        numbers = range(len(texts))
+        found.rows = dict(zip(numbers, numbers, strict=True))
+        found._texts += b"".join(texts)
+        found._ends.extend(accumulate(map(len, texts)))
+        return found
+
     def __len__(self) -> int:
         return len(self._ends) - 1
 
     @property
     def digest(self) -> str:
-        places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows]
+        places = ((key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows)
         rows = zip(places, self.rows.values(), strict=True)
-        return identity.digest_of_digests(
-            identity.digest([*place, self.text(row).decode()]) for place, row in rows
-        ).hex()
+        encoded = (orjson.dumps((*place, self.text(row).decode())) for place, row in rows)
+        return identity.digest_of_digests(map(identity.digest_of_text, encoded)).hex()
 
     def add(self, text: bytes) -> None:
         self._texts += text
