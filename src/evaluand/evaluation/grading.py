@@ -206,13 +206,10 @@ class RowStream:
 
     def digests(self) -> Iterator[bytes]:
         """The digest of everything the scorer can see of each row, in order, if each example has one row."""
-        parts = zip(self.dataset.example_digests(), self.run.contents(), strict=False)
-        for position, (example, content) in enumerate(parts):
-            seen = example + content + self.targets
-            if self.reads_index:
-                seen += b"i%d/%d" % (self.dataset.indices[position], position)
-            if self.reads_replication:
-                seen += b"r0"
+        places = (b"i%d/%d" % pair for pair in zip(self.dataset.indices, count(), strict=False))
+        targets, has_place, end = self.targets, self.reads_index, b"r0" if self.reads_replication else b""
+        for example, content in zip(self.dataset.example_digests(), self.run.contents(), strict=False):
+            seen = example + content + targets + (next(places) if has_place else b"") + end
             yield hashlib.blake2b(seen, digest_size=identity.DIGEST_SIZE).digest()
 
     def _all(self) -> Iterator[Unit]:

@@ -12,10 +12,10 @@ import os
 import time
 import traceback
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.engine.engine import Outcome
 from evaluand.engine.keyed_work import Tally
 from evaluand.engine.reuse import Inputs
-from evaluand.run.task import Candidates
+from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
@@ -394,68 +394,53 @@ def seal(
 def seal_recorded(
     store: Store,
     manifest: Manifest,
-    texts: Iterator[str | None],
-    digests: Iterator[bytes],
-    places: Iterator[tuple[int, int, int | None]],
+    keys: tuple[Iterator[int], Iterator[int], Iterator[bytes]],
+    recorded: Recorded,
     tally: Tally,
 ) -> None:
     """Write outputs that were recorded before to the table of a run, as `seal` writes those of calls.
 
     Args:
-        texts: of each call the canonical text of the output; None if it is skipped.
-        digests: of each call the digest of what the task sees.
-        places: of each call its example's `_index_`, its repeat and its fold.
+        keys: of the calls the examples' `_index_`, the repeats and the digests of what the task sees.
         tally: counts the calls.
     """
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
     content = ContentDigests()
     with drafted(store, "runs", manifest["id"]) as draft:
         draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
-        rows = zip(places, digests, texts, strict=True)
+        rows = zip(*keys, *recorded, strict=True)
         while batch := [*islice(rows, BATCH_ROWS)]:
-            keys, seen, found = zip(*batch, strict=True)
-            statuses = [SKIPPED if text is None else COMPLETED for text in found]
-            answers = [None if text == _NULL else text for text in found]
-            contents = map(content.of, statuses, answers)
-            state.update(b"".join(orjson.dumps(key) + each for key, each in zip(keys, contents, strict=True)))
-            draft.append("responses", _recorded_batch(keys, seen, statuses, answers))
-            tally.skipped += statuses.count(SKIPPED)
-            tally.called += statuses.count(COMPLETED)
-        counts = {COMPLETED: tally.called, SKIPPED: tally.skipped}
-        counts = {status: n for status, n in counts.items() if n}
+            index, replication, digest, texts, fold = zip(*batch, strict=True)
+            status = [SKIPPED if text is None else COMPLETED for text in texts]
+            answers = [None if text == _NULL else text for text in texts]
+            places = map(orjson.dumps, zip(index, replication, fold, strict=True))
+            state.update(b"".join(chain.from_iterable(zip(places, map(content.of, status, answers), strict=True))))
+            columns = {INDEX: index, "replication": replication, "fold": fold, "digest": digest, "status": status}
+            draft.append("responses", _recorded_batch(columns, answers))
+            tally.skipped += status.count(SKIPPED)
+            tally.called += status.count(COMPLETED)
+        counts = {name: n for name, n in ((COMPLETED, tally.called), (SKIPPED, tally.skipped)) if n}
         draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
 
 
 _NULL = "null"
 
 
-def _recorded_batch(
-    keys: Sequence[tuple[int, int, int | None]],
-    digests: Sequence[bytes],
-    statuses: Sequence[str],
-    answers: Sequence[str | None],
-) -> pa.RecordBatch:
+def _recorded_batch(columns: Mapping[str, Any], answers: Sequence[str | None]) -> pa.RecordBatch:
     """Rows of the table of responses, each with one answer or none; nothing says when the answers were made."""
-    n = len(keys)
     has_answer = np.array([answer is not None for answer in answers])
-    item = pa.StructArray.from_arrays(
-        [pa.array(np.zeros(has_answer.sum(), np.int64)), pa.array([a for a in answers if a is not None], pa.string())],
-        fields=list(tables.RESPONSE_ITEM),
-    )
+    attempts = np.array([status == COMPLETED for status in columns["status"]])
+    given = pa.array([answer for answer in answers if answer is not None], pa.string())
+    item = pa.StructArray.from_arrays([pa.array(np.zeros(len(given), np.int64)), given], fields=[*tables.RESPONSE_ITEM])
     offsets = pa.array(np.concatenate([[0], np.cumsum(has_answer)]).astype(np.int32))
-    responses = pa.ListArray.from_arrays(offsets, item, mask=pa.array(~has_answer))
-    index, replication, fold = zip(*keys, strict=True)
-    columns: dict[str, Any] = {INDEX: index, "replication": replication, "fold": fold, "digest": digests}
-    columns |= {"status": statuses, "n_responses": has_answer.astype(np.int32)}
-    columns["attempts"] = np.array([status == COMPLETED for status in statuses]).astype(np.int32)
-    arrays = [
-        responses.cast(field.type)
-        if field.name == "responses"
-        else pa.array(columns[field.name], field.type)
-        if field.name in columns
-        else pa.nulls(n, field.type)
-        for field in tables.RESPONSES
-    ]
+    type_ = tables.RESPONSES.field("responses").type
+    made = {
+        "responses": pa.ListArray.from_arrays(offsets, item, mask=pa.array(~has_answer)).cast(type_),
+        "n_responses": pa.array(has_answer.astype(np.int32)),
+        "attempts": pa.array(attempts.astype(np.int32)),
+    }
+    made |= {name: pa.array(values, tables.RESPONSES.field(name).type) for name, values in columns.items()}
+    arrays = [made[f.name] if f.name in made else pa.nulls(len(answers), f.type) for f in tables.RESPONSES]
     return pa.RecordBatch.from_arrays(arrays, schema=tables.RESPONSES)
 
 

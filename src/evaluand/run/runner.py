@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Any
+from itertools import chain, islice, repeat
+from typing import Any, TypeVar
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -50,13 +51,15 @@ from evaluand.run.responses import (
     spans_of,
     take_rows,
 )
-from evaluand.run.task import Request, Runnable, Task, as_task, prepare
+from evaluand.run.task import Recorded, Request, Runnable, Task, as_task, prepare
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
 from evaluand.store.tables import FAILED
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.traces import Trace
 from evaluand.trace.values import text_of
+
+T = TypeVar("T")
 
 
 class Run(Artifact):
@@ -324,9 +327,9 @@ class _Job:
             self.lane.refresh()
             self.inputs.void_stale(self.lane, N_FIELDS)
             self.tally.kept = self.lane.n_done
-            texts = self._recorded_texts()
-            if texts is not None:
-                return self._write(texts)
+            outputs = self._recorded()
+            if outputs is not None:
+                return self._write(outputs)
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
@@ -352,17 +355,16 @@ class _Job:
             retried=tally.retried,
         )
 
-    def _recorded_texts(self) -> Iterator[str | None] | None:
+    def _recorded(self) -> Recorded | None:
         """The outputs of all calls where none has to be made; None if some are made already, or must be."""
         if self.lane.n_done or self.inputs.observer is not None or not {*self.task.reads} <= {"index", "id"}:
             return None
-        return self.task.recorded_texts(self.calls.dataset, self.calls.examples, self.calls.replications)
+        return self.task.recorded(self.calls.dataset, self.calls.examples, self.calls.replications)
 
-    def _write(self, texts: Iterator[str | None]) -> Receipt:
+    def _write(self, recorded: Recorded) -> Receipt:
         """Write recorded outputs as tables, without a journal: if this is interrupted, they can be read again."""
-        calls = self.calls
         with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
-            seal_recorded(self.store, self.manifest, texts, calls.seen_digests(), calls.places(), self.tally)
+            seal_recorded(self.store, self.manifest, self.calls.keys(), recorded, self.tally)
         return self._receipt()
 
     def _reuse(self) -> None:
@@ -553,20 +555,33 @@ class Calls:
                 if start <= slot < stop:
                     yield Call(slot, example, replication, digest)
 
-    def places(self) -> Iterator[tuple[int, int, int | None]]:
-        """Of each call its example's `_index_`, its repeat and its fold, in order."""
-        has_folds = type(self.task).fold is not Task.fold
-        for index, id in zip(islice(self.dataset.indices, self.examples), self.dataset.ids(), strict=False):
-            for replication in range(self.replications):
-                yield index, replication, self.task.fold(index, id, replication) if has_folds else None
+    def keys(self) -> tuple[Iterator[int], Iterator[int], Iterator[bytes]]:
+        """Of the calls, in order, the examples' `_index_`, the repeats and the digests of what the task can see.
 
-    def seen_digests(self) -> Iterator[bytes]:
-        """Of each call the digest of what the task can see, in order; for tasks that read index and id at most."""
+        For tasks that read at most the index and the id.
+        """
+        times = self.replications
+        indices = islice(self.dataset.indices, self.examples)
+        digests = islice(self._visible_digests(), self.examples)
+        if times == 1:
+            return indices, repeat(0, self.examples), digests
+        return (
+            _repeat_each(indices, times),
+            chain.from_iterable(repeat(range(times), self.examples)),
+            (_repeat_each(digests, times)),
+        )
+
+    def _visible_digests(self) -> Iterator[bytes]:
+        """As `_visible_digest`, of all examples; faster, since text and integers need no conversion."""
         more = [self.dataset.indices if name == "index" else self.dataset.ids() for name in self.task.reads]
-        for seen in islice(zip(self.dataset.inputs(), *more, strict=True), self.examples):
-            digest = ids.digest(seen if more else seen[0])
-            for _ in range(self.replications):
-                yield digest
+        if not more:
+            return map(ids.digest, self.dataset.inputs())
+        return (
+            ids.digest_of_text(orjson.dumps(seen))
+            if type(seen[0]) is str or (type(seen[0]) is int and -(2**63) <= seen[0] < 2**63)
+            else ids.digest(seen)
+            for seen in zip(self.dataset.inputs(), *more, strict=True)
+        )
 
     def open_slots(self, is_done: Callable[[int], bool]) -> OpenSlots:
         """The slots of the calls that are still to be made."""
@@ -595,6 +610,10 @@ class Calls:
             return example.input_digest
         more = (self.dataset.id if name == "dataset" else getattr(example, name) for name in self.task.reads)
         return ids.digest([example.input, *more])
+
+
+def _repeat_each(values: Iterator[T], times: int) -> Iterator[T]:
+    return (value for value in values for _ in range(times))
 
 
 def _replications(task: Task[Any, Any], requested: int | None) -> int:

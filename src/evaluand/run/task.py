@@ -76,6 +76,18 @@ class Candidates:
     values: Sequence[Any]
 
 
+class Recorded(NamedTuple):
+    """Outputs that exist already, in the order of the calls.
+
+    Attributes:
+        texts: the canonical text of each output; None for a skipped one.
+        folds: the fold of a cross-validation that each belongs to, or None.
+    """
+
+    texts: Iterator[str | None]
+    folds: Iterator[int | None]
+
+
 class Task(ABC, Generic[Input, Output]):
     """The system under test. Implement `do_run`, plain or async.
 
@@ -221,16 +233,12 @@ class Task(ABC, Generic[Input, Output]):
         """
         return None
 
-    def recorded_texts(self, dataset: Dataset, examples: int, replications: int) -> Iterator[str | None] | None:
+    def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
         """The outputs of all calls if none has to be made, so that the runner writes them at once.
 
         Args:
             examples: how many of the dataset's first examples are called for.
             replications: how often each.
-
-        Returns:
-            The canonical text of each output in the order of the calls, None for a skipped one; None if the task must
-            be called.
         """
         return None
 

@@ -425,11 +425,7 @@ def _note_values(
             notes.append(f"{name!r} is {values[0]!r} in every row")
         if n > 1 and column.type == truth.type and column.equals(truth):
             notes.append(f"{name!r} equals {options.truth!r} in every row; is it a copy of the truth?")
-    copies = (
-        n - base.table.group_by(base.table.column_names, use_threads=False).aggregate([]).num_rows
-        if _can_group(base.table)
-        else 0
-    )
+    copies = n - _count_distinct(base.table) if _can_group(base.table) else 0
     if copies:
         notes.append(f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts")
 
@@ -441,6 +437,19 @@ def _can_group(table: pa.Table) -> bool:
         pa.types.is_primitive(each.type) or pa.types.is_string(each.type) or pa.types.is_boolean(each.type)
         for each in table.schema
     )
+
+
+def _count_distinct(table: pa.Table) -> int:
+    """The number of different rows."""
+    code, count = np.zeros(table.num_rows, np.int64), 1
+    for column in table.columns:
+        encoded = column.combine_chunks().dictionary_encode("encode")
+        pairs = code * len(encoded.dictionary) + np.asarray(encoded.indices)
+        distinct, code = np.unique(pairs, return_inverse=True)
+        count = len(distinct)
+        if count == table.num_rows:
+            break
+    return count
 
 
 def _shared_type(truth: pa.Array, predictions: Any) -> str:
