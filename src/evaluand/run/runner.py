@@ -359,6 +359,8 @@ class _Job:
         """The outputs of all calls where none has to be made; None if some are made already, or must be."""
         if self.lane.n_done or self.inputs.observer is not None or not {*self.task.reads} <= {"index", "id"}:
             return None
+        if not self.manifest["fresh"] and _earlier(self.store, self.calls, self.inputs, self.id):
+            return None  # row by row, so that what is reused is taken over and counted
         return self.task.recorded(self.calls.dataset, self.calls.examples, self.calls.replications)
 
     def _write(self, recorded: Recorded) -> Receipt:
