@@ -25,7 +25,9 @@ _NEAR_NAMES: Final = {
     **dict.fromkeys(("scorers", "scorer", "graders"), "evaluand list scorers lists the kinds of scorers"),
     **dict.fromkeys(("tasks", "task", "models", "providers"), "evaluand list tasks lists the kinds of tasks"),
     **dict.fromkeys(("new", "create", "start", "quickstart"), "evaluand init creates a small project"),
-    **dict.fromkeys(("check", "lint", "doctor", "config"), "evaluand validate FILE finds what is wrong with an experiment"),
+    **dict.fromkeys(
+        ("check", "lint", "doctor", "config"), "evaluand validate FILE finds what is wrong with an experiment"
+    ),
     **dict.fromkeys(("html", "view", "open", "ui", "serve", "dashboard", "plot", "web", "studio"), _REPORT),
     **dict.fromkeys(("rm", "delete", "remove", "clean", "cache", "prune", "clear"), _GC),
     **dict.fromkeys(("retry", "rerun", "again"), "evaluand run FILE --retry-failed repeats what failed"),

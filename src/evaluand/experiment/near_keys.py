@@ -36,8 +36,23 @@ _TOP: Final[_Near] = {
 }
 _OF_DATASET: Final[_Near] = {
     **dict.fromkeys(
-        ("target", "targets", "label", "labels", "ground_truth", "reference", "reference_answer", "expected_output")
-        + ("gold", "answer", "truth", "output", "y", "y_true", "ideal"),
+        (
+            "target",
+            "targets",
+            "label",
+            "labels",
+            "ground_truth",
+            "reference",
+            "reference_answer",
+            "expected_output",
+            "gold",
+            "answer",
+            "truth",
+            "output",
+            "y",
+            "y_true",
+            "ideal",
+        ),
         ("expected", "expected: COLUMN"),
     ),
     **dict.fromkeys(
@@ -55,7 +70,8 @@ _OF_DATASET: Final[_Near] = {
 }
 _OF_RUN: Final[_Near] = {
     **dict.fromkeys(
-        ("workers", "max_workers", "max_concurrency", "parallel", "n_jobs", "threads"), ("concurrency", "concurrency: N")
+        ("workers", "max_workers", "max_concurrency", "parallel", "n_jobs", "threads"),
+        ("concurrency", "concurrency: N"),
     ),
     **dict.fromkeys(("epochs", "repeats", "repeat", "trials"), ("replications", "replications: N")),
     **dict.fromkeys(("max_retries", "retry"), ("retries", "retries: N")),
@@ -103,7 +119,17 @@ def advice(place: Place) -> str | None:
 
 
 _RUN_KEYS: Final = frozenset(
-    ("concurrency", "seed", "timeout", "retries", "replications", "rate", "processes", "total_timeout", "abort_on_error")
+    (
+        "concurrency",
+        "seed",
+        "timeout",
+        "retries",
+        "replications",
+        "rate",
+        "processes",
+        "total_timeout",
+        "abort_on_error",
+    )
 )
 
 
@@ -180,5 +206,7 @@ _TASK_WORDS: Final = {
     **dict.fromkeys(("exec", "shell", "command", "script"), "a program is {kind: program, command: COMMAND}"),
     **dict.fromkeys(("sklearn", "classifier", "regressor"), "an estimator is {kind: estimator, model: model.py:NAME}"),
     **dict.fromkeys(("python", "function", "code"), "code is {function: app.py:NAME}"),
-    **dict.fromkeys(("predictions", "file", "csv"), "predictions in a file are {kind: recorded, path: FILE, response: COLUMN}"),
+    **dict.fromkeys(
+        ("predictions", "file", "csv"), "predictions in a file are {kind: recorded, path: FILE, response: COLUMN}"
+    ),
 }

@@ -365,7 +365,7 @@ def parse_file(path: Path) -> tuple[ValidParts, Document]:
 
 
 def _write_out(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The long form of parts that are one text, or tasks and scorers that are a list of texts, named after themselves."""
+    """Parts that are one text, and lists of tasks and scorers, in the long form; each is named after itself."""
     full = {**value}
     if isinstance(full.get("dataset"), str):
         full["dataset"] = {"path": full["dataset"]}
