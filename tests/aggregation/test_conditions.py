@@ -9,7 +9,7 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.experiment import Experiment
 from evaluand.report.lineage import lineage_of_value
-from evaluand.report.text import metric_labels
+from evaluand.report.metric_labels import metric_labels
 
 ROWS = [{"input": i, "expected": i % 2, "sex": "FFM"[i % 3], "age": None if i == 4 else 20 + 5 * i} for i in range(6)]
 DATA = Dataset.from_rows(ROWS, attributes=["sex", "age"])

@@ -65,7 +65,7 @@ def test_a_skipped_row_stands_in_the_run_without_a_call() -> None:
     first = table[0]
     assert (first["attempts"], first["n_responses"], first["responses"], first["error"]) == (0, 0, None, None)
     assert (run.receipt.total, run.receipt.called, run.receipt.skipped) == (10, 5, 5)
-    assert str(run.receipt).startswith("5 of 10 done now, 1 failed, 5 skipped")
+    assert str(run.receipt).startswith("5 of 10 done now, 1 failed (1 ValueError), 5 skipped")
 
 
 @pytest.mark.parametrize("processes", [False, True])

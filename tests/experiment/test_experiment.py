@@ -119,7 +119,11 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         (": 2", f": 2\n  seed: {2**63}", f"15: run.seed: is {2**63}; give less than {2**63}"),
         (": 2", ": 2\n  abort_on_error: maybe", "15: run.abort_on_error: is 'maybe'; give true or false"),
         ("run:\n  concurrency: 2", "run: fast", "13: run: is 'fast'; give a mapping (name: value)"),
-        ("{kind: accuracy, by: topic}", "{by: topic}", "12: metrics.0.kind: is missing"),
+        (
+            "{kind: accuracy, by: topic}",
+            "{by: topic}",
+            "12: metrics.0: is a mapping of by; give either kind: … (a registered kind) or function: file.py:name",
+        ),
         (
             "{kind: accuracy, by: topic}",
             "{kind: accuracy, missing: ignore}",
@@ -174,8 +178,7 @@ def test_faults_of_form_hide_none_of_data_code_and_pace(place: Place) -> None:
         "11: scorers.same",
         "12: scorers.empty",
         "14: metrics.0",
-        "15: metrics.1.kind",
-        "15: metrics.1.by",
+        "15: metrics.1",
         "17: run.concurrency",
         "18: run.rate",
         "20: run.retries",

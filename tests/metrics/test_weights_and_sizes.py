@@ -34,6 +34,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "r_squared": [{}, {"constant": "zero_or_one"}],
     "roc_auc": [{}, {"average": "micro"}, {"average": "weighted"}],
     "log_loss": [{"clip": 1e-6}],
+    "weighted_kappa": [{"labels": ["a", "b", "c"]}],
     "mean_average_precision": [{}, {"definition": "coco", "iou": "0.50:0.95"}],
     **{kind: [{"k": 2}] for kind in ("hits_at_k", "recall_at_k", "precision_at_k", "map_at_k")},
 }
@@ -49,7 +50,15 @@ NUMBERS = [
     "spearman",
     "kendall",
     "mean",
+    "pinball_loss",
+    "symmetric_mean_absolute_percentage_error",
+    "weighted_absolute_percentage_error",
+    "d2_absolute_error",
+    "d2_pinball",
+    "d2_tweedie",
 ]
+POSITIVE = ["mean_poisson_deviance", "mean_gamma_deviance", "mean_tweedie_deviance"]
+FORECASTS = ["mean_absolute_scaled_error", "mean_quantile_loss", "crps"]
 RANKINGS = ["hits_at_k", "recall_at_k", "precision_at_k", "map_at_k", "ndcg", "mean_reciprocal_rank"]
 BOXES = ["mean_average_precision", "average_recall"]
 A_NUMBER_OF_ROWS = ["confusion_matrix"]
@@ -80,7 +89,17 @@ def table(metric: Metric, n: int, seed: int, weight: np.ndarray | None = None, *
         return pa.table({**fixed, **{name: [row[name] for row in rows] for name in rows[0]}})  # type: ignore[index]
     if metric.kind in BOXES:
         return pa.table({**fixed, **boxes(n, random)})
-    if metric.kind in NUMBERS:
+    if metric.kind in FORECASTS:
+        truth = random.integers(1, 9, n) / 4
+        drawn = truth[:, None] + random.normal(0, 1, (n, 5))
+        read = {"truth": truth, "prediction": drawn[:, 0], "scale": random.exponential(size=n)}
+        read |= {
+            "samples": drawn.tolist(),
+            "quantiles": np.sort(drawn)[:, ::2].tolist(),
+            "levels": [[0.1, 0.5, 0.9]] * n,
+        }
+        return pa.table({**fixed, **read})
+    if metric.kind in (*NUMBERS, *POSITIVE):
         truth = random.integers(1, 9, n) / 4
         return pa.table(
             {**fixed, "truth": truth, "prediction": np.abs(truth + random.normal(0, 0.5, n)), "value": truth}

@@ -24,6 +24,7 @@ from evaluand.report.facts.base import Names
 from evaluand.report.facts.evaluation import evaluation_facts
 from evaluand.report.facts.report import report_facts, results_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
+from evaluand.report.metric_labels import add_labels, metric_labels
 from evaluand.report.terminal.cells import name_values
 from evaluand.report.terminal.report import (
     Listing,
@@ -33,16 +34,7 @@ from evaluand.report.terminal.report import (
     missing_table,
     results_table,
 )
-from evaluand.report.text import (
-    add_labels,
-    format_creation,
-    metric_labels,
-    minute,
-    number_format,
-    numbers,
-    safe,
-    seconds,
-)
+from evaluand.report.text import format_creation, minute, number_format, numbers, safe, seconds
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.store import Ref

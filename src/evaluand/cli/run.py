@@ -147,7 +147,7 @@ def command(
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures_of_all_rows))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
-        for result in results.tasks:
+        for result in () if quiet else results.tasks:
             if count := result.run.counts.get(FAILED):
                 again = suggest_command("run", [str(file), "--retry-failed"], store.root)
                 click.echo(

@@ -114,8 +114,16 @@ class Artifact:
     def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
         self.store, self.id, self.receipt = store, id, receipt
         self.manifest = store.manifest(self.kind, id)
+
+    @property
+    def receipt(self) -> Receipt | None:
+        return self._receipt
+
+    @receipt.setter
+    def receipt(self, receipt: Receipt | None) -> None:
+        self._receipt = receipt
         if receipt is not None:
-            logger.info("%s %s: %s", singular(self.kind), id[:12], receipt)
+            logger.info("%s %s: %s", singular(self.kind), self.id[:12], receipt)
 
     @classmethod
     def open(cls, store: Store, name: str) -> Self:

@@ -11,7 +11,7 @@ from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.metrics.names import has_name, name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import graded_rows
-from evaluand.report.text import add_labels
+from evaluand.report.metric_labels import add_labels
 from evaluand.run.excerpts import to_json
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.text import add_labels
+from evaluand.report.metric_labels import add_labels
 from evaluand.run.excerpts import to_json
 
 if TYPE_CHECKING:

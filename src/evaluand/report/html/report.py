@@ -44,6 +44,7 @@ from evaluand.report.html.page import (
 )
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.report.leaderboard import leaderboard_section
+from evaluand.report.metric_labels import metric_labels
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
@@ -51,7 +52,6 @@ from evaluand.report.text import (
     clusters_text,
     defaulted_text,
     format_creation,
-    metric_labels,
     minute,
     number_format,
     numbers,

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from evaluand.comparison.verdict import format_difference, unit_suffix
 from evaluand.core.errors import plural
+from evaluand.report.metric_labels import add_labels
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, add_labels, clusters_text, numbers, safe
+from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
 
 Facts = Mapping[str, Any]
 

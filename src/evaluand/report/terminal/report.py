@@ -21,6 +21,7 @@ from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls
+from evaluand.report.metric_labels import metric_labels
 from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.comparison import comparison_parts
 from evaluand.report.text import (
@@ -31,7 +32,6 @@ from evaluand.report.text import (
     format_creation,
     group_name,
     join_names,
-    metric_labels,
     minute,
     number_format,
     numbers,

@@ -1,0 +1,43 @@
+"""What metrics are called in tables: a module of its own, since `text` must load quickly.
+
+add_labels     rows of values, each with the label of its metric
+metric_labels  the label of each metric of some rows
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evaluand.metrics.base.signature import distinguishing_words, words_of
+from evaluand.metrics.name_table import FUNCTION
+from evaluand.metrics.names import name_in_tables, printed_name
+from evaluand.report.text import LABEL, safe
+
+
+def add_labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with a metric's signature, each with the `label` of its metric in tables."""
+    labels = metric_labels(rows)
+    return [{**row, "label": labels[row["scorer"], row["signature"]]} for row in rows]
+
+
+def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """(scorer, signature) → the metric's label, with the parameters that distinguish it from others of its kind.
+
+    Example:
+        >>> signatures = ["f_beta v1 beta=1.0", "f_beta v1 beta=1.0 label=A", "f_beta v1 beta=1.0 average=macro"]
+        >>> list(metric_labels([{"scorer": "strict", "signature": signature} for signature in signatures]).values())
+        ['f1 · strict', 'f1(label=A) · strict', 'f1_macro · strict']
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
+    for (scorer, signature), kind in keys.items():
+        own_name = name_in_tables(signature) if kind == FUNCTION else kind
+        alike.setdefault((scorer, own_name), []).append(signature)
+    words = {(scorer, s): own for (scorer, _), group in alike.items() for s, own in distinguishing_words(group).items()}
+    labels = {}
+    for (scorer, signature), kind in keys.items():
+        name, expressed = printed_name(kind, words_of(signature))
+        distinct = {key: word for key, word in words[scorer, signature].items() if key not in expressed}
+        own = ", ".join(f"{key}={word}" if key else word for key, word in distinct.items())
+        metric = safe(name, LABEL) + (f"({safe(own, LABEL)})" if own else "")
+        labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
+    return labels
