@@ -299,9 +299,19 @@ def json_schema() -> dict[str, Any]:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
+    _allow_short_forms(schema["properties"])
     for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec"):
         del schema["$defs"][holder]
     return schema
+
+
+def _allow_short_forms(parts: dict[str, Any]) -> None:
+    """Parts may be one text, and tasks and scorers a list of texts."""
+    text: dict[str, Any] = {"type": "string", "minLength": 1}
+    for name in ("dataset", "metrics", "gates"):
+        parts[name] = {"anyOf": [parts[name], text]}
+    for name in ("tasks", "scorers"):
+        parts[name] = {"anyOf": [parts[name], text, {"type": "array", "items": text, "minItems": 1}]}
 
 
 def _kind_schema(group: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
