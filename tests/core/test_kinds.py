@@ -46,6 +46,16 @@ def box(place: float) -> dict[str, Any]:
     return {"box": [place, 0, place + 10, 10], "label": "a"}
 
 
+def segments(*lengths: int) -> list[dict[str, Any]]:
+    """Segments of a row of pixels, one after the other, with one void pixel before each."""
+    ends = np.cumsum([1 + length for length in lengths]).tolist()
+    masks = [[end - length, length, 60 - end] for end, length in zip(ends, lengths, strict=True)]
+    return [
+        {"label": "ab"[i % 2], "mask": {"size": [1, 60], "counts": counts}, "thing": i % 2 == 0}
+        for i, counts in enumerate(masks)
+    ]
+
+
 class Setup(NamedTuple):
     """A scorer, and what is expected of each example beside what was given."""
 
@@ -73,6 +83,11 @@ SETUPS = {
         {"kind": "forecast", "history": "input.history", "season": 2},
         NUMBERS,
         [{"samples": [x - 2, x, x + 5], "quantiles": {"0.1": x - 3, "0.5": x, "0.9": x + 6}} for x in NEAR],
+    ),
+    "segments": Setup(
+        {"kind": "segmentation"},
+        [segments(*map(int, n)) for n in RNG.integers(3, 15, (N, 3))],
+        [segments(*map(int, n)) for n in RNG.integers(3, 15, (N, 3))],
     ),
     "spans": Setup({"kind": "spans"}, SPANS, [spans[: 1 + i % 3] + SPANS[i - 1][3:] for i, spans in enumerate(SPANS)]),
 }
@@ -119,6 +134,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "mean_absolute_scaled_error": [("forecasts", {}, STUDENT), ("numbers", {"scale": 2}, STUDENT)],
     "mean_average_precision": [("boxes", {}, JACKKNIFE)],
     "mean_gamma_deviance": [("numbers", {}, STUDENT)],
+    "mean_iou": [("segments", {}, JACKKNIFE), ("segments", {"label": "a"}, JACKKNIFE)],
     "mean_poisson_deviance": [("numbers", {}, STUDENT)],
     "mean_quantile_loss": [("forecasts", {}, STUDENT)],
     "mean_reciprocal_rank": [("rankings", {}, STUDENT)],
@@ -128,6 +144,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "median_absolute_error": [("numbers", {}, WOODRUFF)],
     "ndcg": [("rankings", {"k": 3}, STUDENT)],
     "normalized_mutual_information": [("labels", {}, JACKKNIFE)],
+    "panoptic_quality": [("segments", {}, JACKKNIFE), ("segments", {"part": "stuff"}, JACKKNIFE)],
     "pass_at_k": [("values", {"k": 1}, STUDENT)],
     "pearson": [("numbers", {}, JACKKNIFE)],
     "pinball_loss": [("numbers", {"alpha": 0.9}, STUDENT)],
@@ -138,9 +155,11 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "r_squared": [("numbers", {}, JACKKNIFE)],
     "recall": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
     "recall_at_k": [("rankings", {"k": 3}, STUDENT)],
+    "recognition_quality": [("segments", {}, JACKKNIFE)],
     "roc_auc": [("scores", {"label": "a"}, INFLUENCE)],
     "roc_auc_one_vs_one": [("scores", {}, INFLUENCE)],
     "root_mean_squared_error": [("numbers", {}, STUDENT)],
+    "segmentation_quality": [("segments", {}, JACKKNIFE)],
     "selection_rate": [("labels", {"label": "a"}, WILSON)],
     "spearman": [("numbers", {}, INFLUENCE)],
     "specificity": [("labels", {}, JACKKNIFE)],

@@ -16,6 +16,7 @@ from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core import registry
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.ranking import Ranking
+from evaluand.evaluation.scorers.segmentation import Segmentation
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.correlations import Pearson, RSquared
 from evaluand.metrics.errors import MeanAbsolutePercentageError, MedianAbsoluteError, RootMeanSquaredError
@@ -61,6 +62,7 @@ POSITIVE = ["mean_poisson_deviance", "mean_gamma_deviance", "mean_tweedie_devian
 FORECASTS = ["mean_absolute_scaled_error", "mean_quantile_loss", "crps"]
 RANKINGS = ["hits_at_k", "recall_at_k", "precision_at_k", "map_at_k", "ndcg", "mean_reciprocal_rank"]
 BOXES = ["mean_average_precision", "average_recall"]
+SEGMENTS = ["panoptic_quality", "segmentation_quality", "recognition_quality", "mean_iou"]
 A_NUMBER_OF_ROWS = ["confusion_matrix"]
 
 
@@ -89,6 +91,8 @@ def table(metric: Metric, n: int, seed: int, weight: np.ndarray | None = None, *
         return pa.table({**fixed, **{name: [row[name] for row in rows] for name in rows[0]}})  # type: ignore[index]
     if metric.kind in BOXES:
         return pa.table({**fixed, **boxes(n, random)})
+    if metric.kind in SEGMENTS:
+        return pa.table({**fixed, "classes": [segments(random) for _ in range(n)]})
     if metric.kind in FORECASTS:
         truth = random.integers(1, 9, n) / 4
         drawn = truth[:, None] + random.normal(0, 1, (n, 5))
@@ -125,6 +129,23 @@ def boxes(n: int, random: np.random.Generator) -> dict[str, list[str]]:
         ]
         rows.append(Detection().score(found, there).columns)
     return {name: [orjson.dumps(row[name]).decode() for row in rows] for name in ("truths", "detections")}  # type: ignore[index]
+
+
+def segments(random: np.random.Generator) -> str:
+    pixels = random.integers(0, 3, (2, 40)).repeat(6, axis=1)
+    sides = []
+    for row in pixels:
+        runs = np.diff(np.flatnonzero(np.diff(row, prepend=-1, append=-1)))
+        labels = row[np.cumsum(runs) - 1].tolist()
+        before = np.cumsum(runs) - runs
+        sides.append(
+            [
+                {"label": "?ab"[label], "mask": {"size": [1, len(row)], "counts": [start, run, len(row) - start - run]}}
+                for label, start, run in zip(labels, before.tolist(), runs.tolist(), strict=True)
+                if label
+            ]
+        )
+    return orjson.dumps(Segmentation().score(*sides).columns["classes"]).decode()  # type: ignore[index]
 
 
 def one(shard: pa.Table, metric: Metric) -> MetricRow:

@@ -85,7 +85,13 @@ if TYPE_CHECKING:
         LabelRankingAveragePrecision as LabelRankingAveragePrecision,
         LabelRankingLoss as LabelRankingLoss,
     )
+    from evaluand.metrics.mean_iou import MeanIou as MeanIou
     from evaluand.metrics.one_vs_one import OneVsOneRocAuc as OneVsOneRocAuc
+    from evaluand.metrics.panoptic_quality import (
+        PanopticQuality as PanopticQuality,
+        RecognitionQuality as RecognitionQuality,
+        SegmentationQuality as SegmentationQuality,
+    )
     from evaluand.metrics.partitions import (
         AdjustedRand as AdjustedRand,
         Completeness as Completeness,

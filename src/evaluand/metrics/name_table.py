@@ -446,6 +446,32 @@ _OTHERS: Final = (
             ("ar_large", "average_recall", _COCO, "recall of large objects", {"area": "large"}),
         )
     ),
+    *(
+        MetricName(
+            f"{kind}{suffix}",
+            kind,
+            f"{about}{of}: panoptic segmentation",
+            parameters,
+            (f"{short}{end}", f"{short}_{end}") if end else (short,),
+        )
+        for kind, short, about in (
+            ("panoptic_quality", "pq", "overlap of matched segments over all segments"),
+            ("segmentation_quality", "sq", "mean overlap of matched segments"),
+            ("recognition_quality", "rq", "F1 of matched segments"),
+        )
+        for suffix, end, of, parameters in (
+            ("", "", "", {}),
+            ("_things", "th", " of things", {"part": "things"}),
+            ("_stuff", "st", " of stuff", {"part": "stuff"}),
+        )
+    ),
+    MetricName(
+        "mean_iou",
+        "mean_iou",
+        "intersection over union of pixels, mean over classes: semantic segmentation",
+        {},
+        ("miou", "mean_intersection_over_union", "semantic_iou"),
+    ),
 )
 
 

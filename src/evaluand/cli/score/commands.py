@@ -112,9 +112,14 @@ _NEAR_OPTIONS: Final = {
     "--coco",
     type=FILE,
     metavar="FILE",
-    help="Instances of COCO or LVIS: the arguments are files of results, scored by the metrics of pycocotools or lvis.",
+    help="Instances of COCO or LVIS, or a panoptic document: the arguments are files of results, scored by the metrics"
+    " of pycocotools, lvis or panopticapi.",
 )
-@click.option("--shape", type=click.Choice(SHAPES), help="With --coco: what to score.  [default: boxes if there are]")
+@click.option(
+    "--shape",
+    type=click.Choice(SHAPES),
+    help="With --coco: what to score.  [default: boxes if there are; semantic where results have no score]",
+)
 @gate_options
 @click.option("--problem", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Instead of FOLDER.")
 @repeatable(

@@ -1,4 +1,4 @@
-"""Detected objects in files of COCO and LVIS."""
+"""Detected objects and segments in files of COCO and LVIS."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from click import UsageError
 from evaluand.cli.score.output import Output, check_output, write_scores
 from evaluand.experiment.coco.scoring import score_coco
 
-SHAPES: Final = ("boxes", "masks")
+SHAPES: Final = ("boxes", "masks", "semantic")
 
 
 @dataclass(frozen=True, kw_only=True)

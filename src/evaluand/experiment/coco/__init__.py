@@ -1,7 +1,8 @@
-"""Files of object detection as COCO and LVIS publish them, as datasets and recorded outputs.
+"""Files of detection and segmentation as COCO and LVIS publish them, as datasets and recorded outputs.
 
-files    instances and results, checked, image by image
-scoring  the metrics that pycocotools and lvis print, with intervals, groups, comparisons and gates
+files     instances and results, checked, image by image
+panoptic  segments in PNG files, checked likewise
+scoring   the metrics that pycocotools, lvis and panopticapi print, with intervals, groups, comparisons and gates
 """
 
 from typing import TYPE_CHECKING

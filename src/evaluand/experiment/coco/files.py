@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -98,25 +98,24 @@ class Instances:
         return {*image["neg_category_ids"], *(each["category_id"] for each in self.objects.get(id, ()))}
 
 
-def read_instances(path: str | os.PathLike[str]) -> Instances:
+def read_instances(path: str | os.PathLike[str], document: Any = None) -> Instances:
     """The instances of a file.
+
+    Args:
+        path: the file.
+        document: its content, if it has been read.
 
     Raises:
         DataError: the file is no such JSON, or images, categories and annotations do not fit each other.
     """
-    document = _read(path)
+    document = read_document(path) if document is None else document
     if not isinstance(document, dict) or not all(isinstance(document.get(name), list) for name in _PARTS):
         raise DataError(Fault(str(path), f"is no file of instances; it needs the lists {', '.join(_PARTS)}"))
-    faults = [*_check_entries(path, document)]
+    faults = [*check_ids(path, document, ("images", "categories"))]
     if faults:
         raise DataError(faults)
     images = {image["id"]: image for image in sorted(document["images"], key=lambda image: int(image["id"]))}
     categories = {category["id"]: category for category in document["categories"]}
-    counts = Counter(str(category.get("name")) for category in categories.values())
-    names = {
-        id: category["name"] if isinstance(category.get("name"), str) and counts[category["name"]] == 1 else str(id)
-        for id, category in categories.items()
-    }
     objects: dict[int, list[Mapping[str, Any]]] = {}
     for place, annotation in enumerate(document["annotations"]):
         faults += _check_annotation(f"{path}: annotations[{place}]", annotation, images, categories)
@@ -125,14 +124,24 @@ def read_instances(path: str | os.PathLike[str]) -> Instances:
     if faults:
         raise DataError(faults)
     frequencies = {id: str(each["frequency"]) for id, each in categories.items() if each.get("frequency")}
-    return Instances(str(path), images, names, frequencies, objects)
+    return Instances(str(path), images, category_names(categories), frequencies, objects)
+
+
+def category_names(categories: Mapping[int, Mapping[str, Any]]) -> dict[int, str]:
+    """Category id → its name, or the id as text where names repeat or are missing."""
+    counts = Counter(str(category.get("name")) for category in categories.values())
+    return {
+        id: category["name"] if isinstance(category.get("name"), str) and counts[category["name"]] == 1 else str(id)
+        for id, category in categories.items()
+    }
 
 
 _PARTS: Final = ("images", "annotations", "categories")
 
 
-def _check_entries(path: str | os.PathLike[str], document: Mapping[str, Any]) -> Iterator[Fault]:
-    for part in ("images", "categories"):
+def check_ids(path: str | os.PathLike[str], document: Mapping[str, Any], parts: Sequence[str]) -> Iterator[Fault]:
+    """What is wrong with the ids of the entries of some lists of a document."""
+    for part in parts:
         seen = set()
         for place, entry in enumerate(document[part]):
             where = f"{path}: {part}[{place}]"
@@ -214,13 +223,27 @@ class Detections:
         return {**outline, "label": instances.names[found["category_id"]], "confidence": found["score"]}
 
 
-def read_results(path: str | os.PathLike[str], instances: Instances) -> Detections:
+def read_results(path: str | os.PathLike[str], instances: Instances, document: Any = None) -> Detections:
     """The detections of a file, as far as its images and categories are those of the instances.
+
+    Args:
+        path: the file.
+        instances: the true objects.
+        document: the content of the file, if it has been read.
 
     Raises:
         DataError: the file is no list of detections, or a detection lacks something.
     """
-    document = _read(path)
+    entries = results_of(path, read_document(path) if document is None else document)
+    return _read_entries(path, entries, instances, _check_result)
+
+
+def results_of(path: str | os.PathLike[str], document: Any) -> list[Any]:
+    """The list of results of a document.
+
+    Raises:
+        DataError: it has none.
+    """
     if isinstance(document, dict):
         document = document.get("annotations")
     if not isinstance(document, list):
@@ -231,10 +254,28 @@ def read_results(path: str | os.PathLike[str], instances: Instances) -> Detectio
                 "bbox or segmentation, and score",
             )
         )
+    return document
+
+
+def read_regions(path: str | os.PathLike[str], instances: Instances, document: Any) -> Detections:
+    """The semantic segmentation of a file: a region for each image and category, as in COCO-Stuff.
+
+    Raises:
+        DataError: the file is no list of regions, or a region lacks something.
+    """
+    return _read_entries(path, results_of(path, document), instances, _check_region)
+
+
+def _read_entries(
+    path: str | os.PathLike[str],
+    document: Sequence[Any],
+    instances: Instances,
+    check: Callable[[str, Any], Iterator[Fault]],
+) -> Detections:
     faults, others = list[Fault](), Counter[str]()
     by_image: dict[int, list[Mapping[str, Any]]] = {}
     for place, found in enumerate(document):
-        fault = next(_check_result(f"{path}: [{place}]", found), None)
+        fault = next(check(f"{path}: [{place}]", found), None)
         if fault is not None:
             faults.append(fault)
         elif found["image_id"] not in instances.images:
@@ -255,12 +296,7 @@ def read_results(path: str | os.PathLike[str], instances: Instances) -> Detectio
 
 
 def _check_result(where: str, found: Any) -> Iterator[Fault]:
-    if not isinstance(found, dict):
-        yield Fault(where, "is no object")
-        return
-    for key in ("image_id", "category_id"):
-        if type(found.get(key)) is not int:
-            yield Fault(where, f"{key} is {found.get(key)!r}, not an integer")
+    yield from _check_ids(where, found)
     score = found.get("score")
     if type(score) not in (int, float):
         yield Fault(where, f"score is {score!r}, not a number; each detection needs its confidence")
@@ -268,7 +304,27 @@ def _check_result(where: str, found: Any) -> Iterator[Fault]:
         yield from check_box(where, found.get("bbox"))
 
 
-def _read(path: str | os.PathLike[str]) -> Any:
+def _check_region(where: str, found: Any) -> Iterator[Fault]:
+    yield from _check_ids(where, found)
+    if not found.get("segmentation"):
+        yield Fault(where, "has no segmentation; each region needs a mask")
+
+
+def _check_ids(where: str, found: Any) -> Iterator[Fault]:
+    if not isinstance(found, dict):
+        yield Fault(where, "is no object")
+        return
+    for key in ("image_id", "category_id"):
+        if type(found.get(key)) is not int:
+            yield Fault(where, f"{key} is {found.get(key)!r}, not an integer")
+
+
+def read_document(path: str | os.PathLike[str]) -> Any:
+    """The content of a JSON file.
+
+    Raises:
+        DataError: it is not JSON, or cannot be read.
+    """
     try:
         return orjson.loads(Path(path).read_bytes())
     except orjson.JSONDecodeError as error:

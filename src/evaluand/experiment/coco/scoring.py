@@ -1,28 +1,41 @@
-"""`score_coco`: results of detectors scored against instances, compared, and checked by gates."""
+"""`score_coco`: results of detectors and segmenters scored against the truth, compared, and checked by gates."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, alternatives
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
 from evaluand.data.dataset import Dataset
+from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.detection import Detection
-from evaluand.experiment.coco.files import Detections, Instances, Shape, read_instances, read_results
+from evaluand.evaluation.scorers.segmentation import Segmentation
+from evaluand.experiment.coco.files import (
+    Detections,
+    Instances,
+    Shape,
+    read_document,
+    read_instances,
+    read_regions,
+    read_results,
+    results_of,
+)
+from evaluand.experiment.coco.panoptic import is_panoptic, read_panoptic
 from evaluand.experiment.columns.scoring import SystemScores, check_system_gates
 from evaluand.experiment.experiment import Experiment
+from evaluand.metrics.detection.masks import areas_of, read_mask
 from evaluand.metrics.names import make_metric
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore, Store
 
-SCORER: Final = "objects"
 NAMES: Final = {
     **{f"AP{more}": f"coco_ap{more}" for more in ("", "50", "75")},
     **{f"AP{size[0]}": f"coco_ap_{size}" for size in ("small", "medium", "large")},
@@ -33,6 +46,47 @@ NAMES: Final = {
 
 _LVIS: Final = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR300", "ARs", "ARm", "ARl")
 _LVIS_MOST: Final = 300
+
+
+_PANOPTIC: Final = {
+    **{
+        f"{name}Q": f"{kind}_quality" for name, kind in (("P", "panoptic"), ("S", "segmentation"), ("R", "recognition"))
+    },
+    **{
+        f"{name}Q{part[:2]}": f"{kind}_quality_{part}"
+        for part in ("things", "stuff")
+        for name, kind in (("P", "panoptic"), ("S", "segmentation"), ("R", "recognition"))
+    },
+    "mIoU": "mean_iou",
+}
+"""The nine numbers of panopticapi, and the mean over categories of what their segments share."""
+
+_SEMANTIC: Final = {"mIoU": "mean_iou"}
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What the files say, as an experiment takes it.
+
+    Attributes:
+        path: the file of the truth.
+        shape: what is scored, in words.
+        scorer: the name of the scorer, and the scorer.
+        images: id → fields.
+        expected: image id → the true objects.
+        systems: the name of each system → image id → its objects.
+        metrics: the metrics to compute.
+        notes: what was left out.
+    """
+
+    path: str
+    shape: str
+    scorer: tuple[str, Scorer]
+    images: Mapping[int, Mapping[str, Any]]
+    expected: Callable[[int], Sequence[Any]]
+    systems: Mapping[str, Callable[[int], Sequence[Any]]]
+    metrics: Sequence[Any]
+    notes: Sequence[str]
 
 
 def score_coco(
@@ -48,56 +102,168 @@ def score_coco(
     name: str = "coco",
     origin: Mapping[str, Any] | None = None,
 ) -> SystemScores:
-    """Scores results of object detection by the metrics of COCO, or of LVIS where the instances are its.
+    """Scores detections or segmentations by the metrics of COCO, or of LVIS where the instances are its.
 
-    The values equal those of pycocotools and lvis. Intervals resample images.
+    The values equal those of pycocotools, lvis and panopticapi. Intervals resample images.
 
     Args:
-        instances: the file with the true objects.
-        results: the files with what detectors found; the first is the baseline.
-        metrics: `AP`, `AP50`, `APs`, `AR100` …; of LVIS also `APr`, `APc`, `APf` and `AR300`. All if empty.
+        instances: the file with the true objects, regions or segments.
+        results: the files with what systems found; the first is the baseline.
+        metrics: `AP`, `AP50`, `APs`, `AR100` …; of LVIS also `APr`, `APc`, `APf` and `AR300`; of panoptic files `PQ`,
+            `SQth`, `RQst` … and `mIoU`; of semantic segmentation `mIoU`. All if empty.
         by: fields of images to group by.
         gates: rules such as `coco_ap >= 0.4`.
-        shape: `boxes` or `masks`; masks where every object and every detection has an outline and no box.
+        shape: `boxes`, `masks` or `semantic`. Masks where every object and every detection has an outline and no box;
+            semantic where moreover no result has a score.
         intervals: whether to compute intervals of values.
         store: where the images, detections and values are stored; None is memory.
         name: what they are called.
 
     Raises:
-        SpecError: there is no such metric, or the detections have no such shape.
+        SpecError: there is no such metric, or the results have no such shape.
         DataError: a file is not what it should be; each fault with its place.
     """
-    files = [results] if isinstance(results, str | os.PathLike) else [*results]
-    if not files:
+    paths = [results] if isinstance(results, str | os.PathLike) else [*results]
+    if not paths:
         raise SpecError("name at least one file of results")
     parsed = [Gate.parse(gate) for gate in gates]
-    truth = read_instances(instances)
-    systems = {_name(file): read_results(file, truth) for file in files}
-    if len(systems) < len(files):
+    named = {_name(path): path for path in paths}
+    if len(named) < len(paths):
         raise SpecError("two files of results have the same name; rename one")
-    shape = _shape(shape, truth, systems)
-    notes = [note for each in systems.values() for note in each.notes]
+    files = _read_files(instances, named, shape, metrics)
+    scorer, grades = files.scorer
     measures = [
         Measure(
-            SCORER, metric if intervals else replace(metric, confidence=None), tuple(by), ("difference",) if by else ()
+            scorer, metric if intervals else replace(metric, confidence=None), tuple(by), ("difference",) if by else ()
         )
-        for metric in (_metric(each, truth) for each in metrics or (_LVIS if truth.is_lvis else NAMES))
+        for metric in files.metrics
     ]
     experiment = Experiment(
         name,
-        _dataset(truth, shape, by),
-        {system: _task(system, found, truth, shape) for system, found in systems.items()},
-        {SCORER: Detection()},
+        _dataset(files, by),
+        {system: _task(system, found, files.images) for system, found in files.systems.items()},
+        {scorer: grades},
         measures,
         origin={**(origin or {})},
     )
     stored = experiment.run(store or MemoryStore())
     return SystemScores(
-        systems=[*systems],
+        systems=[*files.systems],
         results=stored,
         gates=check_system_gates(parsed, stored, measures),
-        notes=[f"scored {shape}", *notes],
+        notes=[f"scored {files.shape}", *files.notes],
     )
+
+
+def _read_files(
+    path: str | os.PathLike[str],
+    named: Mapping[str, str | os.PathLike[str]],
+    shape: Shape | None,
+    metrics: Sequence[str],
+) -> _Files:
+    document = read_document(path)
+    found = {name: read_document(each) for name, each in named.items()}
+    if is_panoptic(document):
+        if shape is not None:
+            raise SpecError(f"{path} has panoptic segments, which are scored as they are; remove shape {shape!r}")
+        return _panoptic_files(path, document, named, found, metrics)
+    entries = {name: results_of(named[name], each) for name, each in found.items()}
+    truth = read_instances(path, document)
+    if shape == "semantic" or (shape is None and all(map(_is_semantic, entries.values()))):
+        return _semantic_files(
+            truth, {name: read_regions(named[name], truth, each) for name, each in entries.items()}, metrics
+        )
+    systems = {name: read_results(named[name], truth, each) for name, each in entries.items()}
+    return _object_files(truth, systems, _shape(shape, truth, systems), metrics)
+
+
+def _object_files(truth: Instances, systems: Mapping[str, Detections], shape: Shape, metrics: Sequence[str]) -> _Files:
+    return _Files(
+        truth.path,
+        shape,
+        ("objects", Detection()),
+        truth.images,
+        partial(truth.expected, shape=shape),
+        {name: partial(found.found, instances=truth, shape=shape) for name, found in systems.items()},
+        [_metric(each, truth) for each in metrics or (_LVIS if truth.is_lvis else NAMES)],
+        [note for each in systems.values() for note in each.notes],
+    )
+
+
+def _semantic_files(truth: Instances, systems: Mapping[str, Detections], metrics: Sequence[str]) -> _Files:
+    notes = [note for each in systems.values() for note in each.notes]
+    for each in systems.values():
+        lacking = sum(bool(truth.objects.get(id)) and not each.by_image.get(id) for id in truth.images)
+        if lacking:
+            notes.append(f"{each.path}: {plural(lacking, 'image')} without any region: all true pixels are missed")
+    return _Files(
+        truth.path,
+        "semantic segmentation",
+        ("segments", Segmentation()),
+        truth.images,
+        partial(_regions, truth, truth.path, truth.objects),
+        {name: partial(_regions, truth, found.path, found.by_image) for name, found in systems.items()},
+        [_segment_metric(each, _SEMANTIC, "semantic segmentation") for each in metrics or _SEMANTIC],
+        notes,
+    )
+
+
+def _panoptic_files(
+    path: str | os.PathLike[str],
+    document: Any,
+    named: Mapping[str, str | os.PathLike[str]],
+    found: Mapping[str, Any],
+    metrics: Sequence[str],
+) -> _Files:
+    chosen = [_segment_metric(each, _PANOPTIC, "panoptic segmentation") for each in metrics or _PANOPTIC]
+    truth = read_panoptic(path, document)
+    systems = {name: read_panoptic(each, found[name], truth) for name, each in named.items()}
+    return _Files(
+        truth.path,
+        "panoptic segments",
+        ("segments", Segmentation()),
+        truth.images,
+        truth.segments.__getitem__,
+        {name: each.segments.__getitem__ for name, each in systems.items()},
+        chosen,
+        [note for each in (truth, *systems.values()) for note in each.notes],
+    )
+
+
+def _is_semantic(entries: Sequence[Any]) -> bool:
+    """Whether results are regions of categories: outlines without a box and a score."""
+    return bool(entries) and all(
+        isinstance(each, dict) and each.get("segmentation") and not {"bbox", "score"} & each.keys() for each in entries
+    )
+
+
+def _regions(
+    truth: Instances, path: str, by_image: Mapping[int, Sequence[Mapping[str, Any]]], id: int
+) -> list[dict[str, Any]]:
+    """The regions of an image that have pixels, as the scorer `segmentation` reads them."""
+    found = []
+    for each in by_image.get(id, ()):
+        outline = each.get("segmentation")
+        if not outline:
+            raise DataError(Fault(f"{path}: image {id}", "has an annotation without a segmentation"))
+        try:
+            mask = read_mask(outline, None if isinstance(outline, Mapping) else truth.size(id))
+        except KeyError:
+            raise DataError(Fault(f"{truth.path}: image {id}", "has no height and width")) from None
+        except DataError as error:
+            message = error.faults[0].message
+            raise DataError(Fault(f"{path}: image {id}", f"the segmentation {message}")) from None
+        if areas_of([mask])[1]:
+            found.append({"label": truth.names[each["category_id"]], "mask": mask})
+    return found
+
+
+def _segment_metric(name: str, names: Mapping[str, str], what: str) -> Any:
+    own = {each.lower(): kind for each, kind in names.items()}.get(name.lower(), name)
+    metric = make_metric(own)
+    if metric.kind not in {make_metric(each).kind for each in names.values()}:
+        raise SpecError(f"{what} has no metric {name!r}{alternatives(name, [*names])}")
+    return metric
 
 
 def _name(file: str | os.PathLike[str]) -> str:
@@ -137,24 +303,19 @@ def _metric(name: str, truth: Instances) -> Any:
     return make_metric(NAMES[own], max_detections=_LVIS_MOST)
 
 
-def _measure(metric: Any, by: Sequence[str], intervals: bool) -> Measure:
-    chosen = metric if intervals else replace(metric, confidence=None)
-    return Measure(SCORER, chosen, tuple(by), ("difference",) if by else ())
-
-
-def _dataset(truth: Instances, shape: Shape, by: Sequence[str]) -> Dataset:
+def _dataset(files: _Files, by: Sequence[str]) -> Dataset:
     rows = []
-    for id, image in truth.images.items():
+    for id, image in files.images.items():
         lacking = [name for name in by if name not in image]
         if lacking:
-            raise SpecError(f"{truth.path}: image {id} has no {lacking[0]!r}{alternatives(lacking[0], [*image])}")
+            raise SpecError(f"{files.path}: image {id} has no {lacking[0]!r}{alternatives(lacking[0], [*image])}")
         rows.append(
-            {"image": str(image.get("file_name", id)), "id": str(id), "objects": truth.expected(id, shape)}
+            {"image": str(image.get("file_name", id)), "id": str(id), "objects": files.expected(id)}
             | {name: image[name] for name in by}
         )
     return Dataset.from_rows(rows, input="image", expected="objects", id="id", attributes=list(by))
 
 
-def _task(name: str, found: Detections, truth: Instances, shape: Shape) -> RecordedTask:
-    outputs = {(0, place): identity.encode(found.found(id, truth, shape)) for place, id in enumerate(truth.images)}
+def _task(name: str, found: Callable[[int], Sequence[Any]], images: Mapping[int, Any]) -> RecordedTask:
+    outputs = {(0, place): identity.encode(found(id)) for place, id in enumerate(images)}
     return RecordedTask.from_outputs(name, outputs)

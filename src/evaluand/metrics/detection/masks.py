@@ -7,11 +7,13 @@ column, beginning with the pixels outside. Polygons become masks exactly as pyco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from evaluand.core.errors import DataError, SpecError
+
+_MOST_PIXELS: Final = 2**32 - 1  # pycocotools counts in 32 bits
 
 
 def read_mask(value: Any, size: Sequence[int] | None = None) -> dict[str, Any]:
@@ -33,6 +35,7 @@ def read_mask(value: Any, size: Sequence[int] | None = None) -> dict[str, Any]:
     try:
         if isinstance(value, Mapping):
             height, width = (int(side) for side in value["size"])
+            _check_size(height, width)
             counts = value["counts"]
             if isinstance(counts, str):
                 rle: Any = {"size": [height, width], "counts": counts.encode("ascii")}
@@ -45,6 +48,7 @@ def read_mask(value: Any, size: Sequence[int] | None = None) -> dict[str, Any]:
             if size is None:
                 raise DataError("polygons of a mask need the size of the image")
             height, width = size
+            _check_size(height, width)
             rle = tools.merge(tools.frPyObjects([list(map(float, each)) for each in value], height, width))
         covered = _pixels(rle["counts"])
     except (KeyError, TypeError, ValueError, UnicodeEncodeError) as error:
@@ -52,6 +56,11 @@ def read_mask(value: Any, size: Sequence[int] | None = None) -> dict[str, Any]:
     if covered != height * width:
         raise DataError(f"the runs of a mask cover {covered} pixels, but its size is {height} × {width}")
     return {"size": [height, width], "counts": rle["counts"].decode("ascii")}
+
+
+def _check_size(height: int, width: int) -> None:
+    if min(height, width) < 0 or height * width > _MOST_PIXELS:
+        raise DataError(f"a mask of {height} × {width} pixels is not possible; at most {_MOST_PIXELS} are")
 
 
 def _pixels(counts: bytes) -> int:
@@ -99,15 +108,22 @@ def overlaps(masks: Sequence[Any], others: Sequence[Any], crowd: np.ndarray) -> 
     return np.asarray(found, np.float64).reshape(len(masks), len(others))
 
 
-def union_and_intersection(masks: Sequence[Any], others: Sequence[Any]) -> tuple[float, float]:
-    """The pixels that two groups of masks of one image cover together, and those that both cover."""
-    tools = _library()
-    one, two = (tools.merge([_rle(m) for m in group]) if group else None for group in (masks, others))
-    areas = [0.0 if each is None else float(tools.area(each)) for each in (one, two)]
-    if one is None or two is None:
-        return sum(areas), 0.0
-    both = float(tools.area(tools.merge([one, two], intersect=True)))
-    return areas[0] + areas[1] - both, both
+def areas_of(masks: Sequence[Any]) -> tuple[np.ndarray, int]:
+    """The pixels of each of several masks of one size, and those that they cover together."""
+    if not masks:
+        return np.zeros(0, np.int64), 0
+    tools, runs = _library(), [_rle(mask) for mask in masks]
+    return np.asarray(tools.area(runs), np.int64), int(tools.area(tools.merge(runs)))
+
+
+def intersections(masks: Sequence[Any], others: Sequence[Any]) -> np.ndarray:
+    """The pixels that every two masks of one size share, masks × others."""
+    if not masks or not others:
+        return np.zeros((len(masks), len(others)), np.int64)
+    tools, runs = _library(), [_rle(mask) for mask in others]
+    share = tools.iou(runs, [_rle(mask) for mask in masks], [1] * len(masks))  # of a crowd: the share of the other
+    pixels = np.asarray(share, np.float64) * np.asarray(tools.area(runs), np.float64)[:, None]
+    return np.asarray(np.rint(pixels).astype(np.int64).T)
 
 
 def _rle(mask: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""Segments of images, predicted and true: the input of panoptic quality and mean intersection over union.
+
+An example is an image. This scorer matches its segments and adds up, class by class, what the image contributes. The
+value is empty: the metrics divide sums over all images.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+from evaluand.metrics.detection.masks import read_mask
+from evaluand.metrics.detection.segments import Segments, contributions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segmentation(Scorer):
+    """Column `classes` with what each class of an image contributes; `n_expected` and `n_predicted` count segments.
+
+    Output and expected are lists of objects, each with a label and a mask: its run lengths as in COCO's files. Masks of
+    one side do not overlap. Pixels without a true segment are void and do not count. A true segment may be marked as a
+    crowd: many things that are not annotated individually. In panoptic segmentation each thing is a segment, in
+    semantic segmentation each class. An empty list means that nothing was segmented, null that it is unknown: then the
+    row abstains.
+
+    An invalid mask, or two that overlap, fail the row, with the segment in the reason.
+
+    Attributes:
+        label_key: key of the label, which is text or an integer.
+        mask_key: key of the mask, with `size` and `counts`.
+        crowd_key: key of the mark for a crowd in an expected segment: true or false, or 1 or 0.
+        thing_key: key of the mark for things, in all segments or none: false for stuff, such as sky.
+
+    Raises:
+        SpecError: a key is not text, or pycocotools is not installed.
+
+    Example:
+        >>> segment = {"label": "sky", "mask": {"size": [1, 4], "counts": [1, 3]}}
+        >>> Segmentation().score([segment], [segment]).columns["classes"]["matched"]
+        [1]
+    """
+
+    kind = "segmentation"
+    version = 1
+    cheap = True
+
+    label_key: str = "label"
+    mask_key: str = "mask"
+    crowd_key: str = "crowd"
+    thing_key: str = "thing"
+
+    def __post_init__(self) -> None:
+        for name in ("label_key", "mask_key", "crowd_key", "thing_key"):
+            require_text(self, name)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """What the metrics read; `classes` and `n_expected` are set even without an answer."""
+        return {"classes": "json", "n_expected": "int64", "n_predicted": "int64"}
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """The contributions of one image; a DataError names an invalid segment."""
+        if expected is None:
+            return NOTHING_EXPECTED
+        if output is None:
+            return NO_ANSWER._replace(columns=self.unanswered(expected))
+        truths, predicted = self._segments("expected", expected), self._segments("predicted", output)
+        counts = {"n_expected": len(truths.labels), "n_predicted": len(predicted.labels)}
+        return Score(columns={"classes": contributions(truths, predicted), **counts})
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._segments("expected", expected)
+        for output in outputs:
+            self.score(output, expected)
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        if expected is None:
+            return None
+        truths = self._segments("expected", expected)
+        return {"classes": contributions(truths, Segments("predicted")), "n_expected": len(truths.labels)}
+
+    def _segments(self, what: str, value: Any) -> Segments:
+        if not isinstance(value, list | tuple):
+            raise DataError(f"the {what} segments are {described(value)}, not a list of segments")
+        labels, masks, crowd, thing = list[Any](), list[dict[str, Any]](), list[bool](), list[bool | None]()
+        for place, item in enumerate(value):
+            name = f"{what} segment {place}"
+            if not isinstance(item, Mapping):
+                raise DataError(f"{name} is {described(item)}, not an object with a label and a mask")
+            for key in (self.label_key, self.mask_key):
+                if item.get(key) is None:
+                    keys = ", ".join(map(repr, item)) or "no keys"
+                    raise DataError(f"{name} has {keys} and not {key!r}; name its keys with label_key, mask_key …")
+            labels.append(_label(name, item[self.label_key]))
+            masks.append(_mask(name, item[self.mask_key]))
+            crowd.append(what == "expected" and bool(_flag(f"{name}: crowd", item.get(self.crowd_key))))
+            thing.append(_flag(f"{name}: thing", item.get(self.thing_key)))
+        return Segments(what, labels, masks, crowd, thing)
+
+
+def _mask(what: str, value: Any) -> dict[str, Any]:
+    try:
+        return read_mask(value)
+    except DataError as error:
+        raise DataError(f"{what}: mask: {error}") from None
+
+
+def _flag(what: str, value: Any) -> bool | None:
+    if value is not None and value not in (0, 1):
+        raise DataError(f"{what} is {described(value)}, not true or false")
+    return None if value is None else bool(value)
+
+
+def _label(what: str, value: Any) -> str | int:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise DataError(f"{what}: label is {described(value)}, not text or an integer")
+    return value

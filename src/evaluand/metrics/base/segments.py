@@ -1,0 +1,183 @@
+"""Base of metrics of segmented images: the mean over classes of what each class's segments come to in all images."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import orjson
+
+from evaluand.core.errors import DataError, SpecError
+from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
+from evaluand.metrics.base.metric import LABELS, Columns, Fill, refuse, refuse_empty
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.detection.segments import SUMS
+
+CLASSES: Final = "classes"
+_ENDS: Final = "ends"
+_TO_ZERO, _TO_ONE = 1.0, 2.0
+"""What an image without a score may do to the value: take it to 0, or to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfSegments(WeightedRowsMetric):
+    """The mean over classes of a value of each class's segments; reads the table of the scorer `segmentation`.
+
+    Args:
+        label: only segments of this label, or of one of several, for the mean over them.
+        weighted: each image counts by its weight.
+        confidence: of the interval, which leaves out images; None for no interval.
+
+    Attributes:
+        sums: what is added up for each class; names of `SUMS`.
+
+    Raises:
+        SpecError: `label` is not a label or a list of them.
+    """
+
+    direction = "higher"
+    range = (0.0, 1.0)
+    row_range = (0.0, 1.0)
+    columns = (CLASSES,)
+    fill_columns = (CLASSES,)
+    sums: ClassVar[tuple[str, ...]]
+
+    label: str | int | Sequence[str | int] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.label, list | tuple):
+            object.__setattr__(self, "label", tuple(self.label))
+        for label in () if self._chosen is None else self._chosen:
+            if not isinstance(label, str | int) or isinstance(label, bool):
+                raise SpecError(f"{self.kind}: label={label!r} must be text or an integer")
+        super().__post_init__()
+
+    @abstractmethod
+    def of_classes(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The value of each class from its sums, replicates × classes each; NaN for a class that does not count."""
+
+    @abstractmethod
+    def counts(self, sums: Mapping[str, int]) -> dict[str, int]:
+        """The numbers to show with the value of a class."""
+
+    def chooses(self, label: str | int, thing: bool | None) -> bool:
+        """Whether a class is one of those that the value is of."""
+        return self._chosen is None or label in self._chosen
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (*self.sums, _ENDS)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Matrices of images × classes get one vocabulary when states are merged; in the table, labels are in JSON."""
+        return self.sums
+
+    def prepare(self, columns: Columns) -> Columns:
+        refuse_empty(columns, CLASSES)
+        return self._matrices([_parse_classes(text) for text in columns[CLASSES].tolist()])
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        cells = missing[CLASSES].tolist() if CLASSES in missing else [None] * int(np.count_nonzero(~scored))
+        unknown = np.array([not isinstance(cell, str) for cell in cells], np.bool_)
+        if fill == "wrong":
+            refuse(missing, unknown, lambda row: "has no score, and its segments are unknown; use missing='leave_out'")
+        others = dict(
+            self._matrices(
+                [_NOTHING if lost else _parse_classes(cell) for cell, lost in zip(cells, unknown, strict=True)]
+            )
+        )
+        if fill == "best":
+            others |= self.all_found(others)
+            others[_ENDS] = np.where(unknown, _TO_ONE, 0.0)
+        elif fill == "worst":
+            others[_ENDS] = np.full(len(cells), _TO_ZERO)
+        vocabulary, codes = one_vocabulary([columns[LABELS], others[LABELS]])
+        found: dict[str, np.ndarray] = {LABELS: vocabulary}
+        for name in self.row_columns:
+            shape = (len(scored), len(vocabulary)) if name in self.sums else (len(scored),)
+            found[name] = np.zeros(shape)
+            for rows, part, code in ((scored, columns, codes[0]), (~scored, others, codes[1])):
+                if name in self.sums:
+                    found[name][np.ix_(rows, code[: part[name].shape[1]])] = part[name]
+                else:
+                    found[name][rows] = part[name]
+        return found
+
+    @abstractmethod
+    def all_found(self, sums: Columns) -> dict[str, np.ndarray]:
+        """The sums of images whose segments were all missed, if all had been found."""
+
+    def arranged(self, rows: Columns) -> Columns:
+        """With the classes in the order of their labels, so that sums do not depend on which image came first."""
+        order = in_order(rows[LABELS])
+        return {**rows, LABELS: rows[LABELS][order]} | {name: rows[name][:, order] for name in self.sums}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        each = self.of_classes({name: weight @ rows[name] for name in self.sums})
+        defined = np.isfinite(each)
+        value = np.where(defined, each, 0.0).sum(axis=1) / defined.sum(axis=1)
+        for mark, end in ((_TO_ONE, 1.0), (_TO_ZERO, 0.0)):
+            value = np.where((weight * (rows[_ENDS] == mark)).any(axis=1), end, value)
+        return np.asarray(value)
+
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The value of each class with its counts."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            [values] = self.of_classes({name: (weight @ rows[name])[None] for name in self.sums})
+        totals = {name: rows[name].sum(axis=0) for name in self.sums}
+        return {
+            "labels": {
+                str(label): {"value": float(value) if math.isfinite(value) else None}
+                | self.counts({name: round(float(total[place])) for name, total in totals.items()})
+                for place, (label, value) in enumerate(zip(rows[LABELS].tolist(), values, strict=True))
+            }
+        }
+
+    @property
+    def _chosen(self) -> tuple[Any, ...] | None:
+        label: Any = self.label
+        return label if label is None or isinstance(label, tuple) else (label,)
+
+    def _matrices(self, images: Sequence[Mapping[str, Sequence[Any]]]) -> Columns:
+        """For each sum a matrix of images × classes, and the labels of the classes."""
+        place: dict[str | int, int] = {}
+        cells: list[tuple[int, int, list[float]]] = []
+        for image, classes in enumerate(images):
+            try:
+                things = classes.get("thing") or [None] * len(classes["label"])
+                rows = zip(classes["label"], things, *(classes[name] for name in self.sums), strict=True)
+                cells += [
+                    (image, place.setdefault(label, len(place)), sums)
+                    for label, thing, *sums in rows
+                    if self.chooses(label, thing)
+                ]
+            except (AttributeError, KeyError, TypeError, ValueError):
+                raise DataError(_NO_CLASSES) from None
+        found = {name: np.zeros((len(images), len(place))) for name in self.sums}
+        if cells:
+            row, column = np.array([cell[:2] for cell in cells]).T
+            for name, values in zip(self.sums, np.array([cell[2] for cell in cells], np.float64).T, strict=True):
+                found[name][row, column] = values
+        return {**found, _ENDS: np.zeros(len(images)), LABELS: object_array([*place])}
+
+    @property
+    def of_label(self) -> str:
+        """Which labels the value is of, for messages."""
+        if self._chosen is None:
+            return ""
+        several = len(self._chosen) > 1
+        return f" with one of {len(self._chosen)} labels" if several else f" with the label {self._chosen[0]!r}"
+
+
+_NOTHING: Final[dict[str, list[Any]]] = {name: [] for name in ("label", *SUMS)}
+_NO_CLASSES: Final = "classes: the column does not hold classes of segments; read a table of the scorer 'segmentation'"
+
+
+def _parse_classes(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except (TypeError, ValueError):
+        raise DataError(_NO_CLASSES) from None
