@@ -364,3 +364,16 @@ def test_images_without_regions_are_missed_and_counted_and_empty_regions_are_non
     scores = score_coco("truth.json", "found.json")
     assert values(scores) == [0.5]
     assert scores.notes[1:] == ["found.json: 1 image without any region: all true pixels are missed"]
+
+
+def test_results_without_any_entry_are_scored_by_masks_where_the_truth_has_no_boxes(folder):
+    document = semantic_truth([region(1, 2, [0, 8]) | {"area": 8}])
+    (folder / "truth.json").write_text(json.dumps(document))
+    (folder / "found.json").write_text("[]")
+    with pytest.raises(DataError, match=r"truth\.json: image 1: has no height and width, which masks need"):
+        score_coco("truth.json", "found.json", shape="masks")
+    document["images"][0] |= {"height": 1, "width": 8}
+    (folder / "truth.json").write_text(json.dumps(document))
+    assert values(score_coco("truth.json", "found.json", metrics=["AP"], intervals=False)) == [0.0]
+    with pytest.raises(SpecError, match=r"truth\.json: not every object has a bbox, so boxes cannot be scored"):
+        score_coco("truth.json", "found.json", shape="boxes")

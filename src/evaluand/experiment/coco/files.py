@@ -54,6 +54,11 @@ class Instances:
         """Whether every object has an outline."""
         return all(each.get("segmentation") for some in self.objects.values() for each in some)
 
+    @property
+    def has_boxes(self) -> bool:
+        """Whether every object has a box."""
+        return all("bbox" in each for some in self.objects.values() for each in some)
+
     def labels(self, frequency: str | None = None) -> tuple[str, ...]:
         """The names of categories, of all or of one frequency."""
         return tuple(
@@ -87,8 +92,15 @@ class Instances:
         return {"mask": read_mask({"size": [height, width], "counts": [0, height * width]})}
 
     def size(self, id: int) -> list[int]:
-        """Height and width of an image."""
-        return [self.images[id]["height"], self.images[id]["width"]]
+        """Height and width of an image.
+
+        Raises:
+            DataError: the file does not state them.
+        """
+        image = self.images[id]
+        if type(image.get("height")) is not int or type(image.get("width")) is not int:
+            raise DataError(Fault(f"{self.path}: image {id}", "has no height and width, which masks need"))
+        return [image["height"], image["width"]]
 
     def verified(self, id: int) -> set[int] | None:
         """The categories that were looked for in an image; None for all."""

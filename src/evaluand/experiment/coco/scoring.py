@@ -246,10 +246,9 @@ def _regions(
         outline = each.get("segmentation")
         if not outline:
             raise DataError(Fault(f"{path}: image {id}", "has an annotation without a segmentation"))
+        size = None if isinstance(outline, Mapping) else truth.size(id)
         try:
-            mask = read_mask(outline, None if isinstance(outline, Mapping) else truth.size(id))
-        except KeyError:
-            raise DataError(Fault(f"{truth.path}: image {id}", "has no height and width")) from None
+            mask = read_mask(outline, size)
         except DataError as error:
             message = error.faults[0].message
             raise DataError(Fault(f"{path}: image {id}", f"the segmentation {message}")) from None
@@ -276,15 +275,16 @@ def _shape(asked: Shape | None, truth: Instances, systems: Mapping[str, Detectio
     Raises:
         SpecError: objects or detections do not have the shape.
     """
-    found = asked or ("boxes" if all(each.has_boxes for each in systems.values()) else "masks")
+    each: list[Instances | Detections] = [truth, *systems.values()]
+    found = asked or ("boxes" if all(one.has_boxes for one in each) else "masks")
     if found == "masks":
-        lacking = [] if truth.has_masks else [truth.path]
-        lacking += [each.path for each in systems.values() if not each.has_masks]
+        lacking = [one.path for one in each if not one.has_masks]
         if lacking:
             raise SpecError(f"{lacking[0]}: not every object has a segmentation, so masks cannot be scored")
-    elif not all(each.has_boxes for each in systems.values()):
-        lacking = [each.path for each in systems.values() if not each.has_boxes]
-        raise SpecError(f"{lacking[0]}: not every detection has a bbox, so boxes cannot be scored")
+    else:
+        lacking = [one.path for one in each if not one.has_boxes]
+        if lacking:
+            raise SpecError(f"{lacking[0]}: not every object has a bbox, so boxes cannot be scored")
     return found
 
 

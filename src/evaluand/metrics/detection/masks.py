@@ -14,6 +14,7 @@ import numpy as np
 from evaluand.core.errors import DataError, SpecError
 
 _MOST_PIXELS: Final = 2**32 - 1  # pycocotools counts in 32 bits
+_MOST_BYTES: Final = 7  # of a number: 35 bits
 
 
 def read_mask(value: Any, size: Sequence[int] | None = None) -> dict[str, Any]:
@@ -65,26 +66,24 @@ def _check_size(height: int, width: int) -> None:
 
 def _pixels(counts: bytes) -> int:
     """The number of pixels that compressed runs cover, so that damaged ones never reach pycocotools' C code."""
-    total, place, runs = 0, 0, list[int]()
-    while place < len(counts):
-        value, shift, more = 0, 0, True
-        while more:
-            if place >= len(counts):
-                raise ValueError("its counts end within a number")
-            byte = counts[place] - 48
-            if not 0 <= byte < 64 or shift > 60:
-                raise ValueError("its counts are not run lengths")
-            value |= (byte & 0x1F) << shift
-            more, place, shift = bool(byte & 0x20), place + 1, shift + 5
-            if not more and byte & 0x10:
-                value -= 1 << shift
-        if len(runs) > 2:
-            value += runs[-2]
-        if value < 0:
-            raise ValueError("its counts are not run lengths")
-        runs.append(value)
-        total += value
-    return total
+    byte = np.frombuffer(counts, np.uint8).astype(np.int64) - 48
+    if not len(byte):
+        return 0
+    more = (byte & 0x20) > 0
+    if more[-1]:
+        raise ValueError("its counts end within a number")
+    last = np.flatnonzero(~more)
+    first = np.append(0, last[:-1] + 1)
+    length = last - first + 1
+    if ((byte < 0) | (byte >= 64)).any() or length.max() > _MOST_BYTES:
+        raise ValueError("its counts are not run lengths")
+    shift = 5 * (np.arange(len(byte)) - np.repeat(first, length))
+    runs = np.add.reduceat((byte & 0x1F) << shift, first)
+    runs -= np.where(byte[last] & 0x10, 1 << 5 * length, 0)
+    runs[1::2], runs[2::2] = np.cumsum(runs[1::2]), np.cumsum(runs[2::2])  # each is the difference to the one before
+    if runs.min() < 0 or runs.max() > _MOST_PIXELS:
+        raise ValueError("its counts are not run lengths")
+    return int(runs.sum())
 
 
 def box_and_area(mask: Mapping[str, Any]) -> tuple[list[float], float]:
