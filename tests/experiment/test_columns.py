@@ -180,6 +180,30 @@ def test_files_are_joined_by_id(tmp_path: Path) -> None:
         score_columns([str(b)], "label", "said", truth_file=str(truth))
 
 
+def test_tables_in_memory_are_joined_as_files_are(tmp_path: Path) -> None:
+    truth = {"id": [1, 2, 3, 4], "y": ["a", "b", "a", "b"]}
+    one = {"id": [4, 3, 2, 1], "p": ["b", "a", "b", "b"]}
+    two = {"id": [3, 1, 4, 2], "p": ["b", "a", "b", "a"]}
+    for name, table in (("truth", truth), ("one", one), ("two", two)):
+        lines = [",".join(table), *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    files = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    expected = score_columns(files, "y", "p", truth_file=tmp_path / "truth.csv", id="id", metrics=["accuracy"])
+    frames = [pa.table(one), pa.table(two)]
+    for tables, id in ((frames, "id"), (frames, None), ([one, two], None)):
+        found = score_columns(tables, "y", "p", truth_file=truth, id=id, metrics=["accuracy"])
+        assert [row["value"] for row in found.facts()["metrics"]] == [0.75, 0.5]
+        assert found.systems == ["table 1", "table 2"]
+    assert [row["value"] for row in expected.facts()["metrics"]] == [0.75, 0.5]
+    assert values(score_columns(pa.table(one), "y", "p", truth_file=truth))["accuracy"] == 0.75
+    assert values(score_columns([one], "y", "p", truth_file=truth))["accuracy"] == 0.75
+
+
+def test_one_metric_under_two_names_is_computed_once() -> None:
+    found = score_columns({"label": LABEL, "a": A}, "label", "a", metrics=["accuracy", "acc"]).facts()["metrics"]
+    assert len(found) == 1
+
+
 def test_files_without_rows_or_truth_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("label,a\n")
