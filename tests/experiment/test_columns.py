@@ -232,3 +232,40 @@ def test_thousands_of_classes_and_rows_do_not_stall() -> None:
     table = {"y": [f"c{each}" for each in truth], "m": [f"c{each}" for each in said]}
     found = score_columns(table, "y", "m", intervals=False, kind="multiclass")
     assert values(found)["accuracy"] == pytest.approx(float((truth == said).mean()))
+
+
+def test_integers_written_as_floats_are_classes() -> None:
+    two = score_columns({"y": [1, 0, 1, 0, 1], "m": [1.0, 0.0, None, 1.0, 1.0]}, "y", "m")
+    assert (two.target.kind, two.target.positive) == ("binary", 1)
+    assert "integers written as floats in 'm' are taken as classes" in notes(two)
+    four = score_columns({"y": [1.0, 2.0, 3.0, 4.0, None], "m": [1.0, 2.0, 3.0, 1.0, 1.0]}, "y", "m")
+    assert four.target.kind == "multiclass"
+    assert values(four)["accuracy"] == 0.75
+    assert "'y' and 'm'" in notes(four)
+    numbers = score_columns({"y": [1.0, 2.0, 3.0], "m": [1.0, 2.0, 2.0]}, "y", "m", kind="numeric")
+    assert numbers.target.kind == "numeric"
+    many = [float(number) for number in range(30)]
+    assert score_columns({"y": many, "m": many[::-1]}, "y", "m").target.kind == "numeric"
+
+
+def test_words_for_a_missing_number_are_missing_in_numbers_and_noted_in_labels() -> None:
+    truth, said = ["1.5", "2.5", "NaN", "4", "5"], ["2", "2.5", "3", "NaN", "4.5"]
+    found = score_columns({"y": truth, "m": said}, "y", "m")
+    assert found.target.kind == "numeric"
+    assert values(found)["mean_absolute_error"] == pytest.approx(1 / 3)
+    assert "'y' has 1 cell with 'NaN', taken as missing" in notes(found)
+    with pytest.raises(DataError, match="'inf' where a number is needed"):
+        score_columns({"y": ["1.5", "2.5"], "m": ["1.5", "inf"]}, "y", "m")
+    labels = score_columns({"y": ["cat", "None", "N/A", "cat"], "m": ["cat"] * 4}, "y", "m")
+    assert "'y' has 2 cells with 'None', 'N/A', counted as a class; if they mean a missing" in notes(labels)
+
+
+def test_probabilities_given_as_predictions_name_the_option_of_scores() -> None:
+    table = {"truth": [0, 1, 0, 1], "p": [0.1, 0.9, 0.6, 0.7]}
+    assert "give their column with --score instead of --prediction" in notes(score_columns(table, "truth", "p"))
+    with pytest.raises(SpecError, match=r"accuracy: real numbers are hardly ever equal; .* with --score"):
+        score_columns(table, "truth", "p", metrics=["accuracy"])
+    with pytest.raises(SpecError, match="--kind binary: 'truth' holds integers, its predictions real numbers"):
+        score_columns(table, "truth", "p", kind="binary")
+    with pytest.raises(SpecError, match="'y' holds integers with 3 different values"):
+        score_columns({"y": [1, 2, 3], "m": [4, 5, 6]}, "y", "m", kind="binary")

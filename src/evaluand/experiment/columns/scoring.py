@@ -26,6 +26,7 @@ from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.prediction_table import SCORER, common_type
 from evaluand.experiment.columns.names import guess_columns, looks_like_id
 from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
+from evaluand.experiment.columns.readings import read_integers, read_words
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
@@ -229,7 +230,7 @@ def _are_tables(items: Sequence[Any], id: str | None, joined: bool) -> bool:
 
 def _has_columns(table: Mapping[str, Any]) -> bool:
     """Whether all values are arrays of one length."""
-    scalar = str | bytes | Mapping
+    scalar = (str, bytes, Mapping)
     lengths = {
         len(each) if hasattr(each, "__len__") and not isinstance(each, scalar) else None for each in table.values()
     }
@@ -267,6 +268,8 @@ def score_tables(
     predictions = {
         spec.name: align_prediction(truth, options.truth, spec, notes) for spec in specs if spec.prediction is not None
     }
+    truth, predictions = read_words(truth, predictions, joined.base, options.truth, specs, notes)
+    truth, predictions = read_integers(truth, predictions, options.truth, options.kind, notes)
     _note_values(joined.base, options, truth, predictions, notes)
     target = find_target(options.truth, truth, [*predictions.values()], options.kind, options.pos_label, notes)
     kind = _shared_type(truth, predictions.values())
@@ -494,7 +497,8 @@ def _experiment(
         lacking = ", ".join(repr(system.name) for system in systems if system.gives == "nothing")
         notes.append(f"{lacking} has no scores, so metrics of scores are not proposed")
     decides = all(system.decides for system in systems)
-    metrics = _metrics(target, decides, common, options)
+    real = any(system.columns.type == "number" for system in systems)
+    metrics = _metrics(target, decides, common, options, real=real)
     by = tuple(_grouping(base, each) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
@@ -520,7 +524,7 @@ def _encode_outputs(system: System) -> dict[tuple[int, int], bytes]:
     return found
 
 
-def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
+def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions, *, real: bool) -> list[Metric]:
     named = options.metrics or propose_metrics(target, decides, gives)
     found = [named_metric(each, target, gives) if isinstance(each, str) else as_metric(each) or each for each in named]
     found = [each for place, each in enumerate(found) if each not in found[:place]]
@@ -528,6 +532,11 @@ def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) 
     if blind and not decides:
         raise SpecError(
             f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
+        )
+    if real and (unequal := next((each for each in found if VALUE in each.columns), None)) is not None:
+        raise SpecError(
+            f"{unequal.kind}: real numbers are hardly ever equal; name a metric of errors, such as mae, or, if"
+            " predictions are the score of a class, give their column with --score instead of --prediction"
         )
     scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
     if scored and gives == "nothing":
