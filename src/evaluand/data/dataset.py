@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -25,6 +25,7 @@ import pyarrow as pa
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
+from evaluand.core.near_arguments import NearNames
 from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
 from evaluand.data.paths import read_paths
@@ -80,7 +81,16 @@ class Example:
         return ids.digest(self.input)
 
 
-class Dataset:
+_FROM_DATA: Final = "Dataset.from_data(DATA, input=…, expected=…)"
+_NEAR_NAMES: Final = {
+    **dict.fromkeys(("from_csv", "from_json", "from_jsonl", "from_parquet", "from_excel", "load", "read"), _FROM_DATA),
+    **dict.fromkeys(("read_csv", "read_json", "open", "from_path", "from_huggingface", "from_hf"), _FROM_DATA),
+    **dict.fromkeys(("from_polars", "from_dataframe", "from_df", "from_duckdb", "from_dict"), _FROM_DATA),
+    **dict.fromkeys(("from_list", "from_dicts", "from_records"), "Dataset.from_rows(LIST)"),
+}
+
+
+class Dataset(metaclass=NearNames):
     """An immutable sequence of examples, ordered by `_index_`.
 
     Create one with `from_data`, or with `from_file`, `from_rows`, `from_arrow` or `from_pandas`. Files are streamed,
@@ -108,6 +118,8 @@ class Dataset:
         ['4', '6']
     """
 
+    near_names = _NEAR_NAMES
+
     def __init__(
         self,
         source: DataSource,
@@ -118,6 +130,9 @@ class Dataset:
         where: str | None = None,
         **roles: Any,
     ) -> None:
+        if not isinstance(source, DataSource):
+            given = repr(source) if isinstance(source, str) else "DATA"
+            raise SpecError(f"Dataset reads a source of rows, not {kind_of(source)}; write Dataset.from_data({given})")
         self.name = None if name is None else check_name(name)
         self.adapter_counts: Counts | None = None
         if adapters is not None or schema is not None:

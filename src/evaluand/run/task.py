@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, TypeVar, final, overload
+from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ import pyarrow as pa
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
+from evaluand.core.near_arguments import refuse_base_class
 from evaluand.data.dataset import Dataset
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.run.types import Typed, arguments, hints, misfits, typed
@@ -103,6 +104,10 @@ class Task(ABC, Generic[Input, Output]):
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
     retries: int = 0
+
+    def __new__(cls, *args: Any, **named: Any) -> Self:
+        refuse_base_class(cls, Task, "@task above a function, or pass the function itself", bool(args or named))
+        return super().__new__(cls)
 
     @abstractmethod
     def do_run(self, input: Input, task_span: TaskSpan) -> Output | Awaitable[Output]:

@@ -20,6 +20,7 @@ from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
+from evaluand.core.near_arguments import missing_attribute
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
@@ -99,6 +100,24 @@ class SystemScores:
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The table of a notebook."""
+        return self.results._repr_html_()
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing_attribute("a result of several systems", name, _NEAR_ATTRIBUTES)
+
+    def __getitem__(self, name: str) -> Any:
+        raise TypeError("a result of several systems has no values by name; write results.aggregation.table()")
+
+
+_NEAR_ATTRIBUTES: Final = {
+    **dict.fromkeys(("to_pandas", "to_df", "to_dataframe"), "results.aggregation.table().to_pandas()"),
+    **dict.fromkeys(("rows", "metrics", "scores", "values"), "results.aggregation.table()"),
+    **dict.fromkeys(("comparison", "compare", "pairs"), "results.comparison"),
+    **dict.fromkeys(("to_dict", "to_json"), "facts()"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

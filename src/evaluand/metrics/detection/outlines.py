@@ -53,6 +53,7 @@ def read_outline(numbers: Sequence[float]) -> tuple[str | None, list[float], np.
     """
     if len(numbers) == 4:
         return None, list(numbers), None
+    numbers = _without_repetitions(numbers)
     box = as_box(numbers)
     if box is not None:
         return None, box, None
@@ -61,6 +62,16 @@ def read_outline(numbers: Sequence[float]) -> tuple[str | None, list[float], np.
         return fault, [np.nan] * 4, None
     corners = np.array(numbers, np.float64).reshape(-1, 2)
     return None, [*corners.min(axis=0).tolist(), *corners.max(axis=0).tolist()], corners
+
+
+def _without_repetitions(numbers: Sequence[float]) -> list[float]:
+    """The numbers without corners that repeat the one before, as the last repeats the first of a closed ring."""
+    if len(numbers) % 2:
+        return list(numbers)
+    pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+    return [
+        number for before, pair in zip([pairs[-1], *pairs], pairs, strict=False) if pair != before for number in pair
+    ]
 
 
 def polygon_of(box: Sequence[float]) -> list[float]:
@@ -81,8 +92,8 @@ def polygon_fault(numbers: Sequence[float]) -> str | None:
     corners = np.array(numbers, np.float64).reshape(-1, 2)
     if abs(_signed_area(corners)) == 0:
         return "has no area; give the corners of a polygon in order"
-    if _crosses_itself(corners):
-        return "crosses itself; give its corners in the order of its outline"
+    if _meets_itself(corners):
+        return "crosses or touches itself; give its corners in the order of its outline"
     return None
 
 
@@ -96,18 +107,24 @@ def _signed_area(outline: np.ndarray) -> float:
     return float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2)
 
 
-def _crosses_itself(corners: np.ndarray) -> bool:
-    """Whether two sides that are not neighbours meet."""
+def _meets_itself(corners: np.ndarray) -> bool:
+    """Whether two sides that are not neighbours have a point in common."""
     n = len(corners)
     one, two = np.triu_indices(n, 2)
     distant = ~((one == 0) & (two == n - 1))
-    one, two = one[distant], two[distant]
     begin, end = corners, np.roll(corners, -1, axis=0)
-    sides = (begin[one], end[one], begin[two], end[two])
-    a, b, c, d = sides
-    turns = [np.sign(_turn(*three)) for three in ((a, b, c), (a, b, d), (c, d, a), (c, d, b))]
-    crossing = (turns[0] * turns[1] < 0) & (turns[2] * turns[3] < 0)
-    return bool(crossing.any())
+    a, b, c, d = begin[one[distant]], end[one[distant]], begin[two[distant]], end[two[distant]]
+    crossing = (np.sign(_turn(a, b, c)) * np.sign(_turn(a, b, d)) < 0) & (
+        np.sign(_turn(c, d, a)) * np.sign(_turn(c, d, b)) < 0
+    )
+    touching = _is_on(a, b, c) | _is_on(a, b, d) | _is_on(c, d, a) | _is_on(c, d, b)
+    return bool((crossing | touching).any())
+
+
+def _is_on(begin: np.ndarray, end: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Whether points are on segments."""
+    within = (np.minimum(begin, end) <= point) & (point <= np.maximum(begin, end))
+    return np.asarray((_turn(begin, end, point) == 0) & within.all(axis=1))
 
 
 def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
