@@ -4,8 +4,8 @@
     [run]
     concurrency = 8              # options of a command by their names
 
-The nearest such file of this user counts, from the working folder upwards to the folder of a repository. An option of the command
-line or of the environment comes first.
+The nearest such file of this user counts, from the working folder upwards to the folder of a repository. An option of
+the command line or of the environment comes first.
 """
 
 from __future__ import annotations
