@@ -92,6 +92,8 @@ def test_definitions_in_pixels_refuse_polygons_that_are_no_boxes(definition):
     [
         ([0, 0, 1, 1, 2], "has 5 numbers"),
         ([0, 0, 1, 1, 2, 2], "has no area"),
+        ([], "has 0 numbers"),
+        ([3, 3] * 4, "has 0 numbers"),
         ([0, 0, 4, 5, 4, 0, 0, 4], "crosses or touches itself"),
         ([0, 0, 2, 2, 6, 6, 6, -2, 2, 2, 0, 4], "crosses or touches itself"),
         ([0, 0, 4, 0, 4, 4, 2, 0, 0, 4], "crosses or touches itself"),

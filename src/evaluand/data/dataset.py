@@ -368,6 +368,37 @@ class Dataset(metaclass=NearNames):
                 yield from examples if self._view is None else _replace_inputs(examples, self._view.inputs(part))
             position = end
 
+    def examples_at(self, positions: Sequence[int]) -> Iterator[Example]:
+        """The examples at some positions, in ascending order."""
+        chosen, position = np.asarray(positions, np.int64), 0
+        for batch in self._source.batches():
+            places = chosen[(chosen >= position) & (chosen < position + batch.num_rows)]
+            if len(places):
+                part = batch.take(pa.array(places - position))
+                examples = _examples(part, self.roles, 0)
+                if self._view is not None:
+                    examples = _replace_inputs(examples, self._view.inputs(part))
+                for example, place in zip(examples, places.tolist(), strict=True):
+                    example.position = place
+                    yield example
+            position += batch.num_rows
+
+    def inputs(self) -> Iterator[Any]:
+        """What tasks see of each example, in order; faster than through `Example.input`."""
+        for batch in self._source.batches():
+            if self._view is not None:
+                yield from self._view.inputs(batch)
+            else:
+                names = (self.roles.input,) if isinstance(self.roles.input, str) else self.roles.input
+                values = {name: read_column(batch, name) for name in names}
+                yield from _inputs(values, self.roles, batch.num_rows)
+
+    def example_digests(self) -> Iterator[bytes]:
+        """The digest of each example, in order."""
+        for batch in self._source.batches():
+            stored = DIGEST in batch.schema.names
+            yield from batch.column(DIGEST).to_pylist() if stored else _Values(batch, self.roles).digests()
+
     def columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some native columns, in order, as a stream."""
         for batch in self._source.batches():
@@ -459,7 +490,7 @@ class _Values:
         self.indices = values[INDEX]
         self.names = values[roles.id] if roles.id else blank
         self.content = (
-            values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n),
+            _inputs(values, roles, n),
             _expected(values, roles.expected, n),
             _mappings(values, roles.attributes, n),
             values[roles.weight] if roles.weight else blank,
@@ -504,6 +535,10 @@ def _mappings(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> 
     if not names:
         return [{} for _ in range(n)]
     return [dict(zip(names, row, strict=True)) for row in zip(*(values[name] for name in names), strict=True)]
+
+
+def _inputs(values: Mapping[str, list[Any]], roles: Roles, n: int) -> Sequence[Any]:
+    return values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n)
 
 
 def _expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:

@@ -337,16 +337,14 @@ class ArrayEvaluation:
             names = ", ".join(map(repr, self.arrays.further))
             raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         predictions = self.arrays.predictions
-        outputs = {(0, row): identity.encode(output) for row, output in enumerate(predictions.outputs())}
         experiment = Experiment(
             name,
             self.arrays.dataset(),
-            {TASK: RecordedTask.from_outputs(TASK, outputs)},
+            {TASK: RecordedTask.from_texts(TASK, predictions.output_texts())},
             {SCORER: predictions.scorer},
             list(self.measures),
         )
-        known = (((row, 0), [score.record()]) for row, score in predictions.known_scores())
-        return experiment.run(store, known_scores={TASK: {SCORER: known}})
+        return experiment.run(store, known_scores={TASK: {SCORER: predictions.scored_rows()}})
 
     def to_evaluation(self, store: Store, name: str) -> Evaluation:
         """The evaluation in a store, by which `compare` compares results; see `save`."""

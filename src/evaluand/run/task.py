@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
@@ -75,6 +75,18 @@ class Candidates:
     """Several answers to one input, best first: what a task returns to give more than one response."""
 
     values: Sequence[Any]
+
+
+class Recorded(NamedTuple):
+    """Outputs that exist already, in the order of the calls.
+
+    Attributes:
+        texts: the canonical text of each output; None for a skipped one.
+        folds: the fold of a cross-validation that each belongs to, or None.
+    """
+
+    texts: Iterator[str | None]
+    folds: Iterator[int | None]
 
 
 class Task(ABC, Generic[Input, Output]):
@@ -223,6 +235,15 @@ class Task(ABC, Generic[Input, Output]):
         """The output for an example if it is known before any call: empty if there is none.
 
         None if the task must be called.
+        """
+        return None
+
+    def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
+        """The outputs of all calls if none has to be made, so that the runner writes them at once.
+
+        Args:
+            examples: how many of the dataset's first examples are called for.
+            replications: how often each.
         """
         return None
 

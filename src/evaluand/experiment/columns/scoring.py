@@ -307,10 +307,7 @@ def score_tables(
         for spec in specs
     ]
     experiment = _experiment(joined.base, systems, target, options, name, notes)
-    known = {
-        system.name: {SCORER: (((row, 0), [score.record()]) for row, score in system.columns.known_scores())}
-        for system in systems
-    }
+    known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
     results = experiment.run(store, known_scores=known, progress=progress)
     return ColumnScores(
         target=target,
@@ -474,11 +471,7 @@ def _note_values(
             notes.append(f"{name!r} is {values[0]!r} in every row")
         if n > 1 and column.type == truth.type and column.equals(truth):
             notes.append(f"{name!r} equals {options.truth!r} in every row; is it a copy of the truth?")
-    copies = (
-        n - base.table.group_by(base.table.column_names, use_threads=False).aggregate([]).num_rows
-        if _can_group(base.table)
-        else 0
-    )
+    copies = n - _count_distinct(base.table) if _can_group(base.table) else 0
     if copies:
         notes.append(f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts")
 
@@ -490,6 +483,19 @@ def _can_group(table: pa.Table) -> bool:
         pa.types.is_primitive(each.type) or pa.types.is_string(each.type) or pa.types.is_boolean(each.type)
         for each in table.schema
     )
+
+
+def _count_distinct(table: pa.Table) -> int:
+    """The number of different rows."""
+    code, count = np.zeros(table.num_rows, np.int64), 1
+    for column in table.columns:
+        encoded = column.combine_chunks().dictionary_encode("encode")
+        pairs = code * len(encoded.dictionary) + np.asarray(encoded.indices)
+        distinct, code = np.unique(pairs, return_inverse=True)
+        count = len(distinct)
+        if count == table.num_rows:
+            break
+    return count
 
 
 def _shared_type(truth: pa.Array, predictions: Any) -> str:
@@ -521,26 +527,10 @@ def _experiment(
     by = tuple(_grouping(base, each) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
-    outputs = {system.name: RecordedTask.from_outputs(system.name, _encode_outputs(system)) for system in systems}
+    outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts()) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
     dataset = _dataset(base, systems[0], options)
     return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
-
-
-def _encode_outputs(system: System) -> dict[tuple[int, int], bytes]:
-    """The outputs of a system by row; equal labels are encoded once."""
-    known: dict[Any, bytes] = {}
-    found = {}
-    for row, output in enumerate(system.columns.outputs()):
-        if isinstance(output, str | int | None):
-            key = (type(output), output)
-            text = known.get(key)
-            if text is None:
-                text = known[key] = identity.encode(output)
-        else:
-            text = identity.encode(output)
-        found[0, row] = text
-    return found
 
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions, *, real: bool) -> list[Metric]:

@@ -36,10 +36,12 @@ def as_box(numbers: Sequence[float]) -> list[float] | None:
         >>> as_box([1, 2, 1, 8, 5, 8, 5, 2]), as_box([5, 8, 1, 8, 1, 2, 5, 2]), as_box([0, 0, 1, 4, 5, 5, 4, 1])
         ([1, 2, 5, 8], [1, 2, 5, 8], None)
     """
+    if len(numbers) != 8:
+        return None
     xs, ys = list(numbers[::2]), list(numbers[1::2])
     left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
     corners = {(left, top), (left, bottom), (right, top), (right, bottom)}
-    if len(numbers) != 8 or len(corners) != 4 or {*zip(xs, ys, strict=True)} != corners:
+    if len(corners) != 4 or {*zip(xs, ys, strict=True)} != corners:
         return None
     return [left, top, right, bottom]
 
@@ -69,9 +71,8 @@ def _without_repetitions(numbers: Sequence[float]) -> list[float]:
     if len(numbers) % 2:
         return list(numbers)
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
-    return [
-        number for before, pair in zip([pairs[-1], *pairs], pairs, strict=False) if pair != before for number in pair
-    ]
+    before = [*pairs[-1:], *pairs[:-1]]
+    return [number for last, pair in zip(before, pairs, strict=True) if pair != last for number in pair]
 
 
 def polygon_of(box: Sequence[float]) -> list[float]:
