@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from evaluand.core.errors import DataError, EvaluandError, SpecError
 from evaluand.data import DataNote, publish
@@ -418,6 +418,8 @@ cells = st.one_of(
 
 
 @settings(max_examples=25, deadline=None)
+@example(column=[[]], form="croissant")
+@example(column=[[], None], form="datapackage")
 @given(column=cells, form=st.sampled_from(["croissant", "datapackage"]))
 def test_any_column_is_published_and_read_again(column: list[Any], form: Any, tmp_path_factory: Any) -> None:
     data = Dataset.from_rows([{"input": value, "n": 1} for value in column], name="any", input=["input", "n"])
