@@ -185,4 +185,9 @@ if TYPE_CHECKING:
     from evaluand.trace.tracers.no_op import NoOpTracer as NoOpTracer
     from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer as OpenTelemetryTracer
 
-__getattr__, __dir__ = lazy_names(__name__)
+_MODULES = (
+    *("aggregation", "apps", "comparison", "core", "data", "engine", "errors", "evaluation", "experiment", "interop"),
+    *("metrics", "problem", "report", "run", "store", "testing", "trace", "tradeoff"),
+)
+
+__getattr__, __dir__ = lazy_names(__name__, explain="evaluand.experiment.near_names:explain", submodules=_MODULES)

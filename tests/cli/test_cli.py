@@ -712,10 +712,10 @@ def test_the_overview_shows_every_command() -> None:
 
 
 def test_an_unknown_command_is_wrong_usage_and_the_known_are_listed() -> None:
-    result = CliRunner().invoke(main, ["rnu"])
+    result = CliRunner().invoke(main, ["frobnicate"])
     assert result.exit_code == 2
     known = ", ".join(main.list_commands(click.Context(main)))
-    assert f"no command is called 'rnu'; the commands are {known}" in result.stderr
+    assert f"no command is called 'frobnicate'; the commands are {known}" in result.stderr
 
 
 @pytest.mark.parametrize(("arguments", "heavy"), [("--help", "rich orjson sqlite3"), ("--version", "rich orjson")])

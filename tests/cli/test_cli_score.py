@@ -141,7 +141,11 @@ def test_a_confusion_matrix_is_printed_below_the_values(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("evaluate", "evaluand score FILE"), ("metrics", "evaluand score FILE"), ("diff", "evaluand compare NAME OTHER")],
+    [
+        ("evaluate", "evaluand score FILE"),
+        ("metrics", "evaluand list metrics"),
+        ("diff", "evaluand compare NAME OTHER"),
+    ],
 )
 def test_near_names_lead_to_the_command(folder: Folder, name: str, said: str) -> None:
     assert f"no command is called {name!r}; {said}" in folder.refused(name, code=2)

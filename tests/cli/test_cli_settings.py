@@ -1,6 +1,7 @@
 """Settings of a folder, the store before the command, and the log."""
 
 import logging
+import os
 from pathlib import Path
 
 import orjson
@@ -72,6 +73,13 @@ def test_settings_of_a_folder_above_the_repository_do_not_count(project, monkeyp
     assert "nothing is stored in .evaluand yet" in call("list").stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a file to another user")
+def test_settings_of_another_user_do_not_count(project):
+    (project / "evaluand.toml").write_text('store = "results"\n')
+    os.chown(project / "evaluand.toml", 12345, 12345)
+    assert "nothing is stored in .evaluand yet" in call("list").stderr
+
+
 def test_a_suggested_command_leaves_out_the_store_of_the_settings(project):
     (project / "evaluand.toml").write_text('store = "results"\n')
     assert "more: evaluand show echo\n" in call("run", "e.yaml").stdout
@@ -85,6 +93,8 @@ def test_a_suggested_command_leaves_out_the_store_of_the_settings(project):
         ("[run]\nlimt = 1", "run.limt: the command has no such option (did you mean 'limit'?)"),
         ("[run]\nfresh = 'yes'", "run.fresh: is 'yes'; give true or false"),
         ("[run]\ngate = 'x'", "run.gate: is 'x'; give a list"),
+        ("[run]\nforce = true", "run.force: the command has no such option"),
+        ("[run]\nverbose = 1", "run.verbose: the command has no such option"),
         ("[run", "is not valid TOML: "),
         ("run = 1", "run: is neither `store` nor a table of a command's options"),
     ],

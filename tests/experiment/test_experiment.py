@@ -139,7 +139,7 @@ def test_a_wrong_value_is_reported_with_its_line_and_the_remedy(
 
 @pytest.mark.parametrize(
     ("entry", "shown"),
-    [("{}", "empty"), ("5", "5"), ("", "empty"), ("{kind: a, function: b}", "a mapping of kind, function")],
+    [("{}", "empty"), ("5", "5"), ("", "empty"), ("{colour: red}", "a mapping of colour")],
 )
 def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> None:
     wanted = "either kind: … (a registered kind) or function: file.py:name"
@@ -151,7 +151,7 @@ def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of
     roles = "input, expected, attributes, id, weight, cluster, metadata"
     keys = f"path, format, delimiter, name, {roles}, where, views, adapters, schema"
     assert place.reported(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
-        "2: dataset.path: is missing",
+        "2: dataset.path: is missing; write path: FILE",
         f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
         f"5: dataset.expectd: unknown key (did you mean 'expected'?); known keys: {keys}",
         "9: scorers: is empty; give at least one entry",
@@ -198,7 +198,9 @@ def test_a_dataset_with_faulty_keys_is_opened_all_the_same(place: Place) -> None
 
 
 def test_scorers_that_are_missing_make_no_fault_of_every_metric(place: Place) -> None:
-    assert place.reported(("scorers:\n  same: {kind: exact_match}\n", "")) == ["1: scorers: is missing"]
+    assert place.reported(("scorers:\n  same: {kind: exact_match}\n", "")) == [
+        "1: scorers: is missing; write scorers: {right: exact_match}, or prediction for classes and numbers"
+    ]
 
 
 def test_a_key_that_stands_twice_hides_no_other_fault(place: Place) -> None:
@@ -572,10 +574,14 @@ GIVEN: dict[str, Any] = {
         ({"tasks": {}}, "tasks must be a mapping name: task with at least one"),
         ({"tasks": {1: str.upper}}, "a name must be text, not 1"),
         ({"tasks": {"mine": "app.py:answer"}}, "tasks.mine: a str is not a task"),
-        ({"scorers": ["exact_match"]}, "scorers must be a mapping name: scorer with at least one, not a list"),
-        ({"measures": [Accuracy]}, r"measures must be a list of Measure\(scorer, metric\) with at least one"),
-        ({"measures": [Accuracy()]}, r"measures must be a list of Measure\(scorer, metric\)"),
-        ({"measures": []}, r"measures must be a list of Measure\(scorer, metric\) with at least one"),
+        ({"scorers": [str.upper]}, "scorers must be a mapping name: scorer with at least one, not a list"),
+        ({"measures": [Accuracy]}, r"^measures must be a list of names of metrics or of Measure\(scorer, metric\)"),
+        ({"measures": []}, r"of Measure\(scorer, metric\), with at least one$"),
+        ({"measures": ["acuracy"]}, r"no metric is called 'acuracy' \(did you mean 'accuracy'\?\)"),
+        (
+            {"scorers": ["exact_match", "includes"], "measures": [Accuracy()]},
+            r"^measures: Accuracy\(\) could read several scorers; write Measure\('exact_match', Accuracy\(\)\)$",
+        ),
         ({"measures": [Measure("sane", Accuracy())]}, r"no scorer is called 'sane' \(did you mean 'same'\?\)"),
         ({"policy": {"retries": 3}}, "policy must be a Policy, not an object"),
     ],
@@ -583,6 +589,13 @@ GIVEN: dict[str, Any] = {
 def test_what_is_given_wrongly_is_refused_in_one_sentence(wrong: dict[str, Any], reported: str) -> None:
     with pytest.raises(SpecError, match=reported):
         Experiment(**GIVEN | wrong)
+
+
+def test_names_suffice_for_scorers_and_for_metrics_of_the_only_scorer() -> None:
+    named = Experiment(**GIVEN | {"scorers": "exact_match", "measures": "accuracy"})
+    written = Experiment(**GIVEN | {"scorers": {"exact_match": "exact_match"}, "measures": [Accuracy()]})
+    assert named.measures == written.measures == [Measure("exact_match", Accuracy())]
+    assert named.run().aggregation.id == written.run().aggregation.id
 
 
 def test_an_experiment_takes_rows_of_any_kind_as_its_dataset() -> None:

@@ -15,7 +15,7 @@ from evaluand.evaluation.scorers.detection import Detection
 from evaluand.interop.d3m.metrics import object_detection_ap
 from evaluand.metrics.detection import Boxes, as_box, average_precision, polygon_of
 from evaluand.metrics.detection.masks import read_mask
-from evaluand.metrics.detection.outlines import area_of, polygon_fault, shared_areas
+from evaluand.metrics.detection.outlines import area_of, polygon_fault, read_outline, shared_areas
 
 BOX = [10, 20, 50, 90]
 CORNERS = [(10, 20), (10, 90), (50, 90), (50, 20)]
@@ -43,6 +43,12 @@ def test_polygons_are_read_in_every_form(form):
     }
     columns = Detection().score([{"box": forms[form]}], [{"box": BOX}]).columns
     assert columns["detections"] == columns["truths"] == {"box": [[10.0, 20.0, 50.0, 90.0]]}
+
+
+def test_a_closed_ring_and_repeated_corners_are_the_same_polygon():
+    closed = [*polygon_of(BOX), 10, 20]
+    repeated = [10, 20, 10, 20, 10, 90, 50, 90, 50, 20]
+    assert [read_outline(numbers)[1] for numbers in (closed, repeated)] == [BOX, BOX]
 
 
 @pytest.mark.parametrize("definition", ["standard", "3.1.1", "core-2022", "coco"])
@@ -86,7 +92,11 @@ def test_definitions_in_pixels_refuse_polygons_that_are_no_boxes(definition):
     [
         ([0, 0, 1, 1, 2], "has 5 numbers"),
         ([0, 0, 1, 1, 2, 2], "has no area"),
-        ([0, 0, 4, 5, 4, 0, 0, 4], "crosses itself"),
+        ([], "has 0 numbers"),
+        ([3, 3] * 4, "has 0 numbers"),
+        ([0, 0, 4, 5, 4, 0, 0, 4], "crosses or touches itself"),
+        ([0, 0, 2, 2, 6, 6, 6, -2, 2, 2, 0, 4], "crosses or touches itself"),
+        ([0, 0, 4, 0, 4, 4, 2, 0, 0, 4], "crosses or touches itself"),
         ([0, 0, math.nan, 1, 2, 2], "not a finite number"),
     ],
 )
@@ -96,7 +106,7 @@ def test_a_polygon_that_is_none_is_reported(numbers, message):
 
 
 def test_a_faulty_polygon_of_a_table_is_reported_with_its_row_and_image():
-    with pytest.raises(DataError, match=r"detection row 1 \(image 'b'\): the polygon crosses itself"):
+    with pytest.raises(DataError, match=r"detection row 1 \(image 'b'\): the polygon crosses or touches itself"):
         Boxes.of({"image": ["a", "b"], "box": ["0,0,1,1", "0,0,4,5,4,0,0,4"]}, "detection")
 
 

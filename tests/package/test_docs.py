@@ -352,11 +352,15 @@ def parts_of_the_schema() -> dict[str, set[str]]:
     parts = {part: schema["$defs"][name] for part, name in specs.items()}
     for group, code in (("tasks", "TaskCodeSpec"), ("scorers", "ScorerCodeSpec")):
         parts[f"{group}, code"] = schema["$defs"][code]
-        kinds = [one for one in schema["properties"][group]["additionalProperties"]["anyOf"] if "properties" in one]
+        kinds = [
+            one
+            for one in schema["properties"][group]["anyOf"][0]["additionalProperties"]["anyOf"]
+            if "properties" in one
+        ]
         parts |= {f"{group}, kind: {kind['title']}": kind for kind in kinds}
     common = {"kind", "view", "expected_view", "output_schema"}  # what every kind has is listed where code is
     keys = {part: {*spec["properties"]} - (common if "kind:" in part else set()) for part, spec in parts.items()}
-    metrics = [one for one in schema["properties"]["metrics"]["items"]["anyOf"] if "properties" in one]
+    metrics = [one for one in schema["properties"]["metrics"]["anyOf"][0]["items"]["anyOf"] if "properties" in one]
     return keys | {"metrics": {key for metric in metrics for key in metric["properties"]}}
 
 

@@ -1,5 +1,7 @@
 """Stores and imports where the operating system or the file system lacks something: refusals are simulated."""
 
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -85,29 +87,30 @@ SHOW = """
 @pytest.fixture(scope="session")
 def usual(tmp_path_factory):
     """What the experiment shows where nothing is refused."""
-    done = run(tmp_path_factory.mktemp("usual"), EXPERIMENT, SHOW)
-    assert done.stdout.endswith("True []\n"), done.stderr
-    return done.stdout
+    shown = io.StringIO()
+    with contextlib.chdir(tmp_path_factory.mktemp("usual")), contextlib.redirect_stdout(shown):
+        exec(textwrap.dedent(EXPERIMENT) + textwrap.dedent(SHOW), {"__name__": "program"})
+    assert shown.getvalue().endswith("True []\n")
+    return shown.getvalue()
 
 
-def test_an_experiment_without_the_names_of_posix_gives_the_same_digests(tmp_path, usual):
-    reduced = run(tmp_path, NAMES_OF_POSIX, EXPERIMENT, SHOW)
-    assert reduced.stdout == usual, reduced.stderr
+NEEDS = """
+    from evaluand import Policy
+    from evaluand.run.tasks.program import ProgramTask
+    for attempt in (lambda: Policy(processes=True), lambda: ProgramTask(command="true").prepare(None)):
+        try:
+            attempt()
+        except Exception as error:
+            print(error)
+"""
 
 
-@pytest.mark.parametrize(
-    ("attempt", "message"),
-    [
-        ("from evaluand import Policy; Policy(processes=True)", "calls in processes need forks"),
-        (
-            "from evaluand.run.tasks.program import ProgramTask; ProgramTask(command='true').prepare(None)",
-            "programs are called with select.poll",
-        ),
-    ],
-)
-def test_what_needs_forks_or_poll_says_so(tmp_path, attempt, message):
-    done = run(tmp_path, NAMES_OF_POSIX, attempt)
-    assert message in done.stderr.splitlines()[-1]
+def test_without_the_names_of_posix_digests_are_the_same_and_what_needs_them_says_so(tmp_path, usual):
+    reduced = run(tmp_path, NAMES_OF_POSIX, EXPERIMENT, SHOW, NEEDS)
+    assert reduced.stdout.startswith(usual), reduced.stderr
+    forks, poll = reduced.stdout[len(usual) :].splitlines()
+    assert forks.startswith("calls in processes need forks")
+    assert "programs are called with select.poll" in poll
 
 
 REFUSALS = """
@@ -185,13 +188,27 @@ def test_without_hard_links_the_first_of_many_writers_wins(tmp_path, refuse):
 def test_without_hard_links_a_writer_that_died_with_its_claim_does_not_block_for_ever(tmp_path, refuse):
     claim = """
     from pathlib import Path
+    import socket
     from evaluand.core import system
     system.CLAIM_SECONDS = 0.05
-    Path(".one.claim").touch()
+    Path(".one.claim").write_text(f"{socket.gethostname()}/{2**22 - 1}")
     Path("one.tmp").write_text("content")
     print(system.put_if_absent(Path("one.tmp"), Path("one")), Path("one").read_text(), Path(".one.claim").exists())
     """
     assert run(tmp_path, claim, **refuse["links"]).stdout == "True content False\n"
+
+
+def test_without_hard_links_the_claim_of_another_machine_is_reported(tmp_path, refuse):
+    claim = """
+    from pathlib import Path
+    from evaluand.core import system
+    system.CLAIM_SECONDS = 0.05
+    Path(".one.claim").write_text("elsewhere/7")
+    Path("one.tmp").write_text("content")
+    system.put_if_absent(Path("one.tmp"), Path("one"))
+    """
+    last = run(tmp_path, claim, **refuse["links"]).stderr.splitlines()[-1]
+    assert last.endswith(".one.claim: process 7 on elsewhere writes here; if it has ended, remove the file")
 
 
 SOLE = """
@@ -209,16 +226,26 @@ SOLE = """
         except EngineError as error:
             print(error)
         raise SystemExit
+    def forked():
+        sys.stdout.flush()
+        if not os.fork():
+            try:
+                print(leases.claim(3), flush=True)
+            except EngineError as error:
+                print(error, flush=True)
+            os._exit(0)
+        os.wait()
     def other(*how):
         print(subprocess.run([sys.executable, *sys.orig_argv[1:], *how], capture_output=True, text=True).stdout.strip())
 """
 
 
 def test_without_locks_a_second_process_is_refused_while_the_first_works(tmp_path):
-    done = run(tmp_path, SOLE, "print(leases.claim(3)); other('try'); leases.release(); other('try')")
-    first, second, third = done.stdout.splitlines()
+    done = run(tmp_path, SOLE, "print(leases.claim(3)); other('try'); forked(); leases.release(); other('try')")
+    first, second, child, third = done.stdout.splitlines()
     assert (first, third) == ("(0, 0)", "(0, 0) False"), done.stderr
     assert "one process at a time may work on this, and process" in second
+    assert child.partition("; wait")[0] == second.partition("; wait")[0]
     assert "on this machine does; wait for it, or if it has ended, remove the file" in second
 
 

@@ -113,6 +113,9 @@ class MetricRow(NamedTuple):
     n_abstained: int
     n_skipped: int
 
+    def __float__(self) -> float:
+        return self.value
+
 
 @dataclass(frozen=True)
 class Summary:

@@ -9,7 +9,7 @@ Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 i
 import importlib
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import Exit
@@ -48,23 +48,6 @@ _COMMANDS = {
     "completion": "Print the script for shell completion.",
 }
 
-_SCORE = (
-    "evaluand score FILE --truth COLUMN --prediction COLUMN scores predictions, evaluand run FILE runs an experiment"
-)
-_COMPARE = (
-    "evaluand compare NAME OTHER compares what is stored, evaluand score FILE … --prediction A --prediction B columns"
-)
-_NEAR_NAMES = {
-    **dict.fromkeys(
-        ("evaluate", "eval", "metrics", "metric", "test", "benchmark", "scores", "grade", "predict"), _SCORE
-    ),
-    **dict.fromkeys(("diff", "cmp", "versus", "vs", "ab", "rank"), _COMPARE),
-    **dict.fromkeys(("ls", "status", "log", "history"), "evaluand list lists what is stored"),
-    **dict.fromkeys(("new", "create", "start", "quickstart"), "evaluand init creates a small project"),
-    **dict.fromkeys(("check", "lint"), "evaluand validate FILE finds what is wrong with an experiment"),
-    **dict.fromkeys(("html", "view", "open"), "evaluand report NAME writes a report as one HTML file"),
-}
-
 _TAKE_ARTIFACTS = ("leaderboard", "compare", "show", "report", "export", "resume", "verify")
 
 _EXAMPLES = """\b
@@ -90,8 +73,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            known = f"the commands are {', '.join(_COMMANDS)}"
-            ctx.fail(f"no command is called {cmd_name!r}; {_NEAR_NAMES.get(cmd_name.lower(), known)}")
+            return None
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = importlib.import_module(f"evaluand.cli.{module}").command
         if verbose_option not in command.params:
@@ -106,6 +88,18 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if ctx.resilient_parsing and len(args) == 1 and args[0] in _TAKE_ARTIFACTS:  # a shell asks for a first word
             return args[0], _FirstWord(args[0], self), []
+        if ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        if args == ["help"]:
+            _print(ctx, ctx.get_help())
+        if args[0] == "version":
+            _print(ctx, f"evaluand {__version__}")
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
+        if args[0] not in _COMMANDS:
+            from evaluand.cli.near_commands import advise  # only for a wrong name: it takes a while to import
+
+            ctx.fail(f"no command is called {args[0]!r}; {advise(args[0], args[1:], _COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -117,6 +111,11 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except EvaluandError as error:
             _print_error(error, getattr(error, "for_commands", str(error)))
+        except click.MissingParameter as error:
+            if ctx.invoked_subcommand not in _TAKE_ARTIFACTS or not isinstance(error.param, click.Argument):
+                raise
+            missing = error.param.make_metavar(ctx)
+            raise click.UsageError(f"{missing} is missing; `evaluand list` shows names and ids", error.ctx) from None
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             raise Exit(INTERRUPTED) from None
@@ -125,6 +124,11 @@ class _Commands(click.Group):
                 raise
             _print_error(error, f"{error.filename}: {error.strerror}")
         raise Exit(1)
+
+
+def _print(ctx: click.Context, text: str) -> NoReturn:
+    click.echo(text)
+    ctx.exit()
 
 
 def _log_more(ctx: click.Context, param: click.Parameter, value: int) -> None:
@@ -152,7 +156,7 @@ class _FirstWord(click.Command):
 @click.group(
     cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(__version__, message="evaluand %(version)s")
+@click.version_option(__version__, "-V", "--version", message="evaluand %(version)s")
 @click.option("--store", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help=_STORE_HELP)
 @click.option("-v", "--verbose", count=True, help="Log what happens to stderr; -vv also each request.")
 @click.pass_context

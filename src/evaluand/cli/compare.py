@@ -8,7 +8,14 @@ import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import confidence_option, json_option, repeatable, store_option, suggest_command
+from evaluand.cli.options import (
+    confidence_option,
+    json_option,
+    refuse_files,
+    repeatable,
+    store_option,
+    suggest_command,
+)
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import compare, short_labels
@@ -31,7 +38,7 @@ Examples:
 
 
 @click.command("compare", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="ID|NAME...", nargs=-1, required=True)
+@click.argument("artifacts", metavar="ID|NAME...", nargs=-1, required=True, callback=refuse_files)
 @repeatable("--scorer", "scorers", metavar="NAME", help="Only this scorer; repeatable.  [default: all that they share]")
 @repeatable("--metric", "metrics", metavar="KIND", help="Such as accuracy, as the experiment declares it; repeatable.")
 @click.option("--missing", type=click.Choice(get_args(Missing)), help="How rows without a score count.")

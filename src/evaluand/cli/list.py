@@ -1,5 +1,6 @@
 """`evaluand list`: lists what is stored, and the names of metrics. It reads the catalog alone, so it stays fast."""
 
+import inspect
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,8 @@ from rich.text import Text
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
+from evaluand.core import registry
+from evaluand.core.errors import singular
 from evaluand.metrics.name_table import AVERAGES
 from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names
@@ -19,6 +22,7 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import KINDS
 
 METRICS: Final = "metrics"
+_REGISTERED: Final = ("scorers", "tasks")
 
 _EXAMPLES = """\b
 Examples:
@@ -30,18 +34,21 @@ Examples:
 
 
 @click.command("list", epilog=_EXAMPLES)
-@click.argument("kind", required=False, type=click.Choice((*KINDS, METRICS)), metavar="[KIND]")
+@click.argument("kind", required=False, type=click.Choice((*KINDS, METRICS, *_REGISTERED)), metavar="[KIND]")
 @store_option
 @json_option
 def command(kind: str | None, folder: Path, as_json: bool) -> None:
-    """List what is stored, newest first, or the names of metrics.
+    """List what is stored, newest first, or the names of metrics, scorers and tasks.
 
     KIND is runs, evaluations, aggregations, comparisons, datasets or recordings; everything by default. A name in
     parentheses now belongs to a later artifact. Open artifacts were interrupted or are in progress.
     With KIND metrics: every metric, with its further names; each name works in Python, YAML, commands and gates.
+    With KIND scorers or tasks: the kinds that an experiment file can name.
     """
     if kind == METRICS:
         return _list_metrics(as_json)
+    if kind in _REGISTERED:
+        return _list_kinds(kind, as_json)
     entries = _entries(DirectoryStore(folder), kind)
     if as_json:
         return print_json(entries)
@@ -66,6 +73,19 @@ def _list_metrics(as_json: bool) -> None:
     bases, suffixes = ", ".join(averaged_names()), ", ".join(f"_{suffix}" for suffix in AVERAGES)
     click.echo(f"\nAveraged over classes or rows: {bases}, each with {suffixes}.")
     click.echo("With a number: ndcg@10, map@10, precision@5, recall@5, hits@5, pass@3, top_5_accuracy, f2, p95.")
+
+
+def _list_kinds(group: str, as_json: bool) -> None:
+    """Prints the registered kinds of a group with what each is, the first line of its docstring."""
+    kinds = {name: (inspect.getdoc(registry.find(group, name)) or "").split("\n")[0] for name in registry.names(group)}
+    if as_json:
+        return print_json([{"name": name, "about": about} for name, about in kinds.items()])
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for header in (singular(group), "what it is"):
+        table.add_column(header, no_wrap=header != "what it is", overflow="fold")
+    for name, about in kinds.items():
+        table.add_row(Text(name), Text(about))
+    show(table)
 
 
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import join, quote
@@ -11,6 +11,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 from click.types import StringParamType
+
+from evaluand.core.errors import nearest
 
 COMPLETE = "_EVALUAND_COMPLETE"
 """The variable with which a shell requests completions."""
@@ -61,16 +63,39 @@ def find_experiment(ctx: click.Context, param: click.Parameter, value: Path | No
     Raises:
         UsageError: the folder has none or several.
     """
-    if value is not None:
+    if value is not None and not value.is_dir():
+        _refuse_other_files(ctx, value)
         return value
-    found = sorted(path for path in Path().iterdir() if path.suffix in (".yaml", ".yml") and _is_experiment(path))
+    where = "this folder" if value is None else f"the folder {value}"
+    folder = value or Path()
+    found = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and _is_experiment(path))
     if len(found) == 1:
         return found[0]
     if not found:
-        raise click.UsageError("this folder has no experiment file; name one, or write one with `evaluand init`", ctx)
+        raise click.UsageError(f"{where} has no experiment file; name one, or write one with `evaluand init`", ctx)
     names = ", ".join(map(str, found))
     chosen = f"evaluand {ctx.info_name} {quote(str(found[0]))}"
-    raise click.UsageError(f"this folder has {len(found)} experiment files: {names}; name one: {chosen}", ctx)
+    raise click.UsageError(f"{where} has {len(found)} experiment files: {names}; name one: {chosen}", ctx)
+
+
+def _refuse_other_files(ctx: click.Context, path: Path) -> None:
+    """Refuses data and code, and a name that no file has but another file nearly has.
+
+    Raises:
+        UsageError: says what to type.
+    """
+    from evaluand.cli.near_commands import DATA_SUFFIXES
+
+    code, _, name = str(path).partition(".py")
+    if path.suffix in DATA_SUFFIXES:
+        raise click.UsageError(f"{path} is data; type `evaluand score {quote(str(path))}`", ctx)
+    if path.suffix == ".py" or name.startswith(":"):
+        chosen = f"{{mine: {code}.py{name or ':NAME'}}}"
+        raise click.UsageError(f"{path} is code; name it in an experiment file: tasks: {chosen}", ctx)
+    if not path.exists() and path.parent.is_dir():
+        others = [other.name for other in path.parent.iterdir() if other.suffix in (".yaml", ".yml")]
+        if near := nearest(path.name, others):
+            raise click.UsageError(f"{path}: no such file{near}", ctx)
 
 
 def _is_experiment(path: Path) -> bool:
@@ -90,6 +115,37 @@ confidence_option = click.option(
     "--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Confidence level of the intervals."
 )
 force_option = click.option("--force", is_flag=True, help="Replace existing files.")
+
+
+def near_options(options: Mapping[str, str]) -> type[click.Command]:
+    """A class of commands that know what others call their options: option → what to give."""
+
+    class _Command(click.Command):
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            try:
+                return super().parse_args(ctx, args)
+            except click.NoSuchOption as error:
+                option = options.get(error.option_name)
+                if option is None:
+                    raise
+                raise click.UsageError(f"no such option: {error.option_name}; give {option}", ctx) from None
+
+    return _Command
+
+
+def refuse_files(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Refuses files where names of what is stored are expected.
+
+    Raises:
+        UsageError: says what to type.
+    """
+    from evaluand.cli.near_commands import DATA_SUFFIXES
+
+    names = [value] if isinstance(value, str) else value or []
+    if names and all(Path(name).suffix in DATA_SUFFIXES and Path(name).is_file() for name in names):
+        listed = ", ".join(names)
+        raise click.UsageError(f"{listed}: data, and no stored name; type `evaluand score {join(names)}`", ctx)
+    return value
 
 
 class Group(click.Group):

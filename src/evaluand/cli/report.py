@@ -14,7 +14,7 @@ import click
 from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
 from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.recording.stored import KIND, Recording
-from evaluand.cli.options import json_option, store_option, suggest_command
+from evaluand.cli.options import json_option, refuse_files, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
 from evaluand.comparison.measures import declared_measures, resolve_measures
@@ -48,7 +48,7 @@ Examples:
 
 
 @click.command("report", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="NAME|ID...", nargs=-1, required=True)
+@click.argument("artifacts", metavar="NAME|ID...", nargs=-1, required=True, callback=refuse_files)
 @click.option("-o", "--output", metavar="FILE", help="The file to write; - is stdout.  [default: NAME.html]")
 @click.option(
     "--examples",

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.exceptions import Exit
@@ -27,7 +27,14 @@ from rich.text import Text
 from evaluand.aggregation.aggregator import REFUSED, MetricRefused
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import experiment_argument, json_option, store_option, suggest_command, where_option
+from evaluand.cli.options import (
+    experiment_argument,
+    json_option,
+    near_options,
+    store_option,
+    suggest_command,
+    where_option,
+)
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
@@ -56,7 +63,25 @@ Examples:
 """
 
 
-@click.command("run", epilog=_EXAMPLES)
+_NEAR_OPTIONS: Final = {
+    **dict.fromkeys(("--model", "--tasks", "--models", "-m", "-t", "--only"), "--task NAME"),
+    **dict.fromkeys(("-n", "--n", "--max-samples", "--max-examples", "--samples", "-l", "--head"), "--limit N"),
+    **dict.fromkeys(("-k", "--filter", "--select", "--filter-pattern"), "--where CONDITION"),
+    **dict.fromkeys(("-q", "--silent"), "--quiet"),
+    **dict.fromkeys(("-o", "--out", "--output", "--output-path", "--output_path"), "--json > FILE"),
+    **dict.fromkeys(("-c", "--config", "-f", "--file", "--experiment"), "the file alone: evaluand run FILE"),
+    **dict.fromkeys(("--dry-run", "--check", "--validate"), "the file to `evaluand validate FILE`"),
+    **dict.fromkeys(("--lf", "--last-failed", "--rerun-failed", "--retry"), "--retry-failed"),
+    **dict.fromkeys(("--no-cache", "--no-reuse", "--overwrite"), "--fresh"),
+    **dict.fromkeys(("-j", "--workers", "--max-workers", "--concurrency"), "run: {concurrency: N} in the file"),
+    **dict.fromkeys(("--seed", "--timeout", "--retries"), "it under run: in the file"),
+    **dict.fromkeys(("--metric", "--metrics"), "metrics: [NAME] in the file"),
+    **dict.fromkeys(("--html",), "--report"),
+    **dict.fromkeys(("--threshold", "--fail-under", "--assert"), '--gate "accuracy >= 0.9"'),
+}
+
+
+@click.command("run", cls=near_options(_NEAR_OPTIONS), epilog=_EXAMPLES)
 @experiment_argument
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
 @where_option

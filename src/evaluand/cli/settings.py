@@ -4,16 +4,17 @@
     [run]
     concurrency = 8              # options of a command by their names
 
-The nearest such file counts, from the working folder upwards to the folder of a repository. An option of the command
-line or of the environment comes first.
+The nearest such file of this user counts, from the working folder upwards to the folder of a repository. An option of
+the command line or of the environment comes first.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -60,7 +61,10 @@ class Settings:
     def _options(self, command: click.Command, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         subcommands = command.commands if isinstance(command, click.Group) else {}
         options = {
-            flag: option for option in command.params if option.param_type_name == "option" for flag in _names(option)
+            flag: option
+            for option in command.params
+            if isinstance(option, click.Option) and not option.hidden and option.name not in _NEVER
+            for flag in _names(option)
         }
         defaults: dict[str, Any] = {"folder": str(self.store)} if self.store and "store" in options else {}
         for key, value in values.items():
@@ -103,8 +107,14 @@ def find_settings(folder: Path) -> Settings | None:
     return None
 
 
+_NEVER: Final = ("allow", "force")
+"""Options that only whoever calls the command may give: what may be imported, and what may be replaced."""
+
+
 def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
     try:
+        if hasattr(os, "getuid") and path.stat().st_uid not in (os.getuid(), 0):
+            return None  # of somebody else, in a folder that others may write to
         text = path.read_bytes()
     except OSError:
         return None

@@ -14,6 +14,7 @@ from evaluand.apps.recording.stored import KIND, Recording, read_progress
 from evaluand.cli.options import (
     complete_artifact,
     json_option,
+    refuse_files,
     repeatable,
     store_option,
     suggest_command,
@@ -59,7 +60,7 @@ Examples:
 
 
 @click.command("show", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
+@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact, callback=refuse_files)
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
 @click.option(

@@ -280,7 +280,10 @@ def _check_labels(labels: Any, n: int) -> None:
 
 def _one_store(evaluations: Sequence[Evaluation]) -> Store:
     if not all(isinstance(e, Evaluation) for e in evaluations):
-        raise SpecError("compare takes evaluations; see Evaluator.evaluate and the results of an experiment")
+        raise SpecError(
+            "compare takes evaluations and results: write compare(evaluate(truth, old), evaluate(truth, new)), or"
+            " `evaluand compare OLD NEW` in a shell for what is stored"
+        )
     if len(evaluations) < 2:
         raise SpecError("a comparison needs two evaluations or more")
     store = evaluations[0].store

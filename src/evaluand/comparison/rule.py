@@ -146,6 +146,11 @@ class _Parser:
                     f"`{metric} not worse than {parts['baseline']} by {abs(parts['number']):g} at 95%`"
                 )
             parts["level"] = self._read_level()
+        if self.tokens[0].text == "%" and "number" in parts:
+            raise SpecError(
+                f"gate {self.text!r}: at {self.tokens[0].position}: write {parts['number'] / 100:g} for"
+                f" {parts['number']:g}%"
+            )
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)

@@ -2,12 +2,15 @@
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, cast
+from types import ModuleType
+from typing import Any, NoReturn, cast
 
 
-def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, *, explain: str = "", if_called: str = "", submodules: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package whose public names are defined in other modules.
 
     The public names, which are also its `__all__`, are those that the package imports as `name as name` under
@@ -15,6 +18,9 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
     Args:
         package: the package's `__name__`.
+        explain: `module:function` that says what to write for a name that the package does not have, or None.
+        if_called: what to write for a call of the package itself, which has the name of a step.
+        submodules: modules that are attributes of the package without an import.
 
     Example:
         >>> get, names = lazy_names("evaluand.store")
@@ -26,11 +32,33 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         homes = read_exports(package)
         if name == "__all__":
             return sorted(homes)
+        if name in submodules:
+            return importlib.import_module(f"{package}.{name}")
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_advice(explain, name)}")
         return getattr(importlib.import_module(homes[name]), name)
 
+    if if_called:
+        module = sys.modules[package]
+        module.__class__ = _Uncallable
+        module.__dict__["_if_called"] = if_called
     return get_name, lambda: sorted(read_exports(package))
+
+
+class _Uncallable(ModuleType):
+    """A package that says what to write instead of calling it."""
+
+    def __call__(self, *args: Any, **named: Any) -> NoReturn:
+        raise TypeError(f"{self.__name__} is a package and cannot be called; write {self.__dict__['_if_called']}")
+
+
+def _advice(explain: str, name: str) -> str:
+    """What to write for an unknown name; Python itself asks for names with underscores, which have none."""
+    if not explain or name.startswith("_"):
+        return ""
+    module, _, function = explain.partition(":")
+    words = getattr(importlib.import_module(module), function)(name)
+    return f"; write {words}" if words else ""
 
 
 @cache

@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import signal
+import socket
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import EngineError, SpecError
 
 BINARY: Final[int] = getattr(os, "O_BINARY", 0)
 """A flag for `os.open`: without it, Windows changes line ends."""
@@ -100,11 +101,14 @@ _seeking: Final = threading.Lock()
 def put_if_absent(temporary: Path, path: Path) -> bool:
     """Gives a complete file its final name unless that exists; the temporary name is removed.
 
-    A hard link does this in one step. On a file system without hard links a claim file excludes other processes. One
-    that died with its claim delays the next by `CLAIM_SECONDS`.
+    A hard link does this in one step. On a file system without hard links a claim file excludes other processes. That
+    of a process that died delays the next by `CLAIM_SECONDS`; that of another machine is not removed.
 
     Returns:
         Whether the file was put there.
+
+    Raises:
+        EngineError: a process of another machine has left its claim.
     """
     try:
         os.link(temporary, path)
@@ -131,21 +135,38 @@ def _move_if_absent(temporary: Path, path: Path) -> bool:
     until = time.monotonic() + CLAIM_SECONDS
     while not path.exists():
         try:
-            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            handle = os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
-            if time.monotonic() < until:
-                time.sleep(0.01)
-            else:
-                claim.unlink(missing_ok=True)
+            if time.monotonic() >= until:
+                _end_dead_claim(claim)
+            time.sleep(0.01)
             continue
         try:
+            os.write(handle, f"{socket.gethostname()}/{os.getpid()}".encode())
             if path.exists():
                 return False
             os.replace(temporary, path)
             return True
         finally:
+            os.close(handle)
             claim.unlink(missing_ok=True)
     return False
+
+
+def _end_dead_claim(claim: Path) -> None:
+    """Removes the claim of a process that died.
+
+    Raises:
+        EngineError: it is of another machine, whose processes cannot be seen.
+    """
+    try:
+        host, _, pid = claim.read_text().rpartition("/")
+    except OSError:
+        return
+    if host and host != socket.gethostname():
+        raise EngineError(f"{claim}: process {pid} on {host} writes here; if it has ended, remove the file")
+    if not (pid.isdigit() and is_alive(int(pid))):
+        claim.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

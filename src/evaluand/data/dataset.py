@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -25,6 +25,7 @@ import pyarrow as pa
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
+from evaluand.core.near_arguments import NearNames
 from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
 from evaluand.data.paths import read_paths
@@ -80,7 +81,16 @@ class Example:
         return ids.digest(self.input)
 
 
-class Dataset:
+_FROM_DATA: Final = "Dataset.from_data(DATA, input=…, expected=…)"
+_NEAR_NAMES: Final = {
+    **dict.fromkeys(("from_csv", "from_json", "from_jsonl", "from_parquet", "from_excel", "load", "read"), _FROM_DATA),
+    **dict.fromkeys(("read_csv", "read_json", "open", "from_path", "from_huggingface", "from_hf"), _FROM_DATA),
+    **dict.fromkeys(("from_polars", "from_dataframe", "from_df", "from_duckdb", "from_dict"), _FROM_DATA),
+    **dict.fromkeys(("from_list", "from_dicts", "from_records"), "Dataset.from_rows(LIST)"),
+}
+
+
+class Dataset(metaclass=NearNames):
     """An immutable sequence of examples, ordered by `_index_`.
 
     Create one with `from_data`, or with `from_file`, `from_rows`, `from_arrow` or `from_pandas`. Files are streamed,
@@ -108,6 +118,8 @@ class Dataset:
         ['4', '6']
     """
 
+    near_names = _NEAR_NAMES
+
     def __init__(
         self,
         source: DataSource,
@@ -118,6 +130,9 @@ class Dataset:
         where: str | None = None,
         **roles: Any,
     ) -> None:
+        if not isinstance(source, DataSource):
+            given = repr(source) if isinstance(source, str) else "DATA"
+            raise SpecError(f"Dataset reads a source of rows, not {kind_of(source)}; write Dataset.from_data({given})")
         self.name = None if name is None else check_name(name)
         self.adapter_counts: Counts | None = None
         if adapters is not None or schema is not None:
@@ -353,6 +368,37 @@ class Dataset:
                 yield from examples if self._view is None else _replace_inputs(examples, self._view.inputs(part))
             position = end
 
+    def examples_at(self, positions: Sequence[int]) -> Iterator[Example]:
+        """The examples at some positions, in ascending order."""
+        chosen, position = np.asarray(positions, np.int64), 0
+        for batch in self._source.batches():
+            places = chosen[(chosen >= position) & (chosen < position + batch.num_rows)]
+            if len(places):
+                part = batch.take(pa.array(places - position))
+                examples = _examples(part, self.roles, 0)
+                if self._view is not None:
+                    examples = _replace_inputs(examples, self._view.inputs(part))
+                for example, place in zip(examples, places.tolist(), strict=True):
+                    example.position = place
+                    yield example
+            position += batch.num_rows
+
+    def inputs(self) -> Iterator[Any]:
+        """What tasks see of each example, in order; faster than through `Example.input`."""
+        for batch in self._source.batches():
+            if self._view is not None:
+                yield from self._view.inputs(batch)
+            else:
+                names = (self.roles.input,) if isinstance(self.roles.input, str) else self.roles.input
+                values = {name: read_column(batch, name) for name in names}
+                yield from _inputs(values, self.roles, batch.num_rows)
+
+    def example_digests(self) -> Iterator[bytes]:
+        """The digest of each example, in order."""
+        for batch in self._source.batches():
+            stored = DIGEST in batch.schema.names
+            yield from batch.column(DIGEST).to_pylist() if stored else _Values(batch, self.roles).digests()
+
     def columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some native columns, in order, as a stream."""
         for batch in self._source.batches():
@@ -444,7 +490,7 @@ class _Values:
         self.indices = values[INDEX]
         self.names = values[roles.id] if roles.id else blank
         self.content = (
-            values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n),
+            _inputs(values, roles, n),
             _expected(values, roles.expected, n),
             _mappings(values, roles.attributes, n),
             values[roles.weight] if roles.weight else blank,
@@ -489,6 +535,10 @@ def _mappings(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> 
     if not names:
         return [{} for _ in range(n)]
     return [dict(zip(names, row, strict=True)) for row in zip(*(values[name] for name in names), strict=True)]
+
+
+def _inputs(values: Mapping[str, list[Any]], roles: Roles, n: int) -> Sequence[Any]:
+    return values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n)
 
 
 def _expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 import pyarrow as pa
 from orjson import Fragment
@@ -23,7 +24,7 @@ from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.provenance import provenance
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
@@ -39,6 +40,15 @@ from evaluand.evaluation.grading import (
     packed,
     targets_of,
     unpacked,
+)
+from evaluand.evaluation.known_scores import (
+    N_SHARED,
+    SHARED,
+    ScoredRows,
+    own_columns,
+    row_digest,
+    table_rows,
+    write_scored_rows,
 )
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.scorer import (
@@ -57,7 +67,6 @@ from evaluand.store.store import Manifest, Store, begin, check_name, check_store
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
 NEWEST = 3
-_SHARED = frozenset(tables.scores_schema({}).names)  # columns that all scorers have
 N_FIELDS = 3  # of a journal record, before the inputs that were observed
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 
@@ -332,18 +341,20 @@ def _warn_of_failed(evaluation: Evaluation) -> Evaluation:
     return evaluation
 
 
-def row_digest(row: Sequence[Any]) -> bytes:
-    """What a row of scores, without `usage`, adds to its table's digest; the wording of failures does not count."""
-    *key, _, status, reason = row[:8]
-    return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
-
-
 RowKey = tuple[int, int]
 """`_index_` and replication of a row."""
 
 KnownScore = tuple[RowKey, list[Any]] | tuple[RowKey, list[Any], tuple[str, Mapping[str, Node]] | None]
-KnownScores = Mapping[str, Iterable[KnownScore]]
-"""Scorer → scores in the order of the rows, each as a record of the journal has it; see `grading`."""
+KnownScores = Mapping[str, Iterable[KnownScore] | ScoredRows]
+"""Scorer → scores in the order of the rows: columns, or each as a record of the journal has it; see `grading`."""
+
+
+class _KnownColumns(NamedTuple):
+    """The rows of a run, the scores of some that are known, and the journal's lines of the others."""
+
+    stream: RowStream
+    known: ScoredRows
+    graded: Sequence[bytes]
 
 
 class _Job:
@@ -355,9 +366,12 @@ class _Job:
         self.inputs = inputs
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[WorkLog] = []
+        self.columns: dict[str, _KnownColumns] = {}
         self.called = self.reused = self.kept = self.failed = 0
 
-    def grade(self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore]) -> None:
+    def grade(
+        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore] | ScoredRows
+    ) -> None:
         """Grades every row of the run by one scorer."""
         self.rows = RowStream(self.run, scorer)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
@@ -367,12 +381,17 @@ class _Job:
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
         tally = Tally(name, lane.slots, kept=lane.n_done)
+        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
+        quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
+        if isinstance(judged, ScoredRows):
+            if quick and not lane.n_done and inputs.observer is None and self.rows.has_one_row_per_example:
+                self._grade_others(name, grader, judged, tally)
+                return self._count(tally)
+            judged = judged.records()
         if judged and lane.n_done < lane.slots:
             self._take_over(lane, judged, tally, inputs.observer)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, scorer.cheap, inputs)
-        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
-        quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
             lane,
             lambda start, stop: (
@@ -390,6 +409,27 @@ class _Job:
         )
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
+        self._count(tally)
+
+    def _grade_others(self, name: str, grader: Grader, judged: ScoredRows, tally: Tally) -> None:
+        """Grades the rows whose scores are not known; known columns are written when the evaluation is sealed."""
+        indices = np.frombuffer(self.rows.dataset.indices, np.int64)[: self.rows.total]
+        known = judged.among(indices)
+        lines: list[bytes] = []
+
+        def done(unit: Any, outcome: Outcome) -> None:
+            line, failed = grader.line(unit, outcome)
+            lines.append(line)
+            tally.called += unit.size
+            tally.failed += failed
+
+        tally.reused = len(known)
+        with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
+            others = np.flatnonzero(~np.isin(indices, known.index))
+            InlineEngine().map(self.rows.at(others.tolist()), grader.call, done, self.evaluator.policy)
+        self.columns[name] = _KnownColumns(self.rows, known, lines)
+
+    def _count(self, tally: Tally) -> None:
         self.called += tally.called
         self.reused += tally.reused
         self.kept += tally.kept
@@ -408,7 +448,12 @@ class _Job:
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
                 schema = tables.scores_schema(scorer.columns)
                 draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
-                counts[name], digest = self._seal_scorer(draft, lane, name, schema)
+                if (own := self.columns.get(name)) is not None:
+                    counts[name], digest = write_scored_rows(
+                        draft, f"scores/{name}", schema, own.stream, own.known, own.graded
+                    )
+                else:
+                    counts[name], digest = self._seal_scorer(draft, lane, name, schema)
                 digests.append(digest)
             digest = ids.digest_of_digests(digests)
             draft.seal(self.manifest | {"digest": digest.hex(), "counts": counts, "sealed": now()})
@@ -421,21 +466,16 @@ class _Job:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
         gathered, inputs, table = TableWriter(schema), Inputs(), f"scores/{name}"
-        own = [(field.name, tables.is_json(field)) for field in schema if field.name not in _SHARED]
-        for record, (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
-            slot, digest, scores, *opened = record
+        own = own_columns(schema)
+        for record, key in zip(lane.records(), _keys(self.run), strict=True):
+            slot, _, _, *opened = record
             if opened:
                 inputs.add(slot, opened)
-            for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
-                cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
-                text = None if data is None else ids.canonical_text(data)
-                key = (index, replication, fold, number, target, bytes.fromhex(digest), status, reason)
-                said = (value, label, text, explanation)
-                state.update(row_digest((*key, *said, *cells)))
-                counts[status] = counts.get(status, 0) + 1
-                texts = (text, explanation, *cells)
-                row = (*key, *said, ids.canonical_text(usage[0]) if usage else None, *cells)
-                gathered.add(row, sum(len(c) for c in texts if isinstance(c, str)))
+            for row, usage in table_rows(record, key, own):
+                state.update(row_digest(row))
+                counts[row[6]] = counts.get(row[6], 0) + 1
+                cells = (*row[:N_SHARED], usage, *row[N_SHARED:])
+                gathered.add(cells, sum(len(c) for c in row[10:] if isinstance(c, str)))
             if gathered.is_full:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
@@ -518,7 +558,7 @@ def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[int
     for batch in evaluation.batches(name):
         columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
         texts = {f.name for f in batch.schema if tables.is_json(f)}
-        own = [name for name in batch.schema.names if name not in _SHARED]
+        own = [name for name in batch.schema.names if name not in SHARED]
         usage = columns.get("usage") or [None] * batch.num_rows  # tables of early versions have no such column
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
@@ -544,10 +584,6 @@ def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[int
 
 def _to_fragment(name: str, value: Any, texts: set[str]) -> Any:
     return Fragment(value) if name in texts and value is not None else value
-
-
-def _cell(value: Any, is_json: bool) -> Any:
-    return ids.canonical_text(value) if is_json and value is not None else value
 
 
 def _work(scorer: Mapping[str, Any]) -> str:

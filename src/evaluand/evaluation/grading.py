@@ -193,6 +193,25 @@ class RowStream:
             self._position += 1
             yield unit
 
+    @property
+    def has_one_row_per_example(self) -> bool:
+        """Whether each example has one row, whose trace and targets the scorer does not see."""
+        return self.replications == 1 and self.targets in (b"", b"null") and self.app is None
+
+    def at(self, positions: Sequence[int]) -> Iterator[Unit]:
+        """The rows of some examples, in ascending order, if each example has one row."""
+        responses = self.run.at(positions)
+        for example, response in zip(self.dataset.examples_at(positions), responses, strict=True):
+            yield Unit(example.position, example, response, self._digest(example, response, None))
+
+    def digests(self) -> Iterator[bytes]:
+        """The digest of everything the scorer can see of each row, in order, if each example has one row."""
+        places = (b"i%d/%d" % pair for pair in zip(self.dataset.indices, count(), strict=False))
+        targets, has_place, end = self.targets, self.reads_index, b"r0" if self.reads_replication else b""
+        for example, content in zip(self.dataset.example_digests(), self.run.contents(), strict=False):
+            seen = example + content + targets + (next(places) if has_place else b"") + end
+            yield hashlib.blake2b(seen, digest_size=identity.DIGEST_SIZE).digest()
+
     def _all(self) -> Iterator[Unit]:
         responses = iter(self.run)
         traced = iter(()) if self.app is None else traced_of(self.run)

@@ -7,34 +7,24 @@ where values are lists, objects or of mixed types.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from orjson import Fragment
 
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.core.key_columns import INDEX
 from evaluand.data.columns import cast, plain_type
+from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
 from evaluand.store.tables import ABSTAINED, FAILED, SCORED
 
 SCORER: Final = "prediction"
-
-
-class KnownScore(NamedTuple):
-    """What the scorer says of one row that is scored: the value, if it has one, and its columns."""
-
-    value: float | None
-    columns: Mapping[str, Any]
-
-    def record(self, target: str | None = None) -> list[Any]:
-        """The score as an evaluation's journal has it."""
-        return [0, target, SCORED, None, self.value, None, None, None, self.columns]
+_MOST_LABELS: Final = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +145,23 @@ class PredictionColumns:
         pairs = zip(predictions, confidences, strict=True)
         return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
 
-    def known_scores(self) -> Iterator[tuple[int, KnownScore]]:
-        """(row, what the scorer says of it) for each row that is scored, for `Evaluator.evaluate`."""
+    def output_texts(self) -> list[bytes]:
+        """Of each row the canonical text of that output; equal labels are encoded once."""
+        known: dict[Any, bytes] = {}
+        found = []
+        for output in self.outputs():
+            key = (type(output), output) if isinstance(output, str | int | None) else None
+            text = None if key is None else known.get(key)
+            if text is None:
+                text = identity.encode(output)
+                if key is not None and len(known) < _MOST_LABELS:
+                    known[key] = text
+            found.append(text)
+        return found
+
+    def scored_rows(self) -> ScoredRows:
+        """What the scorer says of the rows that are scored, for `Evaluator.evaluate`."""
         scored = pc.equal(self.status(), SCORED)
-        rows = np.flatnonzero(np.asarray(scored)).tolist()
         value = agreement(self.truth, self.prediction) if self.type != "number" else pa.nulls(len(self.truth))
         own = (
             None
@@ -167,19 +170,12 @@ class PredictionColumns:
         )
         columns = {"truth": self.truth, "prediction": self.prediction, "confidence": self.confidence}
         columns |= {"confidence_of": own, "scores": self.scores, "weight": self.weight}
-        cells = [
-            [None] * len(rows) if column is None else self._cells(name, column.filter(scored))
-            for name, column in columns.items()
-        ]
-        for row, agreed, *values in zip(rows, value.filter(scored).to_pylist(), *cells, strict=True):
-            yield row, KnownScore(agreed, dict(zip(columns, values, strict=True)))
-
-    def _cells(self, name: str, column: pa.Array) -> list[Any]:
-        """Values as a journal has them: of `json` the canonical text."""
-        values: list[Any] = column.to_pylist()
-        if self.type != "json" or name not in ("truth", "prediction", "confidence_of"):
-            return values
-        return [None if text is None else Fragment(text) for text in values]
+        rows = np.flatnonzero(np.asarray(scored))
+        cells = {
+            name: pa.nulls(len(rows)) if column is None else column.filter(scored) for name, column in columns.items()
+        }
+        json = ("truth", "prediction", "confidence_of") if self.type == "json" else ()
+        return ScoredRows(rows, value.filter(scored), cells, frozenset(json))
 
     def _plain_values(self, column: pa.Array) -> Iterator[Any]:
         values: Iterator[Any] = iter(column.to_pylist())

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.near_arguments import refuse_base_class
 from evaluand.core.registry import find, make_default, names
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
@@ -114,6 +115,10 @@ class Scorer(ABC):
     cheap: ClassVar[bool] = False
     by_target: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+
+    def __new__(cls, *args: Any, **named: Any) -> Self:
+        refuse_base_class(cls, Scorer, "@scorer above a function, or scorer(function)", bool(args or named))
+        return super().__new__(cls)
 
     def score(self, output: Any, expected: Any) -> Score | Awaitable[Score]:
         """Grades one response.

@@ -7,7 +7,6 @@ object, except where values are lists, objects or of mixed types.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -30,8 +29,9 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.files.json import none_if_nan
+from evaluand.core.near_arguments import missing_attribute, near_arguments
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.data.sources import missing_column, open_data
@@ -54,7 +54,6 @@ from evaluand.metrics.names import (
     resolve_metric,
 )
 from evaluand.report.facts.base import Facts
-from evaluand.report.text import group_name
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
 from evaluand.store.tables import SHARD_ROWS
@@ -66,6 +65,20 @@ TASK = "predictions"
 
 MetricLike = str | Metric | Callable[..., float]
 """A metric by its name, as an object, or as a function of columns."""
+
+
+_USAGE: Final = 'evaluate(truth, predictions, metrics=…), or evaluate("label", "prediction", data=TABLE)'
+_NEAR_ARGUMENTS: Final = {
+    **dict.fromkeys(("y_true", "y", "targets", "target", "references", "expected", "labels"), "truth=…, the first"),
+    **dict.fromkeys(("y_pred", "y_hat", "preds", "prediction", "outputs"), "predictions=…, the second"),
+    **dict.fromkeys(("y_score", "y_prob", "y_proba", "probabilities", "proba"), "scores=…"),
+    **dict.fromkeys(("metric", "measures", "scoring"), "metrics=…"),
+    **dict.fromkeys(("sample_weight", "weights"), "weight=…"),
+    **dict.fromkeys(("groups", "group", "sensitive_features", "slices", "group_by"), "by=…"),
+    **dict.fromkeys(("pos_label", "positive", "positive_class"), "label=…"),
+    "average": 'the average into the name of the metric, such as metrics="f1_macro"',
+    "model": "predictions=model.predict(…)",
+}
 
 
 @overload
@@ -107,9 +120,10 @@ def evaluate(
 ) -> ArrayEvaluation: ...
 
 
+@near_arguments(_USAGE, **_NEAR_ARGUMENTS)
 def evaluate(
     truth: Any,
-    predictions: Any,
+    predictions: Any = None,
     *,
     metrics: MetricLike | Sequence[MetricLike] | None = None,
     by: Any = None,
@@ -174,6 +188,7 @@ def evaluate(
         >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
         [(1, 0)]
     """
+    _check_predictions(predictions)
     if data is not None:
         take = partial(_take_columns, read_columns(data))
         truth = take("truth", truth)
@@ -214,6 +229,26 @@ def evaluate(
     return ArrayEvaluation(values, disparity, tuple(measures), arrays)
 
 
+_NEAR_ATTRIBUTES: Final = {
+    **dict.fromkeys(("to_df", "to_dataframe", "to_frame", "as_dataframe", "df"), "to_pandas()"),
+    **dict.fromkeys(("metrics", "scores", "values", "results", "overall", "by_group"), "rows"),
+    **dict.fromkeys(("value", "score"), "result[NAME].value, with the name of a metric"),
+    **dict.fromkeys(("show", "print", "summary", "display"), "print(result)"),
+    **dict.fromkeys(("report", "to_html", "html", "plot"), "save(store, NAME), and evaluand report NAME in a shell"),
+    **dict.fromkeys(("compare", "diff"), "compare(result, other)"),
+}
+
+
+def _check_predictions(predictions: Any) -> None:
+    if predictions is None:
+        raise SpecError(
+            'predictions is missing; write evaluate(truth, predictions), or evaluate("label", "prediction",'
+            " data=PATH) for columns of a table"
+        )
+    if hasattr(predictions, "predict"):
+        raise SpecError(f"predictions is {kind_of(predictions)}; pass what it predicts: model.predict(X)")
+
+
 @dataclass(frozen=True)
 class ArrayEvaluation:
     """The metrics of arrays; prints as a table and can be saved.
@@ -245,6 +280,15 @@ class ArrayEvaluation:
                 return row
         known = dict.fromkeys(name_in_tables(row.signature) for row in overall)
         raise KeyError(f"{metric!r} was not requested; there are {', '.join(known)}")
+
+    def __iter__(self) -> Iterator[MetricRow]:
+        """The rows."""
+        return iter(self.rows)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and is_name(name):
+            raise AttributeError(f"a result has no attribute {name!r}; write result[{name!r}].value")
+        raise missing_attribute("a result", name, _NEAR_ATTRIBUTES)
 
     def to_dict(self) -> list[Facts]:
         """Every value as plain data, NaN as None."""
@@ -292,16 +336,14 @@ class ArrayEvaluation:
             names = ", ".join(map(repr, self.arrays.further))
             raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         predictions = self.arrays.predictions
-        outputs = {(0, row): identity.encode(output) for row, output in enumerate(predictions.outputs())}
         experiment = Experiment(
             name,
             self.arrays.dataset(),
-            {TASK: RecordedTask.from_outputs(TASK, outputs)},
+            {TASK: RecordedTask.from_texts(TASK, predictions.output_texts())},
             {SCORER: predictions.scorer},
             list(self.measures),
         )
-        known = (((row, 0), [score.record()]) for row, score in predictions.known_scores())
-        return experiment.run(store, known_scores={TASK: {SCORER: known}})
+        return experiment.run(store, known_scores={TASK: {SCORER: predictions.scored_rows()}})
 
     def to_evaluation(self, store: Store, name: str) -> Evaluation:
         """The evaluation in a store, by which `compare` compares results; see `save`."""
@@ -327,18 +369,9 @@ class ArrayEvaluation:
 
     def _repr_html_(self) -> str:
         """The table of a notebook."""
-        names = ("value", "low", "high", "worst", "best", "n", "n_scored", "n_failed", "n_abstained")
-        head = "".join(f"<th>{name}</th>" for name in ("metric", "group", *names))
-        body = []
-        for row in self.rows:
-            cells = [
-                name_in_tables(row.signature),
-                group_name(row.by),
-                *(_format(getattr(row, name)) for name in names),
-            ]
-            body.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
-        rows = "".join(f"<tr>{cells}</tr>" for cells in body)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        from evaluand.report.html.notebook import values_html
+
+        return values_html(self.to_dict())
 
     def _facts(self) -> list[Facts]:
         from evaluand.report.facts.aggregation import clustering
@@ -616,9 +649,3 @@ def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
     if not classes:
         raise SpecError("scores is empty; give the scores of at least one class")
     return classes
-
-
-def _format(value: Any) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "" if value != value else f"{value:.4g}"

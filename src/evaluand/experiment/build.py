@@ -13,7 +13,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest, singular
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
 from evaluand.data.adapters.base.adapter import Pipeline
@@ -23,6 +23,7 @@ from evaluand.data.schema.data import Schema
 from evaluand.data.view import ViewSpec
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
+from evaluand.experiment.near_keys import word_advice
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     CodeSpec,
@@ -179,6 +180,7 @@ def task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
 
 def _build_task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
     if isinstance(spec, KindSpec):
+        _check_kind("tasks", spec.kind)
         return _make("tasks", spec.kind, _resolve_paths(spec, folder))  # type: ignore[no-any-return]
     code = load(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)
@@ -355,6 +357,7 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
         SpecError: no kind has this name, or it refuses this combination of parameters.
         ValidationError: a parameter is unknown, or has an invalid value.
     """
+    _check_kind(group, kind)
     known = _parameter_names(group, kind)
     unknown = [name for name in parameters if name not in known]
     if unknown:
@@ -363,6 +366,12 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     if lax := list(_lax_flags(made, parameters)):
         raise ValidationError.from_exception_data(kind, lax)
     return made
+
+
+def _check_kind(group: str, kind: str) -> None:
+    """Reports an unknown kind by what it probably means."""
+    if kind not in registry.names(group) and (words := word_advice(group, kind)):
+        raise SpecError(f"no {singular(group)} is called {kind!r}; {words}")
 
 
 def _parameter_names(group: str, kind: str) -> list[str]:

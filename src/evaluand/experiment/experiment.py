@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
+from evaluand.core.near_arguments import NearNames, near_init
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
@@ -26,6 +27,9 @@ from evaluand.experiment import build
 from evaluand.experiment.preflight import check_answers, check_fit, check_gates, check_trade
 from evaluand.experiment.spec import parse_file
 from evaluand.experiment.user_code import transient_errors
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.names import make_metric
+from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_name
@@ -59,17 +63,33 @@ class Results:
     aggregation: Aggregation
     comparison: Comparison | None = None
 
+    def _repr_html_(self) -> str:
+        """The table of a notebook."""
+        from evaluand.report.html.notebook import values_html
 
+        pairs = self.comparison.to_dict()["pairs"] if self.comparison else []
+        return values_html(metrics_facts(self.aggregation), [pair["verdict"] for pair in pairs])
+
+
+@near_init(
+    'Experiment(name, dataset, tasks, scorers, measures), or Experiment.from_file("experiment.yaml")',
+    metrics="measures=…",
+    data="dataset=…",
+    task="tasks={NAME: task}",
+    model="tasks={NAME: model}",
+    scorer="scorers={NAME: scorer}",
+    metric="measures=…",
+)
 @dataclass
-class Experiment:
+class Experiment(metaclass=NearNames):
     """The whole path: every task over the dataset, graded by every scorer, summarised by every metric, compared.
 
     Args:
         name: the name of the experiment, and the first part of the runs' names.
         dataset: the examples: a dataset, or whatever `Dataset.from_data` reads with the roles of its column names.
         tasks: name → task, function or object with `do_run`.
-        scorers: name → scorer or function.
-        measures: metrics on the scorers' tables.
+        scorers: name → scorer or function; names of kinds, or a list of them, are named after themselves.
+        measures: metrics on the scorers' tables; of one scorer, names and metrics suffice.
         replications: how often each example is run; None takes the task's default, or once.
         seed: the seed from which the examples' seeds are derived.
         views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
@@ -91,6 +111,10 @@ class Experiment:
         >>> experiment.run().aggregation.table()["value"].to_pylist()
         [1.0]
     """
+
+    near_names: ClassVar = dict.fromkeys(
+        ("from_yaml", "load", "read", "from_path", "from_config"), 'Experiment.from_file("experiment.yaml")'
+    )
 
     name: str
     dataset: Dataset
@@ -170,13 +194,16 @@ class Experiment:
 
     def __post_init__(self) -> None:
         self.dataset = Dataset.from_data(self.dataset)
+        self.scorers = _named_kinds(self.scorers)
         parts: Any
         for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
             if not isinstance(parts, Mapping) or not parts:
                 raise SpecError(f"{what}s must be a mapping name: {what} with at least one, not {kind_of(parts)}")
-        measures: Any = self.measures
+        measures: Any = _as_measures(self.measures, self.scorers)
         if not isinstance(measures, list | tuple) or not measures or not all(isinstance(m, Measure) for m in measures):
-            raise SpecError("measures must be a list of Measure(scorer, metric) with at least one")
+            raise SpecError(
+                "measures must be a list of names of metrics or of Measure(scorer, metric), with at least one"
+            )
         if not isinstance(self.policy, Policy):
             raise SpecError(f"policy must be a Policy, not {kind_of(self.policy)}")
         names: Any = (self.name, *self.tasks, *self.scorers)
@@ -312,6 +339,35 @@ class Experiment:
                 )
         except (DataError, SpecError):
             return None
+
+
+def _named_kinds(scorers: Any) -> Any:
+    """Names of kinds of scorers as a mapping, in which each is its own name."""
+    names = [scorers] if isinstance(scorers, str) else scorers
+    is_list = isinstance(names, list | tuple) and names and all(isinstance(name, str) for name in names)
+    return {name: name for name in names} if is_list else scorers
+
+
+def _as_measures(given: Any, scorers: Mapping[str, Any]) -> Any:
+    """Names of metrics and metrics as measures on the only scorer.
+
+    Raises:
+        SpecError: no metric has a name, or there are several scorers.
+    """
+    entries = [given] if isinstance(given, str | Metric | Measure) else given
+    if not isinstance(entries, list | tuple):
+        return given
+    if len(scorers) > 1 and (words := [one for one in entries if isinstance(one, str | Metric)]):
+        metric = f"{words[0]!r}" if isinstance(words[0], str) else f"{type(words[0]).__name__}()"
+        raise SpecError(
+            f"measures: {metric} could read several scorers; write Measure({next(iter(scorers))!r}, {metric})"
+        )
+    return [
+        Measure(next(iter(scorers)), make_metric(one) if isinstance(one, str) else one)
+        if isinstance(one, str | Metric)
+        else one
+        for one in entries
+    ]
 
 
 def _escape_name(name: str) -> str:

@@ -42,6 +42,7 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
         >>> as_columns(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [0, 0]]), None, None, None)[:2]
         ([['0'], ['0', '1']], [['0'], []])
     """
+    truth, predictions, scores = (_read_tensor(values) for values in (truth, predictions, scores))
     named = None if classes is None else [_plain(one) for one in classes]
     cells, answers = _read_matrix("truth", truth), _read_matrix("predictions", predictions)
     if cells is not None and cells.values.shape[1] == 1:
@@ -65,6 +66,16 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
         known = answers.labels(named, truth)
         predictions, scores = answers.most_likely(known), answers.by_label(known)
     return Given(truth, predictions, _read_scores(scores, truth, predictions, labels, label))
+
+
+def _read_tensor(values: Any) -> Any:
+    """A tensor as an array; whatever Arrow reads by itself as it is."""
+    known = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_array__") or hasattr(values, "iloc")
+    if known or isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray | pa.Table):
+        return values
+    if hasattr(values, "__array__") and hasattr(values, "shape"):
+        return np.asarray(values.detach() if hasattr(values, "detach") else values)
+    return values
 
 
 class _Matrix(NamedTuple):

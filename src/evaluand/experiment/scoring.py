@@ -397,8 +397,8 @@ class GivenRows:
         for part, columns in zip(self.parts, self.columns, strict=True):
             places = self._places(part)
             for name, target in zip(names, columns.values(), strict=True):
-                for row, score in target.known_scores():
-                    records.setdefault((places[row], part.repeat), []).append(score.record(name))
+                for (row, _), [[number, _, *score]] in target.scored_rows().records():
+                    records.setdefault((places[row], part.repeat), []).append([number, name, *score])
         complete = (key for key in sorted(records) if len(records[key]) == len(names))
         return {SCORER: [(key, records[key]) for key in complete]}
 

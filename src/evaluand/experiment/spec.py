@@ -15,9 +15,10 @@ from pydantic_core import PydanticCustomError
 from evaluand.aggregation.fairness import Criterion
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
-from evaluand.core.files.yaml import Document, Place
+from evaluand.core.files.yaml import Advice, Document, Place
 from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.experiment import spec
+from evaluand.experiment.near_keys import advice, entry_advice, meant_key
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.names import is_name, metric_names, resolve_metric
 
@@ -298,9 +299,19 @@ def json_schema() -> dict[str, Any]:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
+    _allow_short_forms(schema["properties"])
     for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec"):
         del schema["$defs"][holder]
     return schema
+
+
+def _allow_short_forms(parts: dict[str, Any]) -> None:
+    """Parts may be one text, and tasks and scorers a list of texts."""
+    text: dict[str, Any] = {"type": "string", "minLength": 1}
+    for name in ("dataset", "metrics", "gates"):
+        parts[name] = {"anyOf": [parts[name], text]}
+    for name in ("tasks", "scorers"):
+        parts[name] = {"anyOf": [parts[name], text, {"type": "array", "items": text, "minItems": 1}]}
 
 
 def _kind_schema(group: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -350,7 +361,7 @@ def parse_file(path: Path) -> tuple[ValidParts, Document]:
     document = Document(path)
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: an experiment must be a mapping with name, dataset, tasks, scorers and metrics")
-    value = {**document.value}
+    value = _write_out(document.value)
     for group in ("tasks", "scorers"):
         if isinstance(value.get(group), dict):
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
@@ -359,8 +370,24 @@ def parse_file(path: Path) -> tuple[ValidParts, Document]:
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
-        document.add_all(error, known=spec.keys_at)
+        document.add_all(error, advice=Advice(spec.keys_at, meant_key, advice, entry_advice))
     return _collect_valid(value), document
+
+
+def _write_out(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Parts that are one text, and lists of tasks and scorers, in the long form; each is named after itself."""
+    full = {**value}
+    if isinstance(full.get("dataset"), str):
+        full["dataset"] = {"path": full["dataset"]}
+    for group in ("metrics", "gates"):
+        if isinstance(full.get(group), str):
+            full[group] = [full[group]]
+    for group in ("tasks", "scorers"):
+        words = [full[group]] if isinstance(full.get(group), str) else full.get(group)
+        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+            named = {word.rpartition(":")[2]: word for word in words}
+            full[group] = named if len(named) == len(words) else words
+    return full
 
 
 def _expand(entry: Any, document: Document, group: str, name: str) -> Any:

@@ -120,4 +120,4 @@ if TYPE_CHECKING:
     )
     from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
 
-__getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__ = lazy_names(__name__, explain="evaluand.metrics.names:usage")

@@ -64,6 +64,16 @@ def is_name(name: str) -> bool:
     return _find(name) is not None
 
 
+def usage(name: str) -> str | None:
+    """How to compute the metric with a name; None if no metric has it.
+
+    Example:
+        >>> usage("accuracy_score"), usage("colour")
+        ('evaluate(truth, predictions, metrics="accuracy_score")', None)
+    """
+    return f'evaluate(truth, predictions, metrics="{name}")' if is_name(name) else None
+
+
 def canonical_name(name: str) -> str:
     """The first name of the metric that has a name.
 

@@ -22,4 +22,4 @@ if TYPE_CHECKING:
     from evaluand.report.verification import verify as verify
 
 
-__getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__ = lazy_names(__name__, if_called="evaluand report NAME in a shell, or print(result)")

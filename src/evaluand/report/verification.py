@@ -10,7 +10,8 @@ from evaluand.core import identity
 from evaluand.core.errors import EvaluandError, Fault, NotFound
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.evaluator import Evaluation, row_digest as score_digest
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.known_scores import row_digest as score_digest
 from evaluand.run.responses import row_digest as response_digest
 from evaluand.run.runner import Run
 from evaluand.store.store import FORMAT, Manifest, Store, with_seal

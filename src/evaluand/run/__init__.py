@@ -33,4 +33,6 @@ if TYPE_CHECKING:
     from evaluand.run.tasks.service import LocalServiceTask as LocalServiceTask, ServiceTask as ServiceTask
     from evaluand.run.tasks.summary import Summary as Summary
 
-__getattr__, __dir__ = lazy_names(__name__)
+_IF_CALLED = 'Experiment.from_file("experiment.yaml").run(), or Runner().run(task, dataset)'
+
+__getattr__, __dir__ = lazy_names(__name__, if_called=_IF_CALLED)

@@ -12,10 +12,10 @@ import os
 import time
 import traceback
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ from evaluand.core.errors import DataError, Skipped, storable_message, with_arti
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.key_columns import INDEX
 from evaluand.engine.engine import Outcome
+from evaluand.engine.keyed_work import Tally
 from evaluand.engine.reuse import Inputs
-from evaluand.run.task import Candidates
+from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
@@ -199,6 +200,41 @@ def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Res
             yield Response(index, replication, fold, status, error, answers, digest, content)
 
 
+def take_rows(batches: Iterator[pa.RecordBatch], positions: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """The rows of batches at some positions, in ascending order."""
+    chosen, position = np.asarray(positions, np.int64), 0
+    for batch in batches:
+        places = chosen[(chosen >= position) & (chosen < position + batch.num_rows)]
+        if len(places):
+            yield batch.take(pa.array(places - position))
+        position += batch.num_rows
+
+
+def contents_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[bytes]:
+    """The `content` of each row of a run, from batches that have the columns `READ`."""
+    known = ContentDigests()
+    for batch in batches:
+        texts = None if items or batch.column("error").null_count < batch.num_rows else _single_texts(batch)
+        if texts is None:
+            yield from (response.content for response in responses_of(iter([batch]), items))
+        else:
+            yield from map(known.of, batch.column("status").to_pylist(), texts)
+
+
+def _single_texts(batch: pa.RecordBatch) -> list[str | None] | None:
+    """The text of each row's one answer, None for no answer; None if a row has several, or an empty list of them."""
+    column = batch.column("responses")
+    has_answer = np.asarray(column.is_valid())
+    items = column.flatten()
+    lengths = np.asarray(column.value_lengths().fill_null(1))
+    if (lengths != 1).any() or not np.array_equal(batch.column("n_responses").to_numpy(), has_answer):
+        return None
+    if np.any(items.field(0).to_numpy(zero_copy_only=False)):
+        return None
+    texts = iter(items.field(1).to_pylist())
+    return [next(texts) if answered else None for answered in has_answer.tolist()]
+
+
 def response_of(record: Sequence[Any]) -> Response:
     """The row, without items, of a journal record, as from `responses_of`; its slot is its `_index_`."""
     slot, digest, fold, status, error, values, count = record[:7]
@@ -355,6 +391,79 @@ def seal(
         draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
 
 
+def seal_recorded(
+    store: Store,
+    manifest: Manifest,
+    keys: tuple[Iterator[int], Iterator[int], Iterator[bytes]],
+    recorded: Recorded,
+    tally: Tally,
+) -> None:
+    """Write outputs that were recorded before to the table of a run, as `seal` writes those of calls.
+
+    Args:
+        keys: of the calls the examples' `_index_`, the repeats and the digests of what the task sees.
+        tally: counts the calls.
+    """
+    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+    content = ContentDigests()
+    with drafted(store, "runs", manifest["id"]) as draft:
+        draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
+        rows = zip(*keys, *recorded, strict=True)
+        while batch := [*islice(rows, BATCH_ROWS)]:
+            index, replication, digest, texts, fold = zip(*batch, strict=True)
+            status = [SKIPPED if text is None else COMPLETED for text in texts]
+            answers = [None if text == _NULL else text for text in texts]
+            places = map(orjson.dumps, zip(index, replication, fold, strict=True))
+            state.update(b"".join(chain.from_iterable(zip(places, map(content.of, status, answers), strict=True))))
+            columns = {INDEX: index, "replication": replication, "fold": fold, "digest": digest, "status": status}
+            draft.append("responses", _recorded_batch(columns, answers))
+            tally.skipped += status.count(SKIPPED)
+            tally.called += status.count(COMPLETED)
+        counts = {name: n for name, n in ((COMPLETED, tally.called), (SKIPPED, tally.skipped)) if n}
+        draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
+
+
+_NULL = "null"
+
+
+def _recorded_batch(columns: Mapping[str, Any], answers: Sequence[str | None]) -> pa.RecordBatch:
+    """Rows of the table of responses, each with one answer or none; nothing says when the answers were made."""
+    has_answer = np.array([answer is not None for answer in answers])
+    attempts = np.array([status == COMPLETED for status in columns["status"]])
+    given = pa.array([answer for answer in answers if answer is not None], pa.string())
+    item = pa.StructArray.from_arrays([pa.array(np.zeros(len(given), np.int64)), given], fields=[*tables.RESPONSE_ITEM])
+    offsets = pa.array(np.concatenate([[0], np.cumsum(has_answer)]).astype(np.int32))
+    type_ = tables.RESPONSES.field("responses").type
+    made = {
+        "responses": pa.ListArray.from_arrays(offsets, item, mask=pa.array(~has_answer)).cast(type_),
+        "n_responses": pa.array(has_answer.astype(np.int32)),
+        "attempts": pa.array(attempts.astype(np.int32)),
+    }
+    made |= {name: pa.array(values, tables.RESPONSES.field(name).type) for name, values in columns.items()}
+    arrays = [made[f.name] if f.name in made else pa.nulls(len(answers), f.type) for f in tables.RESPONSES]
+    return pa.RecordBatch.from_arrays(arrays, schema=tables.RESPONSES)
+
+
+class ContentDigests:
+    """The digests of outcomes of calls with one answer or none; those of equal outcomes are computed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str | None], bytes] = {}
+
+    def of(self, status: str, text: str | None) -> bytes:
+        """The digest of a call that did not fail, from the canonical text of its answer."""
+        key = status, text
+        found = self._known.get(key)
+        if found is None:
+            found = _content(status, None, None if text is None else [(0, text)], int(text is not None), False)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[key] = found
+        return found
+
+
+_MOST_KNOWN = 4096
+
+
 def _flush(draft: Draft, responses: TableWriter, spans: TableWriter) -> None:
     responses.flush(draft, "responses")
     spans.flush(draft, "spans")
@@ -362,7 +471,7 @@ def _flush(draft: Draft, responses: TableWriter, spans: TableWriter) -> None:
 
 def row_digest(index: int, replication: int, fold: int | None, content: bytes) -> bytes:
     """The part of one row in the digest of its run."""
-    return orjson.dumps([index, replication, fold]) + content
+    return orjson.dumps((index, replication, fold)) + content
 
 
 def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:

@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain, islice, repeat
+from typing import Any, TypeVar
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -37,22 +39,27 @@ from evaluand.run.responses import (
     READ,
     Response,
     completed,
+    contents_of,
     failure_in,
     inputs_of,
     key_of,
     line_of,
     responses_of,
     seal,
+    seal_recorded,
     skipped_line,
     spans_of,
+    take_rows,
 )
-from evaluand.run.task import Request, Runnable, Task, as_task, prepare
+from evaluand.run.task import Recorded, Request, Runnable, Task, as_task, prepare
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
 from evaluand.store.tables import FAILED
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.traces import Trace
 from evaluand.trace.values import text_of
+
+T = TypeVar("T")
 
 
 class Run(Artifact):
@@ -100,6 +107,14 @@ class Run(Artifact):
 
     def __iter__(self) -> Iterator[Response]:
         return responses_of(self.batches(list(READ)), self.items)
+
+    def at(self, positions: Sequence[int]) -> Iterator[Response]:
+        """The rows at some positions, in ascending order."""
+        return responses_of(take_rows(self.batches(list(READ)), positions), self.items)
+
+    def contents(self) -> Iterator[bytes]:
+        """The `content` of each response, in order."""
+        return contents_of(self.batches(list(READ)), self.items)
 
     def spans(self) -> Iterator[pa.RecordBatch]:
         """The table of spans as a stream; empty where the task opened none."""
@@ -312,6 +327,9 @@ class _Job:
             self.lane.refresh()
             self.inputs.void_stale(self.lane, N_FIELDS)
             self.tally.kept = self.lane.n_done
+            outputs = self._recorded()
+            if outputs is not None:
+                return self._write(outputs)
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
@@ -323,6 +341,9 @@ class _Job:
         finally:
             self.task.close()
             self.lane.close()
+        return self._receipt()
+
+    def _receipt(self) -> Receipt:
         tally = self.tally
         return Receipt(
             tally.total,
@@ -333,6 +354,20 @@ class _Job:
             failed=tally.failed,
             retried=tally.retried,
         )
+
+    def _recorded(self) -> Recorded | None:
+        """The outputs of all calls where none has to be made; None if some are made already, or must be."""
+        if self.lane.n_done or self.inputs.observer is not None or not {*self.task.reads} <= {"index", "id"}:
+            return None
+        if not self.manifest["fresh"] and _earlier(self.store, self.calls, self.inputs, self.id):
+            return None  # row by row, so that what is reused is taken over and counted
+        return self.task.recorded(self.calls.dataset, self.calls.examples, self.calls.replications)
+
+    def _write(self, recorded: Recorded) -> Receipt:
+        """Write recorded outputs as tables, without a journal: if this is interrupted, they can be read again."""
+        with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
+            seal_recorded(self.store, self.manifest, self.calls.keys(), recorded, self.tally)
+        return self._receipt()
 
     def _reuse(self) -> None:
         """Reuse the answers that earlier runs of the same work have completed, each for one row."""
@@ -522,6 +557,34 @@ class Calls:
                 if start <= slot < stop:
                     yield Call(slot, example, replication, digest)
 
+    def keys(self) -> tuple[Iterator[int], Iterator[int], Iterator[bytes]]:
+        """Of the calls, in order, the examples' `_index_`, the repeats and the digests of what the task can see.
+
+        For tasks that read at most the index and the id.
+        """
+        times = self.replications
+        indices = islice(self.dataset.indices, self.examples)
+        digests = islice(self._visible_digests(), self.examples)
+        if times == 1:
+            return indices, repeat(0, self.examples), digests
+        return (
+            _repeat_each(indices, times),
+            chain.from_iterable(repeat(range(times), self.examples)),
+            (_repeat_each(digests, times)),
+        )
+
+    def _visible_digests(self) -> Iterator[bytes]:
+        """As `_visible_digest`, of all examples; faster, since text and integers need no conversion."""
+        more = [self.dataset.indices if name == "index" else self.dataset.ids() for name in self.task.reads]
+        if not more:
+            return map(ids.digest, self.dataset.inputs())
+        return (
+            ids.digest_of_text(orjson.dumps(seen))
+            if type(seen[0]) is str or (type(seen[0]) is int and -(2**63) <= seen[0] < 2**63)
+            else ids.digest(seen)
+            for seen in zip(self.dataset.inputs(), *more, strict=True)
+        )
+
     def open_slots(self, is_done: Callable[[int], bool]) -> OpenSlots:
         """The slots of the calls that are still to be made."""
         return OpenSlots(self._missing(is_done))
@@ -549,6 +612,10 @@ class Calls:
             return example.input_digest
         more = (self.dataset.id if name == "dataset" else getattr(example, name) for name in self.task.reads)
         return ids.digest([example.input, *more])
+
+
+def _repeat_each(values: Iterator[T], times: int) -> Iterator[T]:
+    return (value for value in values for _ in range(times))
 
 
 def _replications(task: Task[Any, Any], requested: int | None) -> int:

@@ -13,10 +13,10 @@ import os
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, TypeVar, final, overload
+from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ import pyarrow as pa
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
+from evaluand.core.near_arguments import refuse_base_class
 from evaluand.data.dataset import Dataset
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.run.types import Typed, arguments, hints, misfits, typed
@@ -76,6 +77,18 @@ class Candidates:
     values: Sequence[Any]
 
 
+class Recorded(NamedTuple):
+    """Outputs that exist already, in the order of the calls.
+
+    Attributes:
+        texts: the canonical text of each output; None for a skipped one.
+        folds: the fold of a cross-validation that each belongs to, or None.
+    """
+
+    texts: Iterator[str | None]
+    folds: Iterator[int | None]
+
+
 class Task(ABC, Generic[Input, Output]):
     """The system under test. Implement `do_run`, plain or async.
 
@@ -103,6 +116,10 @@ class Task(ABC, Generic[Input, Output]):
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
     retries: int = 0
+
+    def __new__(cls, *args: Any, **named: Any) -> Self:
+        refuse_base_class(cls, Task, "@task above a function, or pass the function itself", bool(args or named))
+        return super().__new__(cls)
 
     @abstractmethod
     def do_run(self, input: Input, task_span: TaskSpan) -> Output | Awaitable[Output]:
@@ -218,6 +235,15 @@ class Task(ABC, Generic[Input, Output]):
         """The output for an example if it is known before any call: empty if there is none.
 
         None if the task must be called.
+        """
+        return None
+
+    def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
+        """The outputs of all calls if none has to be made, so that the runner writes them at once.
+
+        Args:
+            examples: how many of the dataset's first examples are called for.
+            replications: how often each.
         """
         return None
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import BINARY, is_alive, read_at
+from evaluand.core.system import BINARY, call_after_fork, is_alive, read_at
 from evaluand.store.journal import MemoryLeases, MemoryShards
 
 T = TypeVar("T")
@@ -220,7 +220,7 @@ class SoleLeases(MemoryLeases):
         with _sole:
             shards = _shards.get(path.absolute()) or _shards.setdefault(path.absolute(), MemoryShards())
         super().__init__(shards)
-        self._has_entered = False
+        self._entered_as = 0  # the process that has entered; a forked one has not
 
     def claim(self, shards: int) -> tuple[int, int] | None:
         self._enter()
@@ -232,8 +232,8 @@ class SoleLeases(MemoryLeases):
 
     def release(self) -> None:
         super().release()
-        if self._has_entered:
-            self._has_entered = False
+        if self._entered_as == os.getpid():
+            self._entered_as = 0
             with _sole:
                 _writers[self._path.absolute()] -= 1
                 if not _writers[self._path.absolute()]:
@@ -246,13 +246,13 @@ class SoleLeases(MemoryLeases):
         return super().busy() or self._other() is not None
 
     def _enter(self) -> None:
-        if self._has_entered:
+        if self._entered_as == os.getpid():
             return
         with _sole:
             if not _writers[self._path.absolute()]:
                 self._write_name()
             _writers[self._path.absolute()] += 1
-            self._has_entered = True
+            self._entered_as = os.getpid()
 
     def _write_name(self) -> None:
         while True:
@@ -287,6 +287,17 @@ class SoleLeases(MemoryLeases):
 _sole = threading.Lock()
 _shards: WeakValueDictionary[Path, MemoryShards] = WeakValueDictionary()
 _writers: Counter[Path] = Counter()
+
+
+def _forget_writers() -> None:
+    """In a forked process: the leases are those of the parent."""
+    global _sole
+    _sole = threading.Lock()
+    _shards.clear()
+    _writers.clear()
+
+
+call_after_fork(_forget_writers)
 
 
 def unwritable(path: Path, error: OSError) -> EngineError:

@@ -228,6 +228,9 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     others = [singular(ref.kind) for ref in store.refs() if ref.name == text]
     if kind and others:
         raise NotFound(f"no {singular(kind)} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
+    names = sorted({ref.name for ref in store.refs()})
+    if near := [name for name in names if name.endswith(f"/{text}")]:
+        raise NotFound(f"nothing is called {text!r} here; did you mean {' or '.join(map(repr, near))}?")
     raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (at least four digits)")
 
 

@@ -9,7 +9,16 @@ import orjson
 from click import UsageError
 
 from evaluand.cli.gates import gate_options
-from evaluand.cli.options import FILE, TARGET, force_option, json_option, repeatable, store_option, where_option
+from evaluand.cli.options import (
+    FILE,
+    TARGET,
+    force_option,
+    json_option,
+    near_options,
+    repeatable,
+    store_option,
+    where_option,
+)
 from evaluand.cli.score.columns import ColumnFiles, score_files
 from evaluand.cli.score.objects import SHAPES, ObjectFiles, score_objects
 from evaluand.cli.score.output import Output
@@ -43,19 +52,6 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
         return str(click.Choice(default_format().score_layouts).convert(value, param, ctx))
 
 
-class _ScoreCommand(click.Command):
-    """The command, which knows what others call its options."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            option = _NEAR_OPTIONS.get(error.option_name)
-            if option is None:
-                raise
-            raise UsageError(f"no such option: {error.option_name}; give {option}") from None
-
-
 _NEAR_OPTIONS: Final = {
     **dict.fromkeys(("--target", "--label", "--labels", "--y", "--y-true", "--gold", "--expected"), "--truth COLUMN"),
     **dict.fromkeys(("--pred", "--preds", "--y-pred", "--predicted", "--output", "--response"), "--prediction COLUMN"),
@@ -73,7 +69,7 @@ _NEAR_OPTIONS: Final = {
 }
 
 
-@click.command("score", cls=_ScoreCommand, epilog=_EXAMPLES)
+@click.command("score", cls=near_options(_NEAR_OPTIONS), epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, metavar="[FILE...|FOLDER]")
 @click.option(
     "--truth",
@@ -194,6 +190,9 @@ def _find_problem(given: dict[str, Any], used: list[str]) -> Path | None:
     path = Path(files[0])
     if not path.exists() and not is_glob(files[0]):
         raise UsageError(f"{files[0]}: no such file or folder")
+    if path.suffix in (".yaml", ".yml", ".py"):
+        what = "an experiment" if path.suffix != ".py" else "an experiment with this code"
+        raise UsageError(f"{path} has no rows to score; `evaluand run FILE` runs {what}")
     if used and not (path.is_dir() and given["predictions"]):
         return None
     return path if path.is_dir() or _is_document(path) else None

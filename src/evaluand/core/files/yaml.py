@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,23 @@ from evaluand.core.errors import DataError, Fault, ParameterError, SpecError, ne
 
 Place = tuple[Any, ...]
 _DEEPEST = 50
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What messages about the keys of a document say.
+
+    Attributes:
+        known: the valid keys at a place.
+        meant_key: the valid key that an unknown one means.
+        words: what to write in place of an unknown key, or for a missing one.
+        entry_words: what to write for an entry that is neither a kind nor code.
+    """
+
+    known: Callable[[Place], Sequence[str]] = lambda place: ()
+    meant_key: Callable[[Place], str | None] = lambda place: None
+    words: Callable[[Place], str | None] = lambda place: None
+    entry_words: Callable[[Place, Any], str | None] = lambda place, entry: None
 
 
 class Document:
@@ -78,29 +96,31 @@ class Document:
                 else:
                     self._add(place, fault.message)
 
-    def add_all(
-        self, error: ValidationError, place: Place = (), known: Callable[[Place], Sequence[str]] = lambda place: ()
-    ) -> None:
+    def add_all(self, error: ValidationError, place: Place = (), advice: Advice | None = None) -> None:
         """Adds every fault of a validation.
 
         Args:
             place: where the validated value is.
-            known: the valid keys at a place.
+            advice: what messages say about keys.
         """
+        advice = advice or Advice()
         mismatches: dict[Place, tuple[Any, list[str]]] = {}
-        for fault in error.errors():
-            at = (*place, *self._steps(place, fault))
+        faults = [((*place, *self._steps(place, fault)), fault) for fault in error.errors()]
+        meant = {(*at[:-1], advice.meant_key(at)) for at, fault in faults if fault["type"] == "extra_forbidden"}
+        for at, fault in faults:
             if fault["type"] == "missing":
-                self.add(at, "is missing")
+                if at not in meant:  # else the unknown key that means it says so
+                    words = advice.words(at)
+                    self.add(at, f"is missing; write {words}" if words else "is missing")
             elif fault["type"] == "extra_forbidden":
-                names = known(at[:-1])
-                self.add(at, f"unknown key{nearest(str(at[-1]), names)}; known keys: {', '.join(names)}")
+                self.add(at, _unknown_key(at, advice))
             elif fault["type"] == "unexpected_keyword_argument":
                 self.add(at, "unknown key")
             elif fault["type"] not in _EXPECTED:
                 self.add(at, fault["msg"])
             else:
-                mismatches.setdefault(at, (fault["input"], []))[1].append(_expected(fault))
+                near = advice.entry_words(at, fault["input"]) if fault["type"] in _SHAPES else None
+                mismatches.setdefault(at, (fault["input"], []))[1].append(near or _expected(fault))
         for at, (value, alternatives) in mismatches.items():
             if not any(
                 other != at and other[: len(at)] == at for other in mismatches
@@ -164,6 +184,14 @@ class Document:
         return result
 
 
+def _unknown_key(at: Place, advice: Advice) -> str:
+    words = advice.words(at)
+    if words:
+        return f"unknown key; write {words}"
+    names = advice.known(at[:-1])
+    return f"unknown key{nearest(str(at[-1]), names)}; known keys: {', '.join(names)}"
+
+
 def _scalar(node: yaml.Node) -> Any:
     """A scalar; words such as `no`, `on` and dates stay text, as their writer most likely meant."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
@@ -222,4 +250,5 @@ def _describe(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
+_SHAPES = ("union_tag_not_found", "model_type")
 _LONGEST = 60

@@ -20,6 +20,7 @@ from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
+from evaluand.core.near_arguments import missing_attribute
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
@@ -98,6 +99,24 @@ class SystemScores:
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The table of a notebook."""
+        return self.results._repr_html_()
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing_attribute("a result of several systems", name, _NEAR_ATTRIBUTES)
+
+    def __getitem__(self, name: str) -> Any:
+        raise TypeError("a result of several systems has no values by name; write results.aggregation.table()")
+
+
+_NEAR_ATTRIBUTES: Final = {
+    **dict.fromkeys(("to_pandas", "to_df", "to_dataframe"), "results.aggregation.table().to_pandas()"),
+    **dict.fromkeys(("rows", "metrics", "scores", "values"), "results.aggregation.table()"),
+    **dict.fromkeys(("comparison", "compare", "pairs"), "results.comparison"),
+    **dict.fromkeys(("to_dict", "to_json"), "facts()"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -261,10 +280,7 @@ def score_tables(
         for spec in specs
     ]
     experiment = _experiment(joined.base, systems, target, options, name, notes)
-    known = {
-        system.name: {SCORER: (((row, 0), [score.record()]) for row, score in system.columns.known_scores())}
-        for system in systems
-    }
+    known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
     results = experiment.run(store, known_scores=known, progress=progress)
     return ColumnScores(
         target=target,
@@ -428,11 +444,7 @@ def _note_values(
             notes.append(f"{name!r} is {values[0]!r} in every row")
         if n > 1 and column.type == truth.type and column.equals(truth):
             notes.append(f"{name!r} equals {options.truth!r} in every row; is it a copy of the truth?")
-    copies = (
-        n - base.table.group_by(base.table.column_names, use_threads=False).aggregate([]).num_rows
-        if _can_group(base.table)
-        else 0
-    )
+    copies = n - _count_distinct(base.table) if _can_group(base.table) else 0
     if copies:
         notes.append(f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts")
 
@@ -444,6 +456,19 @@ def _can_group(table: pa.Table) -> bool:
         pa.types.is_primitive(each.type) or pa.types.is_string(each.type) or pa.types.is_boolean(each.type)
         for each in table.schema
     )
+
+
+def _count_distinct(table: pa.Table) -> int:
+    """The number of different rows."""
+    code, count = np.zeros(table.num_rows, np.int64), 1
+    for column in table.columns:
+        encoded = column.combine_chunks().dictionary_encode("encode")
+        pairs = code * len(encoded.dictionary) + np.asarray(encoded.indices)
+        distinct, code = np.unique(pairs, return_inverse=True)
+        count = len(distinct)
+        if count == table.num_rows:
+            break
+    return count
 
 
 def _shared_type(truth: pa.Array, predictions: Any) -> str:
@@ -474,26 +499,10 @@ def _experiment(
     by = tuple(_grouping(base, each) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
-    outputs = {system.name: RecordedTask.from_outputs(system.name, _encode_outputs(system)) for system in systems}
+    outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts()) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
     dataset = _dataset(base, systems[0], options)
     return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
-
-
-def _encode_outputs(system: System) -> dict[tuple[int, int], bytes]:
-    """The outputs of a system by row; equal labels are encoded once."""
-    known: dict[Any, bytes] = {}
-    found = {}
-    for row, output in enumerate(system.columns.outputs()):
-        if isinstance(output, str | int | None):
-            key = (type(output), output)
-            text = known.get(key)
-            if text is None:
-                text = known[key] = identity.encode(output)
-        else:
-            text = identity.encode(output)
-        found[0, row] = text
-    return found
 
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:

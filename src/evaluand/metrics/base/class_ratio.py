@@ -243,7 +243,8 @@ def choose_positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Lab
     listed = f"{', '.join(names)} and {more}" if names else more
     alternative = f", or {remedy}" if remedy else ""
     raise SpecError(
-        f"{kind} needs a positive class, and the labels are {listed}: choose it, as in label={labels[0]!r}{alternative}"
+        f"{kind} needs a positive class, and the labels are {listed}: choose it, as in label={labels[0]!r} or"
+        f" --pos-label {labels[0]}{alternative}"
     )
 
 

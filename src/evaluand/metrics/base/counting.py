@@ -185,7 +185,7 @@ class Counting(ClassRatio):
         if lacking:
             raise SpecError(
                 f"{self.kind} reads 'truth' and 'prediction', or else {', '.join(map(repr, counted))}; the table has "
-                f"{', '.join(map(repr, available))}"
+                f"{', '.join(map(repr, available))}; take the scorer prediction for classes, or spans for items"
             )
         for name, works in (
             ("average", self.average in (None, "micro", "macro", BINARY)),

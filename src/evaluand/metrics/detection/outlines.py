@@ -36,10 +36,12 @@ def as_box(numbers: Sequence[float]) -> list[float] | None:
         >>> as_box([1, 2, 1, 8, 5, 8, 5, 2]), as_box([5, 8, 1, 8, 1, 2, 5, 2]), as_box([0, 0, 1, 4, 5, 5, 4, 1])
         ([1, 2, 5, 8], [1, 2, 5, 8], None)
     """
+    if len(numbers) != 8:
+        return None
     xs, ys = list(numbers[::2]), list(numbers[1::2])
     left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
     corners = {(left, top), (left, bottom), (right, top), (right, bottom)}
-    if len(numbers) != 8 or len(corners) != 4 or {*zip(xs, ys, strict=True)} != corners:
+    if len(corners) != 4 or {*zip(xs, ys, strict=True)} != corners:
         return None
     return [left, top, right, bottom]
 
@@ -53,6 +55,7 @@ def read_outline(numbers: Sequence[float]) -> tuple[str | None, list[float], np.
     """
     if len(numbers) == 4:
         return None, list(numbers), None
+    numbers = _without_repetitions(numbers)
     box = as_box(numbers)
     if box is not None:
         return None, box, None
@@ -61,6 +64,15 @@ def read_outline(numbers: Sequence[float]) -> tuple[str | None, list[float], np.
         return fault, [np.nan] * 4, None
     corners = np.array(numbers, np.float64).reshape(-1, 2)
     return None, [*corners.min(axis=0).tolist(), *corners.max(axis=0).tolist()], corners
+
+
+def _without_repetitions(numbers: Sequence[float]) -> list[float]:
+    """The numbers without corners that repeat the one before, as the last repeats the first of a closed ring."""
+    if len(numbers) % 2:
+        return list(numbers)
+    pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+    before = [*pairs[-1:], *pairs[:-1]]
+    return [number for last, pair in zip(before, pairs, strict=True) if pair != last for number in pair]
 
 
 def polygon_of(box: Sequence[float]) -> list[float]:
@@ -81,8 +93,8 @@ def polygon_fault(numbers: Sequence[float]) -> str | None:
     corners = np.array(numbers, np.float64).reshape(-1, 2)
     if abs(_signed_area(corners)) == 0:
         return "has no area; give the corners of a polygon in order"
-    if _crosses_itself(corners):
-        return "crosses itself; give its corners in the order of its outline"
+    if _meets_itself(corners):
+        return "crosses or touches itself; give its corners in the order of its outline"
     return None
 
 
@@ -96,18 +108,24 @@ def _signed_area(outline: np.ndarray) -> float:
     return float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2)
 
 
-def _crosses_itself(corners: np.ndarray) -> bool:
-    """Whether two sides that are not neighbours meet."""
+def _meets_itself(corners: np.ndarray) -> bool:
+    """Whether two sides that are not neighbours have a point in common."""
     n = len(corners)
     one, two = np.triu_indices(n, 2)
     distant = ~((one == 0) & (two == n - 1))
-    one, two = one[distant], two[distant]
     begin, end = corners, np.roll(corners, -1, axis=0)
-    sides = (begin[one], end[one], begin[two], end[two])
-    a, b, c, d = sides
-    turns = [np.sign(_turn(*three)) for three in ((a, b, c), (a, b, d), (c, d, a), (c, d, b))]
-    crossing = (turns[0] * turns[1] < 0) & (turns[2] * turns[3] < 0)
-    return bool(crossing.any())
+    a, b, c, d = begin[one[distant]], end[one[distant]], begin[two[distant]], end[two[distant]]
+    crossing = (np.sign(_turn(a, b, c)) * np.sign(_turn(a, b, d)) < 0) & (
+        np.sign(_turn(c, d, a)) * np.sign(_turn(c, d, b)) < 0
+    )
+    touching = _is_on(a, b, c) | _is_on(a, b, d) | _is_on(c, d, a) | _is_on(c, d, b)
+    return bool((crossing | touching).any())
+
+
+def _is_on(begin: np.ndarray, end: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Whether points are on segments."""
+    within = (np.minimum(begin, end) <= point) & (point <= np.maximum(begin, end))
+    return np.asarray((_turn(begin, end, point) == 0) & within.all(axis=1))
 
 
 def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from array import array
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import accumulate, islice, repeat
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural
@@ -18,7 +21,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
-from evaluand.run.task import Request, Task
+from evaluand.run.task import Recorded, Request, Task
 from evaluand.store import tables as rows
 from evaluand.trace.spans import TaskSpan
 
@@ -92,6 +95,18 @@ class RecordedTask(Task[Any, Any]):
         vars(task)["_in_memory"] = True
         return task
 
+    @classmethod
+    def from_texts(cls, name: str, texts: Sequence[bytes]) -> RecordedTask:
+        """A task that returns outputs from memory: of each example, by its `_index_` from 0.
+
+        Args:
+            texts: the outputs, as `identity.encode` writes them.
+        """
+        task = cls(path=name, response="output")
+        vars(task)["_outputs"] = _Outputs.from_texts(texts)
+        vars(task)["_in_memory"] = True
+        return task
+
     @property
     def name(self) -> str:
         return self.path if self._in_memory else Path(self.path).stem
@@ -108,7 +123,7 @@ class RecordedTask(Task[Any, Any]):
             SpecError: the file lacks columns.
             DataError: rows are invalid.
         """
-        return 1 + max((key[1] for key in self._outputs.rows if isinstance(key, tuple)), default=0)
+        return self._outputs.repeats
 
     @property
     def replications(self) -> int | None:
@@ -188,6 +203,18 @@ class RecordedTask(Task[Any, Any]):
         row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
         output = None if row is None or row in self._outputs.lacking else identity.decode(self._outputs.text(row))
         return () if output is None else (output,)
+
+    def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
+        outputs = self._outputs
+        if type(self) is not RecordedTask or self.items or self.output_schema is not None or outputs.lacking:
+            return None
+        keys: list[Hashable] = [*islice(dataset.ids() if self.by == "id" else dataset.indices, examples)]
+        if replications > 1:
+            keys = [_key(key, time) for key in keys for time in range(replications)]
+        rows = [*map(outputs.rows.get, keys)]
+        if None in rows and not self._in_memory:  # the call would fail
+            return None
+        return Recorded(outputs.texts(rows), map(outputs.folds.get, keys) if outputs.folds else repeat(None, len(keys)))
 
     async def call(self, request: Request) -> Any:
         key = request.id if self.by == "id" else request.index
@@ -351,20 +378,39 @@ class _Outputs:
         found.folds = {_key(index, replication): fold for (replication, index), fold in folds.items()}
         return found
 
+    @classmethod
+    def from_texts(cls, texts: Sequence[bytes]) -> _Outputs:
+        """Outputs in memory, of the examples from 0."""
+        found = cls(None, by_place=False)
+        numbers = range(len(texts))
+        found.rows = dict(zip(numbers, numbers, strict=True))
+        found._texts += b"".join(texts)
+        found._ends.extend(accumulate(map(len, texts)))
+        return found
+
     def __len__(self) -> int:
         return len(self._ends) - 1
 
+    @cached_property
+    def repeats(self) -> int:
+        """One more than the largest number of a repeat."""
+        return 1 + max((key[1] for key in self.rows if isinstance(key, tuple)), default=0)
+
     @property
     def digest(self) -> str:
-        places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows]
-        rows = zip(places, self.rows.values(), strict=True)
-        return identity.digest_of_digests(
-            identity.digest([*place, self.text(row).decode()]) for place, row in rows
-        ).hex()
+        places = ((key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows)
+        texts = self.texts(self.rows.values())
+        rows = ((*place, text) for place, text in zip(places, texts, strict=True))
+        return identity.digest_of_digests(map(identity.digest_of_text, map(orjson.dumps, rows))).hex()
 
     def add(self, text: bytes) -> None:
         self._texts += text
         self._ends.append(len(self._texts))
+
+    def texts(self, rows: Iterable[int | None]) -> Iterator[str | None]:
+        """The texts of rows; None where there is no row."""
+        texts, ends = self._texts, self._ends
+        return (None if row is None else texts[ends[row] : ends[row + 1]].decode() for row in rows)
 
     def text(self, row: int) -> bytes:
         return bytes(self._texts[self._ends[row] : self._ends[row + 1]])

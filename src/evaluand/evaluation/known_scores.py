@@ -1,0 +1,232 @@
+"""Scores that are known before an evaluation, as columns: they become its table without a journal line for each row.
+
+The table and its digest are those of the same scores graded and journalled row by row. Rows that the columns do not
+have are graded by the scorer and merged into the table in the order of the keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from orjson import Fragment
+
+from evaluand.core import identity
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
+from evaluand.evaluation.grading import RowStream
+from evaluand.store import tables
+from evaluand.store.store import Draft
+from evaluand.store.tables import FAILED, SCORED
+
+SHARED = frozenset(tables.scores_schema({}).names)
+"""The columns that the tables of all scorers have."""
+
+N_SHARED = len(SHARED) - 1
+"""How many of them precede `usage`, which is no part of the digest."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows that are scored: each the first response of a run's first replication, with one target.
+
+    Attributes:
+        index: the `_index_` of each row, ascending.
+        value: the value of each.
+        columns: name → cells of the scorer's own column; a column that is not here is null.
+        json: the names of the columns that hold canonical JSON.
+    """
+
+    index: np.ndarray[Any, np.dtype[np.int64]]
+    value: pa.Array
+    columns: Mapping[str, pa.Array]
+    json: frozenset[str] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def records(self) -> Iterator[tuple[tuple[int, int], list[Any]]]:
+        """The key of each row and its scores, as an evaluation's journal has them."""
+        cells = [self._cells(name, column) for name, column in self.columns.items()]
+        for index, value, *own in zip(self.index.tolist(), self.value.to_pylist(), *cells, strict=True):
+            columns = dict(zip(self.columns, own, strict=True))
+            yield (index, 0), [[0, None, SCORED, None, value, None, None, None, columns]]
+
+    def among(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> ScoredRows:
+        """The rows that are among those with these indices."""
+        known = np.isin(self.index, indices)
+        if known.all():
+            return self
+        mask = pa.array(known)
+        columns = {name: column.filter(mask) for name, column in self.columns.items()}
+        return ScoredRows(self.index[known], self.value.filter(mask), columns, self.json)
+
+    def _cells(self, name: str, column: pa.Array) -> list[Any]:
+        values: list[Any] = column.to_pylist()
+        return [None if text is None else Fragment(text) for text in values] if name in self.json else values
+
+
+def row_digest(row: Sequence[Any]) -> bytes:
+    """What a row of scores, without `usage`, adds to its table's digest; the wording of failures does not count."""
+    *key, _, status, reason = row[:8]
+    return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
+
+
+def table_rows(
+    record: Sequence[Any], key: tuple[int, int, int | None], own: Sequence[tuple[str, bool]]
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The rows of a scorer's table for a record of the journal, each without and then the cell of `usage`.
+
+    Args:
+        key: `_index_`, replication and fold.
+        own: the scorer's own columns, and whether they hold JSON.
+    """
+    _, digest, scores, *_ = record
+    for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
+        cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
+        text = None if data is None else identity.canonical_text(data)
+        head = (*key, number, target, bytes.fromhex(digest), status, reason, value, label, text, explanation)
+        yield (*head, *cells), identity.canonical_text(usage[0]) if usage else None
+
+
+def _cell(value: Any, is_json: bool) -> Any:
+    return identity.canonical_text(value) if is_json and value is not None else value
+
+
+def own_columns(schema: pa.Schema) -> list[tuple[str, bool]]:
+    """The scorer's own columns of its table, and whether they hold JSON."""
+    return [(field.name, tables.is_json(field)) for field in schema if field.name not in SHARED]
+
+
+def write_scored_rows(
+    draft: Draft,
+    table: str,
+    schema: pa.Schema,
+    stream: RowStream,
+    known: ScoredRows,
+    graded: Iterable[bytes],
+) -> tuple[dict[str, int], bytes]:
+    """Writes a scorer's table.
+
+    Args:
+        schema: of the table.
+        stream: the rows of the run, one for each example.
+        known: the scores of some.
+        graded: the journal's lines of the others, in order.
+
+    Returns:
+        The number of rows by status, and the digest of the table.
+    """
+    writer = _Writer(schema, known)
+    others = map(orjson.loads, graded)
+    other = next(others, None)
+    digests = stream.digests()
+    for keys in stream.run.batches([INDEX, "replication", "fold"]):
+        seen, records = [*islice(digests, keys.num_rows)], []
+        while other is not None and other[0] < writer.position + keys.num_rows:
+            records.append(other)
+            other = next(others, None)
+        for start in range(0, keys.num_rows, tables.BATCH_ROWS):
+            part = slice(start, min(start + tables.BATCH_ROWS, keys.num_rows))
+            stop = writer.position + part.stop - part.start
+            here = [record for record in records if writer.position <= record[0] < stop]
+            draft.append(table, writer.batch(keys.slice(start, part.stop - start), seen[part], here))
+    return writer.counts, writer.state.digest()
+
+
+class _Writer:
+    """Builds the batches of a table of scores.
+
+    Attributes:
+        position: of the next row of the run.
+        counts: rows by status.
+        state: of the digest.
+    """
+
+    def __init__(self, schema: pa.Schema, known: ScoredRows) -> None:
+        self.schema = schema
+        self.own = own_columns(schema)
+        n = len(known)
+        self._index = known.index
+        self._value = known.value.cast(pa.float64())
+        self._cells = [
+            known.columns[name].cast(schema.field(name).type)
+            if known.columns.get(name) is not None
+            else pa.nulls(n, schema.field(name).type)
+            for name, _ in self.own
+        ]
+        self._place = self.position = 0
+        self.counts: dict[str, int] = {}
+        self.state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+
+    def batch(self, keys: pa.RecordBatch, seen: Sequence[bytes], records: Sequence[list[Any]]) -> pa.RecordBatch:
+        """The rows of a part of the run.
+
+        Args:
+            keys: `_index_`, replication and fold of each row.
+            seen: the digest of what the scorer can see of each.
+            records: of the rows whose scores are not known, the records of the journal.
+        """
+        first, self.position = self.position, self.position + keys.num_rows
+        is_known = np.ones(keys.num_rows, bool)
+        is_known[[record[0] - first for record in records]] = False
+        places = np.flatnonzero(is_known)
+        if not records:
+            found, texts = self._known_rows(keys, seen)
+            self.state.update(b"".join(texts))
+            return found
+        found, texts = self._known_rows(keys.take(pa.array(places)), [seen[place] for place in places.tolist()])
+        by_place: list[bytes] = [b""] * keys.num_rows
+        for place, text in zip(places.tolist(), texts, strict=True):
+            by_place[place] = text
+        others, other_places = self._other_rows(keys, records, first, by_place)
+        self.state.update(b"".join(by_place))
+        order = np.argsort(np.concatenate([places, other_places]), kind="stable")
+        both = pa.Table.from_batches([found, others]).take(pa.array(order)).combine_chunks()
+        return both.to_batches()[0]
+
+    def _known_rows(self, keys: pa.RecordBatch, seen: Sequence[bytes]) -> tuple[pa.RecordBatch, list[bytes]]:
+        """The next rows whose scores are known, and what each adds to the digest."""
+        n, start = keys.num_rows, self._place
+        self._place += n
+        value, cells = self._value.slice(start, n), [column.slice(start, n) for column in self._cells]
+        columns = dict(zip((name for name, _ in self.own), cells, strict=True)) | {"value": value}
+        columns |= {name: keys.column(name) for name in (INDEX, "replication", "fold")}
+        columns |= {RESPONSE_INDEX: pa.array(np.zeros(n, np.int64)), "digest": pa.array(seen, pa.binary(16))}
+        columns["status"] = pa.array([SCORED] * n, pa.string())
+        arrays = [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in self.schema]
+        heads = zip(*(keys.column(name).to_pylist() for name in (INDEX, "replication", "fold")), strict=True)
+        rows = zip(value.to_pylist(), *map(_to_list, cells), strict=True)
+        texts = [
+            orjson.dumps(((*head, 0, None), SCORED, None, (number, None, None, None, *own)))
+            for head, (number, *own) in zip(heads, rows, strict=True)
+        ]
+        if n:
+            self.counts[SCORED] = self.counts.get(SCORED, 0) + n
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), texts
+
+    def _other_rows(
+        self, keys: pa.RecordBatch, records: Sequence[list[Any]], first: int, texts: list[bytes]
+    ) -> tuple[pa.RecordBatch, list[int]]:
+        """The rows of records with their places; sets what they add to the digest."""
+        columns = [keys.column(name).to_pylist() for name in (INDEX, "replication", "fold")]
+        rows, places = [], []
+        for record in records:
+            place = record[0] - first
+            key = (columns[0][place], columns[1][place], columns[2][place])
+            for row, usage in table_rows(record, key, self.own):
+                texts[place] += row_digest(row)
+                self.counts[row[6]] = self.counts.get(row[6], 0) + 1
+                rows.append((*row[:N_SHARED], usage, *row[N_SHARED:]))
+                places.append(place)
+        arrays = [pa.array(column, f.type) for column, f in zip(zip(*rows, strict=True), self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), places
+
+
+def _to_list(column: pa.Array) -> list[Any]:
+    return [None] * len(column) if column.null_count == len(column) else column.to_pylist()

@@ -1,0 +1,212 @@
+"""Keys and shapes of experiment files that people try first, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Final
+
+from evaluand.core import registry
+from evaluand.core.files.yaml import Place
+from evaluand.metrics.names import is_name
+
+_Near = Mapping[str, tuple[str, str]]
+"""Key → the key that is meant, and what to write."""
+
+_DATASET: Final = ("dataset", "dataset: {path: FILE, input: COLUMN, expected: COLUMN}")
+_TASKS: Final = ("tasks", "tasks: {mine: app.py:answer}")
+_SCORERS: Final = ("scorers", "scorers: {right: exact_match}")
+_GATES: Final = ("gates", "gates: [accuracy >= 0.9]")
+_BY: Final = ("metrics", "by in an entry of metrics: metrics: [{kind: accuracy, by: COLUMN}]")
+
+_TOP: Final[_Near] = {
+    **dict.fromkeys(("data", "datasets", "tests", "examples", "samples", "test_data", "cases"), _DATASET),
+    **dict.fromkeys(
+        ("model", "models", "task", "providers", "provider", "system", "systems", "target", "solver", "app"), _TASKS
+    ),
+    **dict.fromkeys(("scorer", "evaluator", "evaluators", "grader", "graders", "assert", "judge", "judges"), _SCORERS),
+    **dict.fromkeys(("metric", "measures", "measure"), ("metrics", "metrics: [accuracy]")),
+    **dict.fromkeys(("gate", "thresholds", "threshold", "assertions", "checks"), _GATES),
+    **dict.fromkeys(("by", "groups", "group_by", "slices", "sensitive_features"), _BY),
+    **dict.fromkeys(("limit", "max_samples", "max_examples"), ("", "evaluand run FILE --limit N")),
+    **dict.fromkeys(("epochs", "repeats", "num_fewshot_repeats"), ("run", "run: {replications: N}")),
+    **dict.fromkeys(("workers", "max_workers", "max_concurrency", "parallel"), ("run", "run: {concurrency: N}")),
+    **dict.fromkeys(("store", "output", "output_dir", "output_path"), ("", "evaluand run FILE --store FOLDER")),
+    **dict.fromkeys(("description", "comment"), ("", "it as a comment: # …")),
+}
+_OF_DATASET: Final[_Near] = {
+    **dict.fromkeys(
+        (
+            "target",
+            "targets",
+            "label",
+            "labels",
+            "ground_truth",
+            "reference",
+            "reference_answer",
+            "expected_output",
+            "gold",
+            "answer",
+            "truth",
+            "output",
+            "y",
+            "y_true",
+            "ideal",
+        ),
+        ("expected", "expected: COLUMN"),
+    ),
+    **dict.fromkeys(
+        ("inputs", "prompt", "question", "query", "features", "x", "X", "text"), ("input", "input: COLUMN")
+    ),
+    **dict.fromkeys(("file", "filename", "file_name", "source", "url", "data", "csv", "json"), ("path", "path: FILE")),
+    **dict.fromkeys(
+        ("rows", "examples", "samples", "records", "items"),
+        ("path", "the rows into a file, one JSON object per line, and name it: path: rows.jsonl"),
+    ),
+    **dict.fromkeys(("by", "groups", "group_by"), ("attributes", "attributes: [COLUMN]")),
+    **dict.fromkeys(("filter", "query"), ("where", 'where: sex == "F" and age > 30')),
+    **dict.fromkeys(("limit", "max_samples"), ("", "evaluand run FILE --limit N")),
+    **dict.fromkeys(("sample_weight", "weights"), ("weight", "weight: COLUMN")),
+}
+_OF_RUN: Final[_Near] = {
+    **dict.fromkeys(
+        ("workers", "max_workers", "max_concurrency", "parallel", "n_jobs", "threads"),
+        ("concurrency", "concurrency: N"),
+    ),
+    **dict.fromkeys(("epochs", "repeats", "repeat", "trials"), ("replications", "replications: N")),
+    **dict.fromkeys(("max_retries", "retry"), ("retries", "retries: N")),
+    **dict.fromkeys(("random_state", "random_seed"), ("seed", "seed: N")),
+    **dict.fromkeys(("limit", "max_samples"), ("", "evaluand run FILE --limit N")),
+}
+_NEAR: Final[Mapping[Place, _Near]] = {(): _TOP, ("dataset",): _OF_DATASET, ("run",): _OF_RUN}
+
+_MISSING: Final = {
+    ("name",): "name: NAME, under which results are stored",
+    ("dataset",): _DATASET[1],
+    ("tasks",): _TASKS[1],
+    ("scorers",): "scorers: {right: exact_match}, or prediction for classes and numbers",
+    ("metrics",): "metrics: [accuracy]",
+    ("dataset", "path"): "path: FILE",
+}
+
+
+def meant_key(place: Place) -> str | None:
+    """The key at this level that an unknown key means.
+
+    Example:
+        >>> meant_key(("data",)), meant_key(("dataset", "label")), meant_key(("colour",))
+        ('dataset', 'expected', None)
+    """
+    near = _NEAR.get(place[:-1], {}).get(str(place[-1]))
+    if near is None and place[:-1] == () and place[-1] in _RUN_KEYS:
+        return "run"
+    return None if near is None else near[0]
+
+
+def advice(place: Place) -> str | None:
+    """What to write in place of an unknown key, or for a missing one.
+
+    Example:
+        >>> advice(("gate",)), advice(("metrics",))
+        ('gates: [accuracy >= 0.9]', 'metrics: [accuracy]')
+    """
+    if place in _MISSING:
+        return _MISSING[place]
+    if place[:-1] == () and place[-1] in _RUN_KEYS:
+        return f"it under run: run: {{{place[-1]}: …}}"
+    near = _NEAR.get(place[:-1], {}).get(str(place[-1])) if place else None
+    return None if near is None else near[1]
+
+
+_RUN_KEYS: Final = frozenset(
+    (
+        "concurrency",
+        "seed",
+        "timeout",
+        "retries",
+        "replications",
+        "rate",
+        "processes",
+        "total_timeout",
+        "abort_on_error",
+    )
+)
+
+
+def entry_advice(place: Place, entry: Any) -> str | None:
+    """What to write for an entry of tasks, scorers or metrics that is neither a kind nor code.
+
+    Example:
+        >>> entry_advice(("metrics", 0), {"metric": "f1"}), entry_advice(("tasks", "mine"), {"path": "said.csv"})
+        ('kind: f1', 'kind: recorded and response: COLUMN too')
+    """
+    if place == ("dataset",) and isinstance(entry, list):
+        return "{path: rows.jsonl}, a file with one JSON object per line"
+    if not place or not isinstance(entry, Mapping):
+        return None
+    if "kind" in entry:
+        return "function without kind" if "function" in entry else None
+    for key in ("metric", "scorer", "name", "type", "id", "class"):
+        if isinstance(entry.get(key), str):
+            return f"function: {entry[key]}" if ":" in entry[key] else f"kind: {entry[key]}"
+    if place[0] == "tasks" and "path" in entry:
+        return "kind: recorded too" if "response" in entry else "kind: recorded and response: COLUMN too"
+    if place[0] == "tasks" and "url" in entry:
+        return "kind: service too"
+    if len(entry) == 1:
+        [(name, value)] = entry.items()
+        if place[0] == "scorers" and isinstance(value, str):
+            return f"the entries without dashes, as {name}: {value}"
+    return None
+
+
+def word_advice(group: str, word: str) -> str | None:
+    """What to write for a task or scorer that is one unknown word.
+
+    Example:
+        >>> word_advice("tasks", "app.answer"), word_advice("scorers", "f1")[:40]
+        ('write app:answer', "'f1' is a metric: name it under metrics,")
+    """
+    if group == "scorers":
+        if is_name(word):
+            return f"{word!r} is a metric: name it under metrics, and here prediction or exact_match"
+        near = _SCORER_WORDS.get(word.lower().replace("-", "_"))
+        return None if near is None else f"write {near}"
+    if group != "tasks":
+        return None
+    suffix = PurePath(word).suffix[1:]
+    if suffix == "py":
+        return f"name the function too: {word}:NAME"
+    if suffix in registry.names("formats"):
+        return f"predictions in a file are {{kind: recorded, path: {word}, response: COLUMN}}"
+    if suffix.isidentifier() and "/" not in word:
+        return f"write {word[: -len(suffix) - 1]}:{suffix}"
+    return _TASK_WORDS.get(word.lower())
+
+
+_FEEDBACK: Final = "{kind: feedback, implementation: judge.py:FUNCTION}, where your function judges"
+_SCORER_WORDS: Final = {
+    **dict.fromkeys(("contains", "icontains", "contain", "substring"), "includes"),
+    **dict.fromkeys(("match", "equals", "equality", "exact", "string_match", "em", "is_equal"), "exact_match"),
+    **dict.fromkeys(("regex", "regexp", "re"), "{kind: pattern, pattern: REGEX}"),
+    **dict.fromkeys(("numeric", "number", "is_close"), "numeric_answer"),
+    **dict.fromkeys(("json", "is_json", "json_match"), "json_equality"),
+    **dict.fromkeys(("classification", "label", "class", "regression"), "prediction"),
+    **dict.fromkeys(
+        ("llm_rubric", "llm_judge", "judge", "model_graded_qa", "model_graded_fact", "geval", "g_eval", "rubric"),
+        _FEEDBACK,
+    ),
+    **dict.fromkeys(("faithfulness", "relevance", "answer_relevancy", "groundedness", "hallucination"), _FEEDBACK),
+    **dict.fromkeys(("python", "function", "javascript", "custom"), "grading.py:FUNCTION"),
+}
+_INSTRUCT: Final = "a chat model is {kind: instruct, model: {url: URL, name: MODEL}}"
+_TASK_WORDS: Final = {
+    **dict.fromkeys(("openai", "chat", "llm", "model", "anthropic", "ollama", "completion"), _INSTRUCT),
+    **dict.fromkeys(("http", "https", "api", "endpoint"), "a service is {kind: service, url: URL}"),
+    **dict.fromkeys(("exec", "shell", "command", "script"), "a program is {kind: program, command: COMMAND}"),
+    **dict.fromkeys(("sklearn", "classifier", "regressor"), "an estimator is {kind: estimator, model: model.py:NAME}"),
+    **dict.fromkeys(("python", "function", "code"), "code is {function: app.py:NAME}"),
+    **dict.fromkeys(
+        ("predictions", "file", "csv"), "predictions in a file are {kind: recorded, path: FILE, response: COLUMN}"
+    ),
+}
