@@ -374,6 +374,7 @@ def test_a_byte_order_mark_is_no_part_of_the_data(tmp_path: Path, name: str, tex
         ([[1], "a"], "json"),
         ([[1, "a"], [None]], "json"),
         ([[[1]], [[]]], "json"),
+        ([[], []], "list<item: string>"),
         ([[], [None], None], "list<item: string>"),
         ([[{}], [{"a": float("nan")}]], "json"),
         ([{"$float": "NaN"}, {"$x": {}}], "json"),
