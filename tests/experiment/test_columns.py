@@ -1,5 +1,7 @@
 """`score_columns`: types and metrics that follow from the data, and data that mean two things."""
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -269,3 +271,25 @@ def test_probabilities_given_as_predictions_name_the_option_of_scores() -> None:
         score_columns(table, "truth", "p", kind="binary")
     with pytest.raises(SpecError, match="'y' holds integers with 3 different values"):
         score_columns({"y": [1, 2, 3], "m": [4, 5, 6]}, "y", "m", kind="binary")
+
+
+def test_a_score_named_after_a_class_proposes_that_class() -> None:
+    table = {"y": ["benign", "malignant"] * 3, "prob_malignant": [0.1, 0.9] * 3}
+    with pytest.raises(SpecError, match="Give --pos-label malignant, or --score malignant=prob_malignant"):
+        score_columns(table, "y", scores="prob_malignant")
+
+
+def test_a_gate_on_a_group_names_the_option_that_groups() -> None:
+    table = {"label": LABEL, "a": A, "size": ["small", "large"] * 3}
+    with pytest.raises(SpecError, match="values are not grouped by 'size'; add --by size"):
+        score_columns(table, "label", "a", gates=["accuracy[size=small] >= 0.1"])
+    assert score_columns(table, "label", "a", by="size", gates=["accuracy[size=small] >= 0.1"]).gates
+
+
+def test_a_named_pipe_is_read_once_as_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("y,m\na,a\nb,a\n",))
+    writer.start()
+    assert values(score_columns(pipe, "y", "m", metrics=["accuracy"])) == {"accuracy": 0.5}
+    writer.join()

@@ -278,6 +278,7 @@ def score_tables(
         progress: shows the progress of each step.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
+    _check_gate_columns(gates, base, options)
     base, files = _choose_rows(base, files, options)
     base.column(options.truth, "--truth")
     joined = join_tables(base, files, options.truth, options.id)
@@ -634,6 +635,15 @@ def _plain_values(column: pa.Array, encoded: bool) -> list[Any]:
 
 
 # Gates
+
+
+def _check_gate_columns(gates: Sequence[Gate], base: NamedTable, options: ColumnOptions) -> None:
+    """Refuses a gate on a group of a column that is not grouped by."""
+    grouped = {name for each in options.by for name in ([*each.split(","), each] if isinstance(each, str) else each)}
+    for gate in gates:
+        for name in (*dict(gate.where), *gate.by):
+            if name in base.table.column_names and name not in {each.strip() for each in grouped}:
+                raise SpecError(f"gate {gate.text!r}: values are not grouped by {name!r}; add --by {name}")
 
 
 def check_system_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:

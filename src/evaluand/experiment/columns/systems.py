@@ -155,7 +155,8 @@ def _class_scores(
     positive = target.positive
     if positive is None:
         known = " or ".join(repr(label_text(each)) for each in target.classes)
-        first, *_ = target.classes
+        words = re.split(r"[^a-z0-9]+", column.casefold())
+        first = next((each for each in target.classes if label_text(each).casefold() in words), target.classes[0])
         raise SpecError(
             f"{column!r} is the score of which class, {known}? Give --pos-label {label_text(first)}, or --score"
             f" {label_text(first)}={column}"
