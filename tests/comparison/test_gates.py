@@ -609,7 +609,7 @@ def test_a_gate_finds_a_metric_by_what_the_problem_calls_it(base: Evaluation) ->
 
 def test_without_a_scorer_the_declared_metric_decides(store: MemoryStore) -> None:
     run = Runner(store).run(lambda number: number, Dataset.from_rows([{"input": i % 2} for i in range(10)]), name="two")
-    evaluation = Evaluator().evaluate(run, {"answer": float, "polite": lambda output: 1.0}, name="two")
+    evaluation = Evaluator().evaluate(run, {"answer": grade, "polite": lambda output: 1.0}, name="two")
     measures = [Measure("answer", Accuracy()), Measure("polite", Mean(range=(0, 1)))]
     gates = ["accuracy <= 0.5", "mean >= 1"]
     assert all(check.passed for check in check_gates(gates, {"two": evaluation}, measures=measures))
