@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import (
     Measure,
-    MetricFailed,
     attribute_columns,
     check_measures,
     cluster_keys,
@@ -28,6 +27,7 @@ from evaluand.aggregation.aggregator import (
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
+from evaluand.aggregation.metric_errors import MetricFailed
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.files.json import none_if_nan
