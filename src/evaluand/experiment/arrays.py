@@ -210,6 +210,7 @@ def evaluate(
     inferred = one_class or _infer_class(arrays.predictions.truth)
     asked = _as_list(metrics) if metrics is not None else _ERRORS if kind == "number" else ("accuracy",)
     chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in asked]
+    chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
