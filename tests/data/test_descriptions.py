@@ -129,6 +129,13 @@ def test_files_are_only_read_below_the_folder(tmp_path: Path, place: str, messag
         open_file(described)
 
 
+def test_a_path_with_backslashes_leads_to_one_with_slashes(tmp_path: Path) -> None:
+    write(tmp_path / "data" / "people.csv", PEOPLE)
+    described = croissant(tmp_path, [field("name", "sc:Text")], [file_object(contentUrl="data\\people.csv")])
+    with pytest.raises(DataError, match=r"does not exist; write it with /, as in data/people\.csv"):
+        open_file(described)
+
+
 def test_a_file_that_was_downloaded_is_found_by_its_name(tmp_path: Path) -> None:
     write(tmp_path / "people.csv", PEOPLE)
     described = croissant(

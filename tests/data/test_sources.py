@@ -650,3 +650,10 @@ def test_nothing_is_printed_before_the_faults_of_a_csv_file(
     with pytest.raises(DataError):
         open_file(file(tmp_path, "a.csv", content))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_json_lacks_leads_to_null(tmp_path: Path, text: str) -> None:
+    for name, content in (("a.jsonl", f'{{"x": 1}}\n{{"x": {text}}}\n'), ("a.json", f'[{{"x":{text}}}]')):
+        with pytest.raises(DataError, match=f"{text} is not a JSON value; write null"):
+            open_file(file(tmp_path, name, content))
