@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from support.commands import Folder
 
@@ -51,6 +53,23 @@ def test_where_no_metric_can_take_the_scores_nothing_is_made(evaluation: Evaluat
     with pytest.raises(DataError, match="lies outside the range"):
         Aggregator().aggregate([evaluation], [Measure("size", Mean(range=(0, 2))), Measure("size", Mean(range=(0, 1)))])
     assert not list(evaluation.store.ids("aggregations"))
+
+
+@pytest.mark.parametrize("fault", [OSError("disk"), MemoryError(), KeyError("page"), pa.ArrowInvalid("page")])
+def test_an_error_of_reading_is_raised_and_nothing_is_stored(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def read(*_: object, **__: object) -> Iterator[pa.RecordBatch]:
+        raise fault
+        yield
+
+    measures = [Measure("size", Mean()), Measure("same", Accuracy())]
+    with monkeypatch.context() as patch:
+        patch.setattr(Evaluation, "batches", read)
+        with pytest.raises(type(fault)):
+            Aggregator().aggregate([evaluation], measures)
+    assert not list(evaluation.store.ids("aggregations"))
+    assert Aggregator().aggregate([evaluation], measures).table()["value"].to_pylist() == pytest.approx([2, 1 / 3])
 
 
 def test_rates_of_one_criterion_are_refused_together(evaluation: Evaluation) -> None:

@@ -437,6 +437,11 @@ def test_the_hint_names_the_store_where_it_is_not_the_usual_one(place: Place) ->
     assert result.stderr.rstrip().endswith(f"--store '{folder}'")
 
 
+def test_the_name_of_an_experiment_resumes_its_open_run(place: Place) -> None:
+    assert place.call("run", str(place.experiment("picky", abort=True))).exit_code == 1
+    assert "4 done now, 2 already stored; 1 failed" in place.done("resume", "doubling")
+
+
 def test_there_is_nothing_to_resume_in_what_is_complete(ran: Place) -> None:
     result = ran.call("resume", "doubling/mine")
     assert (result.exit_code, result.stdout) == (0, "")

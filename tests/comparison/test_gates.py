@@ -96,6 +96,7 @@ def one(evaluation: Evaluation, gate: str, base: Evaluation | None = None, **opt
             "accuracy[topic=algebra, level='very hard'] > 0",
             Gate("", "accuracy", ">", 0.0, where=(("topic", "algebra"), ("level", "very hard"))),
         ),
+        ("accuracy not worse than base", Gate("", "accuracy", "not worse than", 0.0, "base", 0.95)),
         ("accuracy not worse than exp/6b-v2.1 by 0", Gate("", "accuracy", "not worse than", 0.0, "exp/6b-v2.1", 0.95)),
     ],
 )
@@ -115,7 +116,7 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
         ("accuracy >= 0.9 for sure", "at 17: found 'for', expected `at …%` or the end"),
         ("accuracy >= 0.9 at 95", "at 22: found the end, expected `%`"),
         ("accuracy >= 0.9 at 5%", "at 20: the level must lie between 50% and 100%"),
-        ("accuracy not worse than base", "at 29: found the end, expected `by`"),
+        ("accuracy not worse than base but", "at 30: found 'but', expected the end"),
         ("accuracy not worse than base by -1", "at 33: the margin must not be negative"),
         ("accuracy(x >= 1", "at 12: found '>=', expected `)`"),
         ("accuracy[topic] >= 1", "at 15: found ']', expected `=`"),
@@ -281,6 +282,7 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
     ("gate", "message"),
     [
         ("acuracy >= 1", r"no metric is called 'acuracy' \(did you mean 'accuracy'\?\)"),
+        ("score >= 0.4", r"'score' is a scorer, not a metric; did you mean `accuracy\(score\)`\?"),
         ("accuracy(scor) >= 1", r"no scorer is called 'scor' \(did you mean 'score'\?\)"),
         ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
         ("accuracy better than ba", r"no baseline is called 'ba' \(did you mean 'base'\?\)"),
@@ -603,6 +605,19 @@ def test_a_gate_finds_a_metric_by_what_the_problem_calls_it(base: Evaluation) ->
         one(base, "lowTent <= 0")
     with pytest.raises(SpecError, match=r"shows all names; known names: lowTenth"):
         one(base, "zzz <= 0")
+
+
+def test_without_a_scorer_the_declared_metric_decides(store: MemoryStore) -> None:
+    run = Runner(store).run(lambda number: number, Dataset.from_rows([{"input": i % 2} for i in range(10)]), name="two")
+    evaluation = Evaluator().evaluate(run, {"answer": grade, "polite": lambda output: 1.0}, name="two")
+    measures = [Measure("answer", Accuracy()), Measure("polite", Mean(range=(0, 1)))]
+    gates = ["accuracy <= 0.5", "mean >= 1"]
+    assert all(check.passed for check in check_gates(gates, {"two": evaluation}, measures=measures))
+    check_fit([Gate.parse(gate) for gate in gates], ["answer", "polite"], measures, [], [], store)
+    with pytest.raises(SpecError, match=r"did you mean `mean\(polite\)`\?"):
+        check_gates(["polite >= 1"], {"two": evaluation}, measures=measures)
+    with pytest.raises(SpecError, match=r"name the scorer: accuracy\(answer \| polite\)"):
+        check_gates(gates, {"two": evaluation}, measures=[*measures, Measure("polite", Accuracy())])
 
 
 # In tests and on the command line

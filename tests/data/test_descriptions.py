@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from evaluand.core.errors import DataError, EvaluandError, SpecError
 from evaluand.data import DataNote, publish
@@ -129,6 +129,13 @@ def test_files_are_only_read_below_the_folder(tmp_path: Path, place: str, messag
         open_file(described)
 
 
+def test_a_path_with_backslashes_leads_to_one_with_slashes(tmp_path: Path) -> None:
+    write(tmp_path / "data" / "people.csv", PEOPLE)
+    described = croissant(tmp_path, [field("name", "sc:Text")], [file_object(contentUrl="data\\people.csv")])
+    with pytest.raises(DataError, match=r"does not exist; write it with /, as in data/people\.csv"):
+        open_file(described)
+
+
 def test_a_file_that_was_downloaded_is_found_by_its_name(tmp_path: Path) -> None:
     write(tmp_path / "people.csv", PEOPLE)
     described = croissant(
@@ -168,6 +175,16 @@ def test_the_files_of_a_set_are_one_table_whose_names_may_be_a_column(tmp_path: 
         {"x": 1, "split": "train"},
         {"x": 2, "split": "train"},
     ]
+
+
+def test_patterns_of_a_description_take_linear_time_and_are_checked(tmp_path: Path) -> None:
+    write(tmp_path / "data" / "people.csv", f"name\n{'a' * 5000}b\nxé-ü\n")
+    fields = [field("name", "sc:Text", transform={"regex": pattern}) for pattern in ("(a+)+$", "(z)|-(.+)", "(a")]
+    described = croissant(tmp_path, fields[:1], [file_object()])
+    assert values(open_file(described)) == [{"name": "a" * 5000 + "b"}, {"name": "xé-ü"}]
+    assert values(open_file(croissant(tmp_path, fields[1:2], [file_object()])))[1] == {"name": "ü"}
+    with pytest.raises(DataError, match=r"croissant.json: regex of the field 'people/name': '\(a' is not a pattern"):
+        open_file(croissant(tmp_path, fields[2:], [file_object()]))
 
 
 def test_json_documents_are_read_by_path(tmp_path: Path) -> None:
@@ -278,6 +295,14 @@ def test_cells_that_break_a_constraint_are_named(tmp_path: Path, constraints: di
     with pytest.raises(DataError) as refused:
         open_file(package(tmp_path, schema))
     assert message in str(refused.value)
+
+
+def test_a_pattern_of_a_constraint_takes_linear_time_and_is_checked(tmp_path: Path) -> None:
+    write(tmp_path / "people.csv", f"x,y\n{'a' * 5000}b,0\n")
+    for pattern, message in (("(a+)+", "is not of the pattern"), ("(a", "pattern of the field 'x': .* missing \\)")):
+        schema = {"fields": [{"name": "x", "type": "string", "constraints": {"pattern": pattern}}, {"name": "y"}]}
+        with pytest.raises(DataError, match=message):
+            open_file(package(tmp_path, schema))
 
 
 def test_dialects_and_encodings_are_read_as_declared(tmp_path: Path) -> None:
@@ -400,6 +425,8 @@ cells = st.one_of(
 
 
 @settings(max_examples=25, deadline=None)
+@example(column=[[]], form="croissant")
+@example(column=[[], None], form="datapackage")
 @given(column=cells, form=st.sampled_from(["croissant", "datapackage"]))
 def test_any_column_is_published_and_read_again(column: list[Any], form: Any, tmp_path_factory: Any) -> None:
     data = Dataset.from_rows([{"input": value, "n": 1} for value in column], name="any", input=["input", "n"])

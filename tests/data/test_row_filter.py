@@ -208,3 +208,10 @@ def test_several_filters_are_joined() -> None:
     assert combine([]) is None
     assert combine(["a or b"]) == "a or b"
     assert combine(["a or b", "c"]) == "(a or b) and (c)"
+
+
+def test_unsigned_integers_beyond_the_signed_ones_compare_exactly() -> None:
+    batch = pa.RecordBatch.from_pydict({"h": pa.array([3, 2**63 + 7, 2**64 - 1, None], pa.uint64())})
+    assert RowFilter("h > 5").mask(batch).to_pylist() == [F, T, T, N]
+    assert RowFilter(f"h > {2**63 + 7}").mask(batch).to_pylist() == [F, F, T, N]
+    assert RowFilter("h > -1").mask(batch).to_pylist() == [T, T, T, N]

@@ -374,7 +374,8 @@ def test_a_byte_order_mark_is_no_part_of_the_data(tmp_path: Path, name: str, tex
         ([[1], "a"], "json"),
         ([[1, "a"], [None]], "json"),
         ([[[1]], [[]]], "json"),
-        ([[], []], "json"),
+        ([[], []], "list<item: string>"),
+        ([[], [None], None], "list<item: string>"),
         ([[{}], [{"a": float("nan")}]], "json"),
         ([{"$float": "NaN"}, {"$x": {}}], "json"),
         ([dt.date(2024, 1, 2), dt.datetime(2024, 1, 2)], "json"),
@@ -649,3 +650,10 @@ def test_nothing_is_printed_before_the_faults_of_a_csv_file(
     with pytest.raises(DataError):
         open_file(file(tmp_path, "a.csv", content))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_json_lacks_leads_to_null(tmp_path: Path, text: str) -> None:
+    for name, content in (("a.jsonl", f'{{"x": 1}}\n{{"x": {text}}}\n'), ("a.json", f'[{{"x":{text}}}]')):
+        with pytest.raises(DataError, match=f"{text} is not a JSON value; write null"):
+            open_file(file(tmp_path, name, content))

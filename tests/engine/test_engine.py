@@ -797,3 +797,16 @@ def test_a_call_that_lets_its_time_limit_pass_has_failed_all_the_same() -> None:
 def test_more_calls_than_a_run_can_hold_are_refused_before_anything_is_called() -> None:
     with pytest.raises(SpecError, match="1 examples × 3,000,000,000 replications exceed the 268,435,456 calls"):
         Runner().run(str, numbers(1), replications=3_000_000_000)
+
+
+@pytest.mark.parametrize("name", ["RateLimitError", "APIConnectionError", "ReadTimeout", "InternalServerError"])
+def test_errors_of_common_clients_are_worth_a_retry(name: str) -> None:
+    error = type(name, (Exception,), {})("busy")
+    assert Policy(retries=1).retries_after(error, 1)
+    assert not Policy(retries=1, transient=()).retries_after(error, 1)
+
+
+def test_the_log_of_a_retry_hides_keys(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="evaluand"):
+        Policy(retries=1).draw_pause(1, TransientError("503 of https://host/?key=sk-12345678"))
+    assert "attempt 1 failed: 503 of https://host/?key=***" in caplog.text

@@ -9,12 +9,13 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
 import pytest
 
-from evaluand import Dataset, Evaluator, MemoryStore, Policy, Runner
+from evaluand import Dataset, Evaluator, MemoryStore, Policy, Run, Runner
 from evaluand.engine import event_loop
 from evaluand.engine.event_loop import is_foreign_connection, run_coroutine
 from evaluand.run.task import as_task
@@ -175,6 +176,82 @@ def test_a_thread_is_served_while_a_coroutine_waits_for_it(monkeypatch: pytest.M
         return found
 
     assert run_coroutine(outer()) == [1]
+
+
+def test_a_loop_that_computes_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_loop, "PATIENCE", 0.02)
+    begun = threading.Event()
+
+    async def compute() -> None:
+        begun.set()
+        time.sleep(0.2)
+
+    async def loop() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    usual = run_coroutine(loop())
+    thread = threading.Thread(target=lambda: run_coroutine(compute()))
+    thread.start()
+    begun.wait()
+    assert run_coroutine(loop()) is usual
+    thread.join()
+
+
+def test_a_pool_is_served_while_a_coroutine_waits_for_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_loop, "PATIENCE", 0.02)
+
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> int:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: run_coroutine(inner())).result()
+
+    assert run_coroutine(outer()) == 1
+
+
+def test_a_run_in_threads_within_a_coroutine_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_loop, "PATIENCE", 0.02)
+
+    async def upper(text: str) -> str:
+        return text.upper()
+
+    def ask(input: str) -> str:
+        return run_coroutine(upper(input))
+
+    async def outer() -> dict[str, int]:
+        return dict(Runner(MemoryStore()).run(ask, DATA).counts)
+
+    assert run_coroutine(outer()) == {"completed": ROWS}
+
+
+def test_a_call_that_reports_another_loop_is_repeated_twice_at_most_and_counted() -> None:
+    starts: list[float] = []
+
+    async def answer(input: str) -> str:
+        starts.append(time.monotonic())
+        raise RuntimeError("Event loop is closed")
+
+    run = Runner(MemoryStore(), Policy(rate="50/s")).run(answer, Dataset.from_rows([{"input": "a"}]))
+    assert run.counts == {"failed": 1}
+    assert len(starts) == 3
+    assert run.receipt is not None
+    assert run.receipt.retried == 2
+
+
+def test_calls_with_connections_of_another_loop_are_reported_in_the_receipt(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def notebook() -> Run:
+        await asyncio.gather(*(chat.ask(str(i)) for i in range(5)))
+        monkeypatch.setattr(_Chat, "requests", 0)
+        return Runner(MemoryStore()).run(chat.answer, DATA)
+
+    run = asyncio.run(notebook())
+    assert run.counts == {"completed": ROWS}
+    assert run.receipt is not None
+    assert 0 <= _Chat.requests - ROWS <= run.receipt.retried <= 5
+    assert run.receipt.retried > 0
 
 
 def test_the_context_of_the_caller_is_seen() -> None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
@@ -65,6 +65,7 @@ def rows_of_scorer(made: PredictionColumns) -> list[Score | Exception]:
     return scores
 
 
+@example(PredictionColumns.build([math.inf, 1.0], [None, 2.0], type="number"))
 @given(columns())
 def test_the_table_is_what_the_scorer_says_row_by_row(made: PredictionColumns) -> None:
     for row, score in zip(made.table().to_pylist(), rows_of_scorer(made), strict=True):

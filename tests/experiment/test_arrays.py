@@ -421,3 +421,7 @@ def test_results_of_arrays_are_compared() -> None:
     [pair] = compare(one, other).pairs
     assert (pair["won"], pair["lost"], pair["n_used"]) == (2, 1, 4)
     assert compare(one, other, labels=["old", "new"]).labels == ["old", "new"]
+
+
+def test_one_metric_under_two_names_is_computed_once() -> None:
+    assert len(evaluate([1, 0], [1, 1], metrics=["accuracy", "acc"]).rows) == 1

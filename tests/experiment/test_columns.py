@@ -1,5 +1,7 @@
 """`score_columns`: types and metrics that follow from the data, and data that mean two things."""
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +182,30 @@ def test_files_are_joined_by_id(tmp_path: Path) -> None:
         score_columns([str(b)], "label", "said", truth_file=str(truth))
 
 
+def test_tables_in_memory_are_joined_as_files_are(tmp_path: Path) -> None:
+    truth = {"id": [1, 2, 3, 4], "y": ["a", "b", "a", "b"]}
+    one = {"id": [4, 3, 2, 1], "p": ["b", "a", "b", "b"]}
+    two = {"id": [3, 1, 4, 2], "p": ["b", "a", "b", "a"]}
+    for name, table in (("truth", truth), ("one", one), ("two", two)):
+        lines = [",".join(table), *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    files = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    expected = score_columns(files, "y", "p", truth_file=tmp_path / "truth.csv", id="id", metrics=["accuracy"])
+    frames = [pa.table(one), pa.table(two)]
+    for tables, id in ((frames, "id"), (frames, None), ([one, two], None)):
+        found = score_columns(tables, "y", "p", truth_file=truth, id=id, metrics=["accuracy"])
+        assert [row["value"] for row in found.facts()["metrics"]] == [0.75, 0.5]
+        assert found.systems == ["table 1", "table 2"]
+    assert [row["value"] for row in expected.facts()["metrics"]] == [0.75, 0.5]
+    assert values(score_columns(pa.table(one), "y", "p", truth_file=truth))["accuracy"] == 0.75
+    assert values(score_columns([one], "y", "p", truth_file=truth))["accuracy"] == 0.75
+
+
+def test_one_metric_under_two_names_is_computed_once() -> None:
+    found = score_columns({"label": LABEL, "a": A}, "label", "a", metrics=["accuracy", "acc"]).facts()["metrics"]
+    assert len(found) == 1
+
+
 def test_files_without_rows_or_truth_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("label,a\n")
@@ -208,3 +234,62 @@ def test_thousands_of_classes_and_rows_do_not_stall() -> None:
     table = {"y": [f"c{each}" for each in truth], "m": [f"c{each}" for each in said]}
     found = score_columns(table, "y", "m", intervals=False, kind="multiclass")
     assert values(found)["accuracy"] == pytest.approx(float((truth == said).mean()))
+
+
+def test_integers_written_as_floats_are_classes() -> None:
+    two = score_columns({"y": [1, 0, 1, 0, 1], "m": [1.0, 0.0, None, 1.0, 1.0]}, "y", "m")
+    assert (two.target.kind, two.target.positive) == ("binary", 1)
+    assert "integers written as floats in 'm' are taken as classes" in notes(two)
+    four = score_columns({"y": [1.0, 2.0, 3.0, 4.0, None], "m": [1.0, 2.0, 3.0, 1.0, 1.0]}, "y", "m")
+    assert four.target.kind == "multiclass"
+    assert values(four)["accuracy"] == 0.75
+    assert "'y' and 'm'" in notes(four)
+    numbers = score_columns({"y": [1.0, 2.0, 3.0], "m": [1.0, 2.0, 2.0]}, "y", "m", kind="numeric")
+    assert numbers.target.kind == "numeric"
+    many = [float(number) for number in range(30)]
+    assert score_columns({"y": many, "m": many[::-1]}, "y", "m").target.kind == "numeric"
+
+
+def test_words_for_a_missing_number_are_missing_in_numbers_and_noted_in_labels() -> None:
+    truth, said = ["1.5", "2.5", "NaN", "4", "5"], ["2", "2.5", "3", "NaN", "4.5"]
+    found = score_columns({"y": truth, "m": said}, "y", "m")
+    assert found.target.kind == "numeric"
+    assert values(found)["mean_absolute_error"] == pytest.approx(1 / 3)
+    assert "'y' has 1 cell with 'NaN', taken as missing" in notes(found)
+    with pytest.raises(DataError, match="'inf' where a number is needed"):
+        score_columns({"y": ["1.5", "2.5"], "m": ["1.5", "inf"]}, "y", "m")
+    labels = score_columns({"y": ["cat", "None", "N/A", "cat"], "m": ["cat"] * 4}, "y", "m")
+    assert "'y' has 2 cells with 'None', 'N/A', counted as a class; if they mean a missing" in notes(labels)
+
+
+def test_probabilities_given_as_predictions_name_the_option_of_scores() -> None:
+    table = {"truth": [0, 1, 0, 1], "p": [0.1, 0.9, 0.6, 0.7]}
+    assert "give their column with --score instead of --prediction" in notes(score_columns(table, "truth", "p"))
+    with pytest.raises(SpecError, match=r"accuracy: real numbers are hardly ever equal; .* with --score"):
+        score_columns(table, "truth", "p", metrics=["accuracy"])
+    with pytest.raises(SpecError, match="--kind binary: 'truth' holds integers, its predictions real numbers"):
+        score_columns(table, "truth", "p", kind="binary")
+    with pytest.raises(SpecError, match="'y' holds integers with 3 different values"):
+        score_columns({"y": [1, 2, 3], "m": [4, 5, 6]}, "y", "m", kind="binary")
+
+
+def test_a_score_named_after_a_class_proposes_that_class() -> None:
+    table = {"y": ["benign", "malignant"] * 3, "prob_malignant": [0.1, 0.9] * 3}
+    with pytest.raises(SpecError, match="Give --pos-label malignant, or --score malignant=prob_malignant"):
+        score_columns(table, "y", scores="prob_malignant")
+
+
+def test_a_gate_on_a_group_names_the_option_that_groups() -> None:
+    table = {"label": LABEL, "a": A, "size": ["small", "large"] * 3}
+    with pytest.raises(SpecError, match="values are not grouped by 'size'; add --by size"):
+        score_columns(table, "label", "a", gates=["accuracy[size=small] >= 0.1"])
+    assert score_columns(table, "label", "a", by="size", gates=["accuracy[size=small] >= 0.1"]).gates
+
+
+def test_a_named_pipe_is_read_once_as_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("y,m\na,a\nb,a\n",))
+    writer.start()
+    assert values(score_columns(pipe, "y", "m", metrics=["accuracy"])) == {"accuracy": 0.5}
+    writer.join()

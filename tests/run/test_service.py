@@ -1221,6 +1221,13 @@ def test_an_invalid_answer_to_a_batch_fails_only_the_row_that_causes_it(serve: A
     assert len(server.rows) == 1 + 2 * 4  # the batch, then two halves at each of four levels
 
 
+def test_a_service_that_answers_every_batch_with_a_page_is_asked_three_times(serve: Any) -> None:
+    server = serve(in_batches(lambda out: Reply(200, b"<html>", "text/html")))
+    run = Runner(policy=Policy(concurrency=16)).run(ServiceTask(server.url, batch=16), data(*map(str, range(16))))
+    assert outcomes(run) == [("BadAnswer", "content_type")] * 16
+    assert len(server.rows) == 3
+
+
 def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:
     first, second = (BatchRow(index, 0, json.dumps({"_index_": index, "text": "a"}).encode()) for index in (0, 1))
 

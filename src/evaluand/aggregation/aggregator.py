@@ -11,7 +11,6 @@ import hashlib
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain, groupby
@@ -23,8 +22,9 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disparities
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
+from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, EvaluandError, Fault, NotFound, SpecError, describe_error, nearest
+from evaluand.core.errors import DataError, NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset
@@ -35,7 +35,6 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
 from evaluand.metrics.base.signature import with_condition
-from evaluand.metrics.names import name_in_tables
 from evaluand.metrics.stats.intervals import random_bits
 from evaluand.store import tables as rows
 from evaluand.store.store import Store, at_once, check_name, drafted
@@ -498,10 +497,10 @@ def compute_measures(
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
         groupings = [(), *(attribute_columns(each) for each in by if each)]
-        with _naming_scorer(scorer, metrics):
+        with naming_scorer(scorer, metrics):
             names = tuple(dict.fromkeys(a for each in by for a in each))
             cut = tables(scorer, names) if where is None else tables(scorer, names, where=where)
-            summary = summary_of_shards(cut, every, groupings, repeated=repeated)
+            summary = summary_of_shards(read_shards(cut), every, groupings, repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
                 rows = (row for each in groupings for row in summary.values(place, each))
@@ -535,27 +534,6 @@ def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
             key = position if measure.criterion is None else (measure.criterion, tuple(measure.disparities))
             of.setdefault(key, []).append(position)
     return of.values()
-
-
-class MetricFailed(DataError):
-    """The code of a metric raised an error; it costs this metric's values only."""
-
-
-@contextmanager
-def _naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
-    """Adds the metrics and the scorer to the message of an error."""
-    names = dict.fromkeys(name_in_tables(metric.signature) for metric in metrics)
-    what = f"{', '.join(names)} of {scorer!r}"
-    try:
-        yield
-    except DataError as error:
-        raise DataError(Fault(f"{what}: {f.where}" if f.where else what, f.message) for f in error.faults) from None
-    except SpecError as error:
-        raise SpecError(f"{what}: {error}") from None
-    except EvaluandError:
-        raise
-    except Exception as error:  # the code of a metric, perhaps of a plug-in
-        raise MetricFailed(Fault(what, f"its code failed: {describe_error(error)}")) from error
 
 
 def dataset_of(evaluation: Evaluation) -> Dataset:

@@ -87,12 +87,20 @@ def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, 
 
 
 def _find_artifact(store: WatchedStore, artifact: str) -> tuple[str, str]:
-    """The artifact with this name or id; of several with the same name, the open one."""
+    """The artifact with this name or id; of several with the same name, or of an experiment's tasks, the open one."""
     for kind in (KIND, "runs", "evaluations"):
         with suppress(NotFound):
             found = resolve(store, artifact, kind)
             if not store.is_sealed(*found):
                 return found
+    open_tasks = [
+        ref for ref in store.refs() if ref.name.startswith(f"{artifact}/") and not store.is_sealed(ref.kind, ref.id)
+    ]
+    if len({ref.id for ref in open_tasks}) > 1:
+        listed = ", ".join(f"{singular(ref.kind)} {ref.name} ({ref.id[:SHORT_ID]})" for ref in open_tasks)
+        raise SpecError(f"several are open in {artifact}: {listed}; resume one of them by its id")
+    if open_tasks:
+        return open_tasks[0].kind, open_tasks[0].id
     return resolve(store, artifact)
 
 

@@ -48,6 +48,7 @@ from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
+from evaluand.metrics.names import is_name
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
@@ -108,7 +109,7 @@ def check_gates(
         if not subjects:
             raise SpecError(f"gate {gate.text!r}: compares an evaluation with itself; name another baseline")
         for label in subjects:
-            chosen = _find_scorer(gate, evaluations[label].scorers, scorer)
+            chosen = _find_scorer(gate, evaluations[label].scorers, scorer, found[label])
             metrics = _find_metrics(gate, chosen, found[label], missing)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             results.append(_check_gate(gate, label, evaluations[label], base, chosen, metrics, missing))
@@ -133,7 +134,7 @@ def check_fit(
             difference that the gate needs.
     """
     for gate in gates:
-        scorer = _find_scorer(gate, scorers, None)
+        scorer = _find_scorer(gate, scorers, None, measures)
         _find_metrics(gate, scorer, measures)
         _check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
@@ -395,17 +396,30 @@ def _find_stored_baseline(gate: Gate, name: str, store: Store, known: Sequence[s
     return found[0]
 
 
-def _find_scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
+def _find_scorer(gate: Gate, known: Sequence[str], usual: str | None, declared: Sequence[Measure] = ()) -> str:
+    """The scorer that a gate names, or else the only one, or the only one whose metric of this name is declared."""
     name = gate.scorer or usual
+    if gate.metric in known and not is_name(gate.metric) and not _is_declared(gate.metric, gate.metric, declared):
+        kinds = [measure.metric.kind for measure in declared if measure.scorer == gate.metric]
+        rule = f"{(kinds or ['accuracy'])[0]}({_quote(gate.metric)})"
+        raise SpecError(f"gate {gate.text!r}: {gate.metric!r} is a scorer, not a metric; did you mean `{rule}`?")
     if name is None and len(known) == 1:
         return known[0]
     if name is None:
+        of_metric = [scorer for scorer in known if _is_declared(gate.metric, scorer, declared)]
+        if len(of_metric) == 1:
+            return of_metric[0]
         raise SpecError(f"gate {gate.text!r}: name the scorer: {gate.metric}({' | '.join(known)}) …")
     if name not in known:
         raise SpecError(
             f"gate {gate.text!r}: no scorer is called {name!r}{nearest(name, known)}; there are {', '.join(known)}"
         )
     return name
+
+
+def _is_declared(metric: str, scorer: str, declared: Sequence[Measure]) -> bool:
+    own = [measure for measure in declared if measure.scorer == scorer]
+    return any(measure.criterion == metric for measure in own) or bool(declared_as(metric, own))
 
 
 def _find_metrics(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None = None) -> list[Metric]:

@@ -135,8 +135,7 @@ class _Parser:
             self._expect("worse")
             self._expect("than")
             parts |= {"relation": NOT_WORSE, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
-            self._expect("by")
-            parts["number"] = self._read_margin()
+            parts["number"] = self._read_margin() if self._accept("by") else 0.0
         else:
             self._fail(">=, <=, >, <, `better than` or `not worse than`")
         if self._accept("at"):

@@ -106,6 +106,11 @@ _HARMLESS: Final = frozenset(
 )
 """With one of these words, `key` and `token` are harmless."""
 
+_PARAMETER: Final = re.compile(
+    r"([?&][\w.-]*(?:auth|token|secret|password|key|sig|signature)=)[^&#\s'\"]+", re.IGNORECASE
+)
+_BEARER: Final = re.compile(r"(\b(?:bearer|basic)\s+)[^\s'\",]{3,}", re.IGNORECASE)
+
 _SUFFIXES: Final = frozenset(("data", "env", "header", "headers", "id", "str", "string", "text", "value"))
 """What follows a name without changing what it names: `access_key_id`, `api_key_2`."""
 
@@ -162,6 +167,17 @@ def without_passwords(text: str) -> str:
     """
     text = without_password(text) if "://" in text else text
     return _PAIR.sub(_hide_pair, text) if "=" in text or ":" in text else text
+
+
+def redact_message(text: str) -> str:
+    """The message of an error with `***` in place of passwords, of secret parameters of URLs and of bearer tokens.
+
+    Example:
+        >>> redact_message("503 of https://host/?key=abc"), redact_message("sent Bearer abc")
+        ('503 of https://host/?key=***', 'sent Bearer ***')
+    """
+    text = _PARAMETER.sub(rf"\1{HIDDEN}", without_passwords(text))
+    return _BEARER.sub(rf"\1{HIDDEN}", text)
 
 
 def without_password(url: str) -> str:

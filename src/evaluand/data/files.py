@@ -62,6 +62,16 @@ class SourceFile:
         return cls(spool.path, str(path), path, partition, spool)
 
     @classmethod
+    def read_pipe(cls, path: Path) -> SourceFile:
+        """What a pipe holds, as a file."""
+        spool = Spool()
+        with path.open("rb") as source, spool.path.open("wb") as target:
+            shutil.copyfileobj(source, target, _BLOCK)
+        codec = read_codec(spool.path)
+        spool = spool if codec is None else Spool.decompress(spool.path, codec)
+        return cls(spool.path, str(path), None, (), spool)
+
+    @classmethod
     def read_stdin(cls) -> SourceFile:
         """What standard input holds, as a file."""
         spool = Spool.read_stdin()

@@ -168,7 +168,8 @@ class ColumnGuess:
         if not kinds:
             return pa.field(name, pa.string())
         if all(kind.startswith("list") for kind in kinds):
-            inner = _widest({kind[5:] for kind in kinds} - {""}, self.inexact)
+            items = {kind[5:] for kind in kinds} - {""}
+            inner = _widest(items, self.inexact) if items else "text"  # as a column without any value is text
             return pa.field(name, pa.list_(_TYPES[inner])) if inner in _TYPES else tables.json_field(name)
         kind = _widest(kinds, self.inexact)
         return pa.field(name, _TYPES[kind]) if kind in _TYPES else tables.json_field(name)

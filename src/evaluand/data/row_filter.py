@@ -337,7 +337,9 @@ def _as_scalar(value: Any, kind: pa.DataType) -> pa.Scalar | None:
         return None
     if pa.types.is_integer(kind):
         whole = isinstance(value, int) or value.is_integer()
-        return pa.scalar(int(value), pa.int64()) if whole and -(2**63) <= value < 2**63 else None
+        unsigned = kind == pa.uint64()
+        low, high = (0, 2**64) if unsigned else (-(2**63), 2**63)
+        return pa.scalar(int(value), pa.uint64() if unsigned else pa.int64()) if whole and low <= value < high else None
     if pa.types.is_floating(kind):
         return pa.scalar(float(value), pa.float64()) if abs(value) <= _EXACT else None
     return pa.scalar(value)

@@ -195,6 +195,8 @@ def _find_files(path: str) -> list[SourceFile]:
         return [SourceFile.read_stdin()]
     if os.path.isfile(path):
         return [SourceFile.open(Path(path))]
+    if os.path.exists(path) and not os.path.isdir(path):  # a pipe, such as that of a process substitution
+        return [SourceFile.read_pipe(Path(path))]
     if not is_glob(path) and not os.path.isdir(path):
         raise DataError(f"{path}: no such file")
     found = list_files(path)

@@ -18,15 +18,38 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.core.redaction import redact_message
 from evaluand.core.system import require_forks
-from evaluand.engine.event_loop import MOST_FOREIGN, is_foreign_connection, run_coroutine
+from evaluand.engine.event_loop import (
+    MOST_FOREIGN,
+    MOST_FOREIGN_OF_UNIT,
+    is_foreign_connection,
+    run_coroutine,
+    waits_for_nested_work,
+)
 from evaluand.engine.rate_limit import RateLimit
 
 U = TypeVar("U")
 
 logger = logging.getLogger(__name__)
 
-TRANSIENT = ("TransientError", "ConnectionError")
+TRANSIENT = (
+    "TransientError",
+    "ConnectionError",
+    "RateLimitError",  # OpenAI and Anthropic
+    "APIConnectionError",
+    "APITimeoutError",
+    "InternalServerError",
+    "ConnectError",  # httpx
+    "ConnectTimeout",
+    "ReadError",
+    "ReadTimeout",
+    "WriteError",
+    "WriteTimeout",
+    "PoolTimeout",
+    "RemoteProtocolError",
+)
+"""Names of the error classes that are worth a retry: those of evaluand, of Python and of common clients."""
 MAX_BACKOFF = 60.0
 _TICK = 0.05
 _JITTER: Final = 0.25
@@ -71,10 +94,11 @@ class Policy:
             together are not made again together.
         backoff_growth: factor between one pause and the next, up to a minute (or up to `backoff`, if that is longer);
             with 1 all pauses are equal.
-        transient: names of the error classes (or of their bases) worth a retry.
+        transient: names of the error classes (or of their bases) worth a retry; by default those of connections, time
+            limits, 429 and 5xx of Python, httpx, OpenAI and Anthropic.
         abort_on_error: the first failure stops the run.
         same_failures: the run stops when so many calls have failed, all with the same error and without any success
-            before; they count as not made. 0 never stops it.
+            before; they count as not made. 0 never stops it. An evaluation does not stop: its scorers score all rows.
         total_timeout: seconds after which no further call starts; calls in flight end, and the work stays open. Without
             `timeout`, this is also the time limit of an attempt.
         rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
@@ -147,10 +171,15 @@ class Policy:
         pause = float(min(grown, max(self.backoff, MAX_BACKOFF)))
         return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
 
-    def draw_pause(self, attempts: int, error: BaseException | None = None) -> float:
-        """The pause after so many attempts, up to a quarter longer."""
+    def draw_pause(self, attempts: int, error: BaseException | None = None, message: str = "") -> float:
+        """The pause after so many attempts, up to a quarter longer.
+
+        Args:
+            message: what is logged of the error; without it, its text without passwords and keys.
+        """
         pause = self.pause(attempts, error) * (1.0 + _JITTER * _draw.random())
-        logger.info("attempt %d failed: %s; the next follows in %.3g s", attempts, error or "it took too long", pause)
+        reason = redact_message(message or str(error)) if error else "it took too long"
+        logger.info("attempt %d failed: %s; the next follows in %.3g s", attempts, reason, pause)
         return pause
 
     def stops_at(self, error: BaseException) -> bool:
@@ -252,24 +281,33 @@ class _AsyncMap:
                 self._rested = time.perf_counter_ns()
             if limit:
                 await limit.wait_async()
-            attempts, started, clock = 1, time.time_ns(), time.perf_counter_ns()
+            attempts, foreign, started, clock = 1, 0, time.time_ns(), time.perf_counter_ns()
             while True:  # inlined: a coroutine for the attempts would be one more to wake at each step of a call
                 try:
                     value, error = await attempt(unit), None
                 except BaseException as raised:
                     value, error = None, self._failure(raised)
-                    if self._foreign < MOST_FOREIGN and is_foreign_connection(error):
-                        self._foreign += 1
-                        continue
-                if error is None or not policy.retries_after(error, attempts):
+                if error is None:
                     break
-                await asyncio.sleep(policy.draw_pause(attempts, error))
+                if foreign < MOST_FOREIGN_OF_UNIT and self._is_of_other_loop(error):
+                    foreign += 1  # at once: the client has dropped this connection
+                elif policy.retries_after(error, attempts):
+                    await asyncio.sleep(policy.draw_pause(attempts, error))
+                else:
+                    break
                 if limit:
                     await limit.wait_async()
                 attempts += 1
             if self._stopping:
                 return
             self._hand(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - clock))
+
+    def _is_of_other_loop(self, error: BaseException) -> bool:
+        """Whether a connection of another event loop made a call fail; false after so many that it is no accident."""
+        if self._foreign >= MOST_FOREIGN or not is_foreign_connection(error):
+            return False
+        self._foreign += 1
+        return True
 
     def _failure(self, raised: BaseException) -> BaseException:
         """The failure of one example, SystemExit included; raises again what must end the loop."""
@@ -359,6 +397,7 @@ class _ThreadMap:
         self._failure: BaseException | None = None
         self._workers: list[_Worker] = []
 
+    @waits_for_nested_work
     def run(self) -> None:
         try:
             for _ in range(self._policy.concurrency):

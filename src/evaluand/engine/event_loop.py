@@ -5,28 +5,37 @@ first, and breaks in any other. So one loop, in a thread that lives as long as t
 recordings alike, also where the caller has a running loop (a notebook). A forked process starts a new one.
 
 A coroutine that waits here for another one blocks the loop. The other one then runs in the next loop: `run_coroutine`
-in the thread of a loop uses the next one at once, and elsewhere after a second in which the loop did not respond.
+in the thread of a loop uses the next one at once. In another thread it waits for the loop, however long the loop
+computes, and uses the next one only if the loop waits for work of evaluand or for this thread, or for a minute on a
+lock.
 """
 
 import asyncio
 import atexit
 import os
+import sys
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from concurrent.futures.thread import _WorkItem
 from contextlib import suppress
+from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
 from evaluand.core.system import call_after_fork
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 PATIENCE: Final = 1.0  # seconds in which a loop that is not blocked starts a coroutine
 MOST_FOREIGN: Final = 200
-"""How many calls are made again because of connections of another loop; clients pool fewer of them."""
+"""How many calls of a run are made again because of connections of another loop; clients pool fewer of them."""
+MOST_FOREIGN_OF_UNIT: Final = 2
+"""How many times one call is: its request may have been sent, and paid for, before the connection failed."""
 
 _OTHER_LOOP: Final = ("Event loop is closed", "is bound to a different event loop", "attached to a different loop")
+_LONGEST_LOCK: Final = 60  # periods of PATIENCE on a lock, after which a loop is taken to wait for this thread
 _MOMENT: Final = 0.001
 _EXIT: Final = 2.0  # seconds that the clients of a loop may take to close at the end of the process
 
@@ -50,8 +59,9 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
         while True:
             ticket = _Ticket(coroutine)  # before it is submitted: an interrupt may follow at any line
-            _loop_at(place).submit(ticket)
-            if not ticket.is_refused():
+            loop = _loop_at(place)
+            loop.submit(ticket)
+            if not ticket.is_refused(loop.thread):
                 return ticket.result()
             place += 1
     except BaseException:
@@ -91,13 +101,20 @@ class _Ticket(Future[T]):
             self._task = self._loop.create_task(self._coroutine)
             self._task.add_done_callback(self._pass_on)
 
-    def is_refused(self) -> bool:
+    def is_refused(self, loop: threading.Thread) -> bool:
         """Wait until the coroutine has started; true if the loop is blocked, and will not start it any more."""
-        try:
-            self.exception(PATIENCE)
-        except TimeoutError:
-            return self.cancel()
-        return False
+        locked = 0
+        while True:
+            try:
+                self.exception(PATIENCE)
+            except TimeoutError:
+                if self.running():
+                    return False
+                locked = locked + 1 if _is_locked(loop) else 0
+                if locked > _LONGEST_LOCK or _waits_for_this_thread(loop):
+                    return self.cancel()
+            else:
+                return False
 
     def end(self) -> None:
         """Cancel the coroutine and wait until it has ended, if this thread was interrupted before."""
@@ -161,6 +178,39 @@ class _LoopThread:
         await asyncio.gather(*running, return_exceptions=True)
 
 
+def _waits_for_this_thread(loop: threading.Thread) -> bool:
+    """Whether a coroutine blocks its loop with nested work of evaluand, or by waiting for the current thread."""
+    tasks = [frame.f_locals["self"].future for frame in _frames(threading.current_thread()) if frame.f_code is _RUN]
+    for frame in _frames(loop):
+        if frame.f_code in _nested_waits:
+            return True
+        if frame.f_code is _JOIN and frame.f_locals["self"] is threading.current_thread():
+            return True
+        if frame.f_code is _RESULT and any(frame.f_locals["self"] is task for task in tasks):
+            return True
+    return False
+
+
+def _is_locked(loop: threading.Thread) -> bool:
+    """Whether a loop waits on a lock, an event or a queue: for another thread, perhaps this one."""
+    frame = next(_frames(loop), None)
+    return frame is not None and frame.f_code.co_filename == threading.__file__
+
+
+def _frames(thread: threading.Thread) -> Iterator[FrameType]:
+    """The frames of a thread, the innermost first."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def waits_for_nested_work(function: F) -> F:
+    """Marks a function that blocks its thread until other threads have made calls; these use the next event loop."""
+    _nested_waits.add(function.__code__)
+    return function
+
+
 def _place_after_this_thread() -> int:
     """The place of the loop for this thread: the first, or in the thread of a loop the next one, since it waits."""
     for place, loop in enumerate(_loops):
@@ -194,6 +244,10 @@ def _forget() -> None:
     _loops.clear()
 
 
+_JOIN: Final = threading.Thread.join.__code__
+_RESULT: Final = Future.result.__code__
+_RUN: Final = _WorkItem.run.__code__
+_nested_waits: set[CodeType] = {run_coroutine.__code__}
 _starting = [threading.Lock()]
 _loops: list[_LoopThread] = []
 _inherited: list[_LoopThread] = []

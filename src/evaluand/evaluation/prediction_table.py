@@ -101,13 +101,22 @@ class PredictionColumns:
         return scorer
 
     def status(self) -> pa.Array:
-        """Of each row: abstained where a value is missing, failed where a number is infinite, else scored."""
+        """Of each row: abstained where a value is missing, failed where a number is infinite, else scored.
+
+        An infinite truth fails even without a prediction.
+        """
+        is_number = self.type == "number"
+        infinite_truth = self._is_infinite(self.truth if is_number else None)
+        infinite = pc.or_(self._is_infinite(self.prediction if is_number else None), self._is_infinite(self.confidence))
         complete = pc.and_(pc.is_valid(self.prediction), pc.is_valid(self.truth))
-        numbers = [self.truth, self.prediction] if self.type == "number" else []
-        infinite = pa.array(np.zeros(len(self.truth), np.bool_))
-        for column in [*numbers, *([] if self.confidence is None else [self.confidence])]:
-            infinite = pc.or_(infinite, pc.is_inf(column).fill_null(False))
-        return pc.if_else(complete, pc.if_else(infinite, FAILED, SCORED), ABSTAINED)
+        status = pc.if_else(complete, pc.if_else(infinite, FAILED, SCORED), ABSTAINED)
+        return pc.if_else(infinite_truth, FAILED, status)
+
+    def _is_infinite(self, numbers: pa.Array | None) -> pa.Array:
+        """Of each row whether its number is infinite; False for one that is missing."""
+        if numbers is None:
+            return pa.array(np.zeros(len(self.truth), np.bool_))
+        return pc.is_inf(numbers).fill_null(False)
 
     def table(self) -> pa.Table:
         """The scorer's table, with `_index_` from 0 and without columns that no row has."""

@@ -561,7 +561,7 @@ class _Request:
         if not policy.retries_after(error, attempts):
             self._provider._redact_error(error)
             raise error
-        return policy.draw_pause(attempts, error)
+        return policy.draw_pause(attempts, error, self._provider._redact_text(str(error)))
 
 
 def _read_usage(usage: Any) -> dict[str, Any]:

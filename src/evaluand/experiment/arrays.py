@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import (
     Measure,
-    MetricFailed,
     attribute_columns,
     check_measures,
     cluster_keys,
@@ -28,6 +27,7 @@ from evaluand.aggregation.aggregator import (
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
+from evaluand.aggregation.metric_errors import MetricFailed
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.files.json import none_if_nan
@@ -210,6 +210,7 @@ def evaluate(
     inferred = one_class or _infer_class(arrays.predictions.truth)
     asked = _as_list(metrics) if metrics is not None else _ERRORS if kind == "number" else ("accuracy",)
     chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in asked]
+    chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import count
 from typing import Any, Final
 
 from evaluand.core.errors import SpecError
@@ -35,6 +36,60 @@ def check_pattern(pattern: str) -> None:
     except ValueError as error:
         why = str(error).removeprefix("Invalid regular expression: ")
         raise SpecError(f"{pattern!r} is not a pattern in the syntax of RE2: {why}") from None
+
+
+@lru_cache(maxsize=256)
+def first_group(pattern: str) -> Callable[[str], str | None]:
+    """A function that extracts from a text what the first group of a pattern matches.
+
+    It returns the text itself where the pattern does not match, and None where no group takes part in the match.
+
+    Raises:
+        SpecError: the pattern is not one.
+
+    Example:
+        >>> extract = first_group("^(train|test)-[0-9]+")
+        >>> extract("test-07.csv"), extract("other.csv")
+        ('test', 'other.csv')
+    """
+    check_pattern(pattern)
+    compute = _arrow_compute()
+    named, groups = _name_groups(anchored(pattern, whole=False))
+    if not groups:
+        return lambda text: None if contains(text, pattern) else text
+    options = compute.ExtractRegexSpanOptions(named)
+    function = compute.get_function("extract_regex_span")
+
+    def extract(text: str) -> str | None:
+        scalar = _scalar(text)
+        spans = function.call([scalar], options=options).as_py()
+        if spans is None:
+            return text
+        span = next((span for span in spans.values() if span is not None), None)
+        if span is None:
+            return None
+        start, length = span
+        encoded: bytes = scalar.as_py().encode()
+        return encoded[start : start + length].decode()
+
+    return extract
+
+
+def _name_groups(pattern: str) -> tuple[str, int]:
+    """The pattern with a name for each of its groups, which Arrow requires, and the number of groups."""
+    numbers = count(1)
+
+    def rename(found: re.Match[str]) -> str:
+        return f"(?P<g{next(numbers)}>" if found[1] else found[0]
+
+    named = _ATOM_OR_GROUP.sub(rename, pattern)
+    return named, next(numbers) - 1
+
+
+_ATOM_OR_GROUP: Final = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|(\((?:\?P?<\w+>|(?!\?)))", re.DOTALL
+)
+"""What is quoted, escaped or in a class, in which a parenthesis is a character; or the start of a group."""
 
 
 def anchored(pattern: str, *, whole: bool) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError, nearest, warn
 from evaluand.core.selector import Selector
+from evaluand.core.selector.patterns import first_group
 from evaluand.data.files import SourceFile
 from evaluand.data.formats.declared import ROLE, Column, check_digest, find_file, read_declared, written_roles
 from evaluand.data.formats.json_rows import read_json
@@ -137,8 +138,7 @@ class _Field:
         """The value after the transforms."""
         for each in self.transforms:
             if "regex" in each and isinstance(value, str):
-                found = re.search(each["regex"], value)
-                value = next((group for group in found.groups() if group is not None), None) if found else value
+                value = first_group(str(each["regex"]))(value)
             if "separator" in each and isinstance(value, str):
                 value = value.split(each["separator"])
         return value
@@ -165,6 +165,7 @@ class _Description:
         fields = [field for field in fields if not field.obstacle]
         if left_out:
             warn(f"{self.name}: fields of {name!r} are left out: {'; '.join(left_out)}", DataNote)
+        self._check_patterns(fields)
         origins = {field.origin for field in fields}
         if len(origins) != 1:
             what = f"joins {', '.join(sorted(origins))}" if origins else "has no fields that can be read"
@@ -173,6 +174,14 @@ class _Description:
         if any("jsonPath" in field.extract for field in fields):
             return _opened(_select(files, fields), self._roles(chosen, fields))
         return read_declared(open_files(self.name, files), _columns(fields), self._roles(chosen, fields))
+
+    def _check_patterns(self, fields: Sequence[_Field]) -> None:
+        for field in fields:
+            for pattern in (str(each["regex"]) for each in field.transforms if "regex" in each):
+                try:
+                    first_group(pattern)
+                except SpecError as error:
+                    raise DataError(f"{self.name}: regex of the field {field.id!r}: {error}; correct it") from None
 
     def _inline(self, chosen: Mapping[str, Any], name: str) -> OpenFiles:
         """The rows that the record set itself has."""

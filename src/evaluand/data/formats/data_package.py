@@ -17,6 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError, nearest, warn
+from evaluand.core.selector.patterns import check_pattern, matches
 from evaluand.data.files import SourceFile, Spool, kind_of_name
 from evaluand.data.formats.declared import ROLE, Column, check_digest, find_file, read_declared, written_roles
 from evaluand.data.formats.json_rows import read_json
@@ -41,7 +42,7 @@ class DataPackage(FileFormat):
         schema = _read_schema(resource.get("schema"), folder, name)
         source = _open_resource(resource, folder, name)
         opened = read_declared(source, _columns(schema, source, name), _roles(schema, name))
-        _check_constraints(schema, source, opened)
+        _check_constraints(schema, source, opened, name)
         return opened
 
 
@@ -270,13 +271,13 @@ def _roles(schema: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
 # Constraints
 
 
-def _check_constraints(schema: Mapping[str, Any], source: DataSource, opened: OpenFiles) -> None:
+def _check_constraints(schema: Mapping[str, Any], source: DataSource, opened: OpenFiles, where: str) -> None:
     """Report every cell that breaks a constraint of its field.
 
     Raises:
         DataError: lists every fault with its row.
     """
-    checks = {field["name"]: _checks(field) for field in schema.get("fields", ()) if field.get("constraints")}
+    checks = {field["name"]: _checks(field, where) for field in schema.get("fields", ()) if field.get("constraints")}
     checks = {name: each for name, each in checks.items() if name in opened.schema.names}
     seen: dict[str, set[Any]] = {name: set() for name, each in checks.items() if each.unique}
     faults, start = Faults(), 0
@@ -308,7 +309,7 @@ class _Checks:
         return next((f"{str(value)[:60]!r} is not {text}" for text, test in self.tests if not test(value)), "")
 
 
-def _checks(field: Mapping[str, Any]) -> _Checks:
+def _checks(field: Mapping[str, Any], where: str) -> _Checks:
     limits = field["constraints"]
     read = _parser(str(field.get("type")), field) or (lambda text: text)
     tests: list[tuple[str, Callable[[Any], bool]]] = [*_range_tests(limits, read)]
@@ -316,8 +317,12 @@ def _checks(field: Mapping[str, Any]) -> _Checks:
         allowed = {_limit(each, read) for each in limits["enum"]}
         tests.append((f"one of {', '.join(map(str, limits['enum']))}", lambda value: value in allowed))
     if "pattern" in limits:
-        pattern = re.compile(str(limits["pattern"]))
-        tests.append((f"of the pattern {limits['pattern']}", lambda value: pattern.fullmatch(str(value)) is not None))
+        pattern = str(limits["pattern"])
+        try:
+            check_pattern(pattern)
+        except SpecError as error:
+            raise DataError(f"{where}: pattern of the field {field['name']!r}: {error}; correct it") from None
+        tests.append((f"of the pattern {pattern}", lambda value: matches(str(value), pattern)))
     return _Checks(bool(limits.get("required")), bool(limits.get("unique")), tests)
 
 

@@ -71,7 +71,9 @@ def find_file(folder: Path, place: str, what: str) -> Path:
     if not inside or not path.resolve().is_relative_to(folder.resolve()):
         raise DataError(f"{what} is {place!r}, which is outside the folder of the description; move it into {folder}")
     if not path.is_file():
-        raise DataError(f"{what} is {place}, but {path} does not exist")
+        slashed = place.replace("\\", "/")
+        advice = f"; write it with /, as in {slashed}" if "\\" in place and (folder / slashed).is_file() else ""
+        raise DataError(f"{what} is {place}, but {path} does not exist{advice}")
     return path
 
 

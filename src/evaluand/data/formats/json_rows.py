@@ -107,7 +107,7 @@ def read_json(file: SourceFile, empty: Any = None) -> Any:
         return _parse(text) if text else empty
     except orjson.JSONDecodeError as error:
         check_utf8(file)
-        raise DataError(Fault(f"{file.name}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}")) from None
+        raise DataError(Fault(f"{file.name}:{error.lineno}:{error.colno}", f"not JSON: {_explain(error)}")) from None
 
 
 def _read_lines(file: SourceFile) -> Iterator[tuple[int, Any]]:
@@ -122,7 +122,16 @@ def _read_lines(file: SourceFile) -> Iterator[tuple[int, Any]]:
             except orjson.JSONDecodeError as error:
                 if not _is_utf8(line):
                     check_utf8(file)
-                yield number, Broken(f"not JSON at column {error.pos + 1}: {error.msg}")
+                yield number, Broken(f"not JSON at column {error.pos + 1}: {_explain(error)}")
+
+
+def _explain(error: orjson.JSONDecodeError) -> str:
+    """What is wrong with a text; names the numbers of Python's `json.dumps` that JSON does not have."""
+    found = _NOT_A_NUMBER.match(error.doc[max(error.pos - 1, 0) :])
+    return f"{found[1]} is not a JSON value; write null" if found else str(error.msg)
+
+
+_NOT_A_NUMBER: Final = re.compile(r"[\s:,\[]?(NaN|-?Infinity)\b")
 
 
 def _is_utf8(text: bytes) -> bool:

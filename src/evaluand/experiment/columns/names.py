@@ -75,6 +75,11 @@ def looks_like_prediction(name: str) -> bool:
     return _PREDICTION.fullmatch(name) is not None
 
 
+def looks_like_id(name: str) -> bool:
+    """Whether a column has a name such as `id`, `row_id` or `uuid`."""
+    return _ID.fullmatch(name) is not None
+
+
 def _holds_numbers(table: pa.Table, name: str) -> bool:
     return contents(table.schema.field(name).type) in ("numbers", "integers")
 

@@ -19,6 +19,7 @@ KINDS: Final = ("binary", "multiclass", "multilabel", "numeric")
 _POSITIVE: Final = ("1", "true", "yes", "y", "t", "positive", "pos")
 _NEGATIVE: Final = ("0", "false", "no", "n", "f", "negative", "neg")
 _MOST_INTEGERS: Final = 20
+_EXACT: Final = 2**53
 _MOST_CLASSES: Final = 10_000
 _FEW: Final = 20
 
@@ -62,7 +63,7 @@ def find_target(
     holds = contents(truth.type)
     classes = _classes(truth, predictions) if holds in ("bools", "integers", "text", "") else []
     found = (
-        _check_kind(name, kind, holds, classes)
+        _check_kind(name, kind, holds, truth, predictions, classes)
         if kind
         else _guess_kind(name, holds, truth, predictions, classes, notes)
     )
@@ -79,16 +80,26 @@ def _classes(truth: pa.Array, predictions: Sequence[pa.Array]) -> list[Any]:
     return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 
-def _check_kind(name: str, kind: str, holds: str, classes: Sequence[Any]) -> Kind:
+def _check_kind(
+    name: str, kind: str, holds: str, truth: pa.Array, predictions: Sequence[pa.Array], classes: Sequence[Any]
+) -> Kind:
+    known = pc.count_distinct(truth).as_py() if classes else 0
     fits = {
-        "binary": holds in ("bools", "integers", "text") and len(classes) <= 2,
+        "binary": holds in ("bools", "integers", "text") and known <= 2,
         "multiclass": holds in ("bools", "integers", "text"),
         "multilabel": holds == "lists",
         "numeric": holds in ("integers", "numbers"),
     }
     if not fits[kind]:
-        count = f" with {plural(len(classes), 'different value')}" if classes else ""
+        count = f" with {plural(known, 'different value')}" if classes else ""
         raise SpecError(f"--kind {kind}: {name!r} holds {holds or 'nothing'}{count}")
+    if kind in ("binary", "multiclass") and any(contents(each.type) == "numbers" for each in predictions):
+        raise SpecError(
+            f"--kind {kind}: {name!r} holds {holds}, its predictions real numbers; if they are the score of a class,"
+            " give their column with --score instead of --prediction"
+        )
+    if kind == "binary" and len(classes) > 2:
+        raise SpecError(f"--kind binary: {name!r} and its predictions have {len(classes)} different values together")
     return kind  # type: ignore[return-value]
 
 
@@ -105,7 +116,9 @@ def _guess_kind(
     if holds == "integers":
         real = any(contents(each.type) == "numbers" for each in predictions)
         if real or len(classes) > _MOST_INTEGERS:
-            notes.append(f"{name!r} holds integers, taken as numbers; --kind multiclass takes them as classes")
+            scores = "if predictions are the score of a class, give their column with --score instead of --prediction"
+            remedy = scores if real and known <= 2 else "--kind multiclass takes them as classes"
+            notes.append(f"{name!r} holds integers, taken as numbers; {remedy}")
             return "numeric"
         if len(classes) > 2:
             notes.append(
@@ -139,6 +152,23 @@ def _positive(name: str, classes: Sequence[Any], pos_label: str | None, notes: l
         notes.append(f"{label_text(positive[0])!r} counts as positive; --pos-label names another class")
         return positive[0]
     return None
+
+
+def hold_few_integers(columns: Sequence[pa.Array]) -> bool:
+    """Whether columns of numbers hold at most 20 different integers, also as floats.
+
+    Example:
+        >>> hold_few_integers([pa.array([1.0, 0.0, None]), pa.array([1, 1, 0])])
+        True
+        >>> hold_few_integers([pa.array([0.5, 0.0])])
+        False
+    """
+    values: set[float] = set()
+    for column in columns:
+        values |= {*pc.unique(column.drop_null()).to_pylist()[: _MOST_INTEGERS + 1]}
+        if len(values) > _MOST_INTEGERS:
+            return False
+    return all(abs(value) < _EXACT and float(value).is_integer() for value in values)
 
 
 # Metrics

@@ -25,8 +25,9 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.prediction_table import SCORER, common_type
-from evaluand.experiment.columns.names import guess_columns
+from evaluand.experiment.columns.names import guess_columns, looks_like_id
 from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
+from evaluand.experiment.columns.readings import read_integers, read_words
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
@@ -225,16 +226,40 @@ def score_columns(
     }
     named = (predictions,) if isinstance(predictions, str) else tuple(predictions)
     chosen = ColumnOptions(truth=truth, predictions=named, **options | texts)
-    several = isinstance(tables, list | tuple) and not (tables and isinstance(tables[0], Mapping))
-    files = [*map(_as_table, tables)] if several else [_as_table(tables)]
-    base = files[0] if truth_file is None else _as_table(truth_file)
+    if isinstance(tables, list | tuple) and _are_tables(tables, chosen.id, truth_file is not None):
+        files = [_as_table(each, f"table {place}") for place, each in enumerate(tables, 1)]
+    else:
+        files = [_as_table(tables, "the table")]
+    base = files[0] if truth_file is None else _as_table(truth_file, "the table of the truth")
     return score_tables(base, files, chosen, store or MemoryStore(), name)
 
 
-def _as_table(value: Any) -> NamedTable:
+def _are_tables(items: Sequence[Any], id: str | None, joined: bool) -> bool:
+    """Whether a list is one of tables, and not of rows.
+
+    Mappings are tables if their values are columns of one length, and if lists as cells would make no sense: rows are
+    joined, or lists are ids.
+    """
+    if not (items and isinstance(items[0], Mapping)):
+        return True
+    if not all(isinstance(each, Mapping) and _has_columns(each) for each in items):
+        return False
+    return joined or any(name == id or looks_like_id(name) for name in items[0])
+
+
+def _has_columns(table: Mapping[str, Any]) -> bool:
+    """Whether all values are arrays of one length."""
+    scalar = (str, bytes, Mapping)
+    lengths = {
+        len(each) if hasattr(each, "__len__") and not isinstance(each, scalar) else None for each in table.values()
+    }
+    return len(lengths) == 1 and None not in lengths
+
+
+def _as_table(value: Any, name: str) -> NamedTable:
     if isinstance(value, NamedTable):
         return value
-    return read_table(value) if isinstance(value, str | os.PathLike) else as_table(value)
+    return read_table(value) if isinstance(value, str | os.PathLike) else as_table(value, name)
 
 
 def score_tables(
@@ -253,6 +278,7 @@ def score_tables(
         progress: shows the progress of each step.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
+    _check_gate_columns(gates, base, options)
     base, files = _choose_rows(base, files, options)
     base.column(options.truth, "--truth")
     joined = join_tables(base, files, options.truth, options.id)
@@ -262,6 +288,8 @@ def score_tables(
     predictions = {
         spec.name: align_prediction(truth, options.truth, spec, notes) for spec in specs if spec.prediction is not None
     }
+    truth, predictions = read_words(truth, predictions, joined.base, options.truth, specs, notes)
+    truth, predictions = read_integers(truth, predictions, options.truth, options.kind, notes)
     _note_values(joined.base, options, truth, predictions, notes)
     target = find_target(options.truth, truth, [*predictions.values()], options.kind, options.pos_label, notes)
     kind = _shared_type(truth, predictions.values())
@@ -495,7 +523,8 @@ def _experiment(
         lacking = ", ".join(repr(system.name) for system in systems if system.gives == "nothing")
         notes.append(f"{lacking} has no scores, so metrics of scores are not proposed")
     decides = all(system.decides for system in systems)
-    metrics = _metrics(target, decides, common, options)
+    real = any(system.columns.type == "number" for system in systems)
+    metrics = _metrics(target, decides, common, options, real=real)
     by = tuple(_grouping(base, each) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
@@ -505,13 +534,19 @@ def _experiment(
     return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
 
 
-def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
+def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions, *, real: bool) -> list[Metric]:
     named = options.metrics or propose_metrics(target, decides, gives)
     found = [named_metric(each, target, gives) if isinstance(each, str) else as_metric(each) or each for each in named]
+    found = [each for place, each in enumerate(found) if each not in found[:place]]
     blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
     if blind and not decides:
         raise SpecError(
             f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
+        )
+    if real and (unequal := next((each for each in found if VALUE in each.columns), None)) is not None:
+        raise SpecError(
+            f"{unequal.kind}: real numbers are hardly ever equal; name a metric of errors, such as mae, or, if"
+            " predictions are the score of a class, give their column with --score instead of --prediction"
         )
     scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
     if scored and gives == "nothing":
@@ -600,6 +635,15 @@ def _plain_values(column: pa.Array, encoded: bool) -> list[Any]:
 
 
 # Gates
+
+
+def _check_gate_columns(gates: Sequence[Gate], base: NamedTable, options: ColumnOptions) -> None:
+    """Refuses a gate on a group of a column that is not grouped by."""
+    grouped = {name for each in options.by for name in ([*each.split(","), each] if isinstance(each, str) else each)}
+    for gate in gates:
+        for name in (*dict(gate.where), *gate.by):
+            if name in base.table.column_names and name not in {each.strip() for each in grouped}:
+                raise SpecError(f"gate {gate.text!r}: values are not grouped by {name!r}; add --by {name}")
 
 
 def check_system_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:

@@ -19,7 +19,8 @@ from evaluand.experiment.columns.proposals import Target
 from evaluand.experiment.columns.tables import NamedTable
 from evaluand.metrics.base.labels import contents
 
-_MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
+MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
+_INFINITE: Final = ("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity")
 _NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 _BOOLEANS: Final = {"true": True, "false": False}
 _SHOWN: Final = 3
@@ -68,7 +69,7 @@ def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes
     predicted = [each.table.column(each.prediction, "--prediction") for each in specs if each.prediction is not None]
     kinds = {contents(each.type) for each in predicted}
     if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _all_numbers(column):
-        return _numbers_of(column, truth, name, notes)
+        return read_text_numbers(column, truth, name, notes)
     return column
 
 
@@ -90,7 +91,7 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
         notes.append(f"{truth_name!r} and {name!r} are bools and 0 or 1: true is taken as 1")
         return column.cast(truth.type)
     if other == "text" and one in ("integers", "numbers"):
-        return _numbers_of(column, spec.table, name, notes)
+        return read_text_numbers(column, spec.table, name, notes)
     if other == "text" and one == "bools" and (found := _booleans_of(column)) is not None:
         notes.append(f"{name!r} has true and false in several spellings, taken as bools")
         return found
@@ -154,7 +155,8 @@ def _class_scores(
     positive = target.positive
     if positive is None:
         known = " or ".join(repr(label_text(each)) for each in target.classes)
-        first, *_ = target.classes
+        words = re.split(r"[^a-z0-9]+", column.casefold())
+        first = next((each for each in target.classes if label_text(each).casefold() in words), target.classes[0])
         raise SpecError(
             f"{column!r} is the score of which class, {known}? Give --pos-label {label_text(first)}, or --score"
             f" {label_text(first)}={column}"
@@ -268,7 +270,7 @@ def _read_numbers(table: NamedTable, name: str, option: str, notes: list[str]) -
     column = table.column(name, option)
     holds = contents(column.type)
     if holds == "text":
-        column = _numbers_of(column, table, name, notes)
+        column = read_text_numbers(column, table, name, notes)
     elif holds not in ("integers", "numbers", ""):
         raise SpecError(f"{option} {name}: holds {holds}; give a column of numbers")
     numbers = column.cast(pa.float64())
@@ -280,10 +282,23 @@ def _read_numbers(table: NamedTable, name: str, option: str, notes: list[str]) -
 
 def _all_numbers(column: pa.Array) -> bool:
     values = pc.unique(column.drop_null()).to_pylist()
-    return all(_NUMBER.fullmatch(value) or value.strip().lower() in _MISSING for value in values)
+    return all(_NUMBER.fullmatch(value) or value.strip().lower() in MISSING for value in values)
 
 
-def _numbers_of(column: pa.Array, table: NamedTable, name: str, notes: list[str]) -> pa.Array:
+def are_numbers_with_words(columns: Sequence[pa.Array]) -> bool:
+    """Whether columns of text hold numbers, and some of them words such as NaN or inf."""
+    values = [pc.unique(column.drop_null()).to_pylist() for column in columns]
+    numbers = [[_NUMBER.fullmatch(value) is not None for value in each] for each in values]
+    if not all(map(any, numbers)) or all(map(all, numbers)):
+        return False
+    return all(
+        number or value.strip().lower() in (*MISSING, *_INFINITE)
+        for each, flags in zip(values, numbers, strict=True)
+        for value, number in zip(each, flags, strict=True)
+    )
+
+
+def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: list[str]) -> pa.Array:
     """Numbers written as text, and words such as NaN as missing.
 
     Raises:
@@ -293,7 +308,7 @@ def _numbers_of(column: pa.Array, table: NamedTable, name: str, notes: list[str]
     wrong = [
         (row, text)
         for row, text in enumerate(texts)
-        if text is not None and not _NUMBER.fullmatch(text) and text.strip().lower() not in _MISSING
+        if text is not None and not _NUMBER.fullmatch(text) and text.strip().lower() not in MISSING
     ]
     if wrong:
         row, text = wrong[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -95,14 +95,17 @@ def read_table(path: str | os.PathLike[str], format: str | None = None, delimite
     return _as_named(open_file(os.fspath(path), format, delimiter))
 
 
-def as_table(data: Any) -> NamedTable:
+def as_table(data: Any, name: str = "the table") -> NamedTable:
     """Any table in memory: Arrow, pandas, polars, a mapping column → values, a list of rows.
+
+    Args:
+        name: what messages call it.
 
     Raises:
         DataError: it has no rows.
         SpecError: it is no table.
     """
-    return _as_named(open_data(data, "the table"))
+    return _as_named(open_data(data, name))
 
 
 def _as_named(source: DataSource) -> NamedTable:
@@ -156,19 +159,24 @@ def join_tables(base: NamedTable, files: Sequence[NamedTable], truth: str, id: s
         return JoinedTables(base, files, ("rows are joined by their number; every file has the same truth in each",))
     if id is None:
         notes.append(f"rows are joined by {key!r}, which names each row of every file; --id names another column")
-    ids = {each.name: _ids(each, key) for each in (base, *others)}
-    joined = {}
-    for other in others:
-        places = pc.index_in(ids[base.name], ids[other.name])
+    ids = _ids(base, key)
+    joined = []
+    for other in files:
+        if other is base:
+            joined.append(base)
+            continue
+        other_ids = _ids(other, key)
+        places = pc.index_in(ids, other_ids)
         if places.null_count == len(places):
             raise DataError(
-                f"{other.name} and {base.name} have no {key!r} in common: {ids[other.name][0].as_py()!r} in the one,"
-                f" {ids[base.name][0].as_py()!r} in the other; give the column that joins them with --id"
+                f"{other.name} and {base.name} have no {key!r} in common: {other_ids[0].as_py()!r} in the one,"
+                f" {ids[0].as_py()!r} in the other; give the column that joins them with --id"
             )
-        joined[other.name] = NamedTable(other.name, other.table.take(places), _where_after(other, places))
-        _check_same_truth(base, joined[other.name], truth, ids[base.name], key)
-        notes += _unmatched(base, other, ids, key)
-    return JoinedTables(base, [joined.get(each.name, each) for each in files], notes)
+        matched = NamedTable(other.name, other.table.take(places), _where_after(other, places))
+        _check_same_truth(base, matched, truth, ids, key)
+        notes += _unmatched((base.name, ids), (other.name, other_ids), key)
+        joined.append(matched)
+    return JoinedTables(base, joined, notes)
 
 
 def _where_after(table: NamedTable, places: pa.Array) -> Callable[[int], str]:
@@ -250,13 +258,14 @@ def _check_same_truth(base: NamedTable, other: NamedTable, truth: str, ids: pa.A
         )
 
 
-def _unmatched(base: NamedTable, other: NamedTable, ids: Mapping[str, pa.Array], key: str) -> list[str]:
+def _unmatched(base: tuple[str, pa.Array], other: tuple[str, pa.Array], key: str) -> list[str]:
+    """Notes on the ids of one table that the other lacks; each table is (name, ids)."""
     notes = []
     for one, two, what in ((other, base, "has no truth and is left out"), (base, other, "counts as missing")):
-        outside = pc.invert(pc.is_in(ids[one.name], ids[two.name]))
+        outside = pc.invert(pc.is_in(one[1], two[1]))
         n = pc.sum(outside).as_py() or 0
         if n:
-            first = ids[one.name].filter(outside)[0].as_py()
+            first = one[1].filter(outside)[0].as_py()
             each = "" if n == 1 else "each "
-            notes.append(f"{plural(n, 'row')} of {one.name} not in {two.name}, such as {key} {first!r}: {each}{what}")
+            notes.append(f"{plural(n, 'row')} of {one[0]} not in {two[0]}, such as {key} {first!r}: {each}{what}")
     return notes

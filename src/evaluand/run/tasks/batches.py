@@ -22,6 +22,7 @@ _MAX_LISTED = 5
 _REFUSALS_OF_ANY_ROW = ("401", "403", "404", "405")  # refusals that do not depend on the rows
 _FAULTS_OF_A_ROW = ("content_type", "encoding", "foreign", "form", "json", "too_large")
 """Codes of invalid answers to a batch that one of its rows may have caused."""
+_UNREADABLE = ("content_type", "encoding", "form", "json")
 
 
 @dataclass(frozen=True)
@@ -114,40 +115,56 @@ class Batches:
         """Set the output or the error of each row that still waits.
 
         A refused batch, or one with an invalid answer, is sent again in halves, so that a bad row fails only itself.
+        If both halves have the same unreadable answer, the service is at fault, and all rows fail.
 
         Raises:
             BadRequest: it ends everything.
         """
+        await self._set_outcome(pairs, await self._request(pairs))
+
+    async def _request(self, pairs: Sequence[_Pair]) -> dict[int, Any] | Exception:
+        """The outputs of the rows that still wait, or why there are none."""
         pairs = [(row, answer) for row, answer in pairs if not answer.done()]
         if not pairs:
-            return
+            return {}
         try:
-            outputs = self._outputs(pairs, await self._send(b"[" + b",".join(row.row for row, _ in pairs) + b"]"))
+            return self._outputs(pairs, await self._send(b"[" + b",".join(row.row for row, _ in pairs) + b"]"))
         except Exception as error:
-            if len(pairs) > 1 and _may_be_of_one_row(error):
-                return await self._halve(pairs)
-            outputs = [error] * len(pairs)
-        for (_, answer), output in zip(pairs, outputs, strict=True):
-            _set_answer(answer, output)
-        if self._stops and isinstance(outputs[0], BadRequest):
+            return error
+
+    async def _set_outcome(self, pairs: Sequence[_Pair], outcome: dict[int, Any] | Exception) -> None:
+        if isinstance(outcome, Exception) and len(pairs) > 1 and _may_be_of_one_row(outcome):
+            return await self._halve(pairs, outcome)
+        for row, answer in pairs:
+            if not answer.done():
+                _set_answer(answer, outcome if isinstance(outcome, Exception) else outcome[row.index])
+        outputs = [outcome] if isinstance(outcome, Exception) else list(outcome.values())
+        if self._stops and outputs and isinstance(outputs[0], BadRequest):
             raise outputs[0]
 
-    async def _halve(self, pairs: Sequence[_Pair]) -> None:
+    async def _halve(self, pairs: Sequence[_Pair], error: Exception) -> None:
         middle = len(pairs) // 2
         halves = (pairs[:middle], pairs[middle:])
-        if not self._stops:
-            await asyncio.gather(*map(self._send_again, halves))
+        if self._stops and isinstance(error, BadRequest):
+            for half in halves:
+                await self._set_outcome(half, await self._request_again(half))
             return
-        for half in halves:
-            await self._send_again(half)
+        outcomes = await asyncio.gather(*map(self._request_again, halves))
+        if _are_of_the_service(*outcomes):
+            for half, outcome in zip(halves, outcomes, strict=True):
+                for _, answer in half:
+                    _set_answer(answer, outcome)
+            return
+        for half, outcome in zip(halves, outcomes, strict=True):
+            await self._set_outcome(half, outcome)
 
-    async def _send_again(self, pairs: Sequence[_Pair]) -> None:
+    async def _request_again(self, pairs: Sequence[_Pair]) -> dict[int, Any] | Exception:
         if pace := pairs[0][0].pace:
             await pace.wait_async()
-        await self._settle(pairs)
+        return await self._request(pairs)
 
-    def _outputs(self, pairs: Sequence[_Pair], answer: Any) -> list[Any]:
-        """The output of each row in an answer, or the error in its place."""
+    def _outputs(self, pairs: Sequence[_Pair], answer: Any) -> dict[int, Any]:
+        """`_index_` → the output of each row in an answer, or the error in its place."""
         rows = [row for row, _ in pairs]
         found: dict[int, list[Any]] = {row.index: [] for row in rows}
         foreign: list[int | None] = []
@@ -168,7 +185,7 @@ class Batches:
                 )
             waiting = next((row for row, answer in pairs if not answer.done()), rows[0])  # some may have timed out
             waiting.notes["foreign_outputs"] = len(foreign)
-        return [self._single_output(found[row.index], row) for row in rows]
+        return {row.index: self._single_output(found[row.index], row) for row in rows}
 
     def _single_output(self, outputs: list[Any], row: BatchRow) -> Any:
         if not outputs:
@@ -187,6 +204,12 @@ def _may_be_of_one_row(error: Exception) -> bool:
     if isinstance(error, BadRequest):
         return error.code not in _REFUSALS_OF_ANY_ROW
     return isinstance(error, BadAnswer) and error.code in _FAULTS_OF_A_ROW
+
+
+def _are_of_the_service(first: Any, second: Any) -> bool:
+    """Whether two halves of a batch have the same unreadable answer, which no single row of them can have caused."""
+    both = isinstance(first, BadAnswer) and isinstance(second, BadAnswer)
+    return both and first.code in _UNREADABLE and (first.code, str(first)) == (second.code, str(second))
 
 
 def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
