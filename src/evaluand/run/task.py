@@ -34,8 +34,7 @@ from evaluand.trace.tracer import Tracer
 Input = TypeVar("Input")
 Output = TypeVar("Output")
 
-MAX_CONCURRENCY = 20
-"""The default number of concurrent calls of `Task.run_concurrently`."""
+MAX_CONCURRENCY = 20  # concurrent calls of `Task.run_concurrently` by default
 
 
 @dataclass(slots=True)
