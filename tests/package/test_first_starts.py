@@ -19,7 +19,9 @@ FOLDER = ROOT_FOLDER / "examples" / "first"
 
 def test_a_csv_with_two_models_is_compared():
     command = ["score", str(FOLDER / "predictions.csv"), "--truth", "label"]
-    result = CliRunner().invoke(main, [*command, "--prediction", "model_a", "--prediction", "model_b"])
+    result = CliRunner(env={"COLUMNS": "160"}).invoke(
+        main, [*command, "--prediction", "model_a", "--prediction", "model_b"]
+    )
     assert result.exit_code == 0, result.output
     assert "A → B" in result.stdout
     assert re.search(r"accuracy .*\[\d", result.stdout)
@@ -59,7 +61,7 @@ class Chat(BaseHTTPRequestHandler):
 def test_an_asynchronous_function_calls_a_chat_model(tmp_path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Chat)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    env = {"URL": f"http://127.0.0.1:{server.server_port}/v1", "EVALUAND_STORE": str(tmp_path)}
+    env = {"URL": f"http://127.0.0.1:{server.server_port}/v1", "EVALUAND_STORE": str(tmp_path), "COLUMNS": "160"}
     try:
         result = CliRunner(env=env).invoke(main, ["run", str(FOLDER)])
     finally:

@@ -21,7 +21,7 @@ def values_html(rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) ->
 
     Example:
         >>> values_html([{"signature": "accuracy v1", "by": {}, "value": 0.5, "n": 4}])[-57:]
-        '<td></td><td></td><td></td><td></td></tr></tbody></table>'
+        'td>4</td><td></td><td></td><td></td></tr></tbody></table>'
     """
     with_task = any("task" in row for row in rows)
     lines = [_cells("th", [*(("task",) if with_task else ()), "metric", "group", *_NUMBERS])]
