@@ -43,7 +43,7 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
         ([['0'], ['0', '1']], [['0'], []])
     """
     truth, predictions, scores = (_read_tensor(values) for values in (truth, predictions, scores))
-    named = None if classes is None else [_plain(one) for one in classes]
+    named = None if classes is None else [_python_value(one) for one in classes]
     cells, answers = _read_matrix("truth", truth), _read_matrix("predictions", predictions)
     if cells is not None and cells.values.shape[1] == 1:
         truth, cells = cells.column(0), None
@@ -154,7 +154,11 @@ def _read_matrix(name: str, value: Any) -> _Matrix | None:
         return _Matrix(name, np.column_stack(columns), list(value.column_names), None)
     if hasattr(value, "toarray"):  # sparse
         return _Matrix(name, value.toarray(), None, None)
-    named = [_plain(one) for one in value.columns] if hasattr(value, "columns") and hasattr(value, "to_numpy") else None
+    named = (
+        [_python_value(one) for one in value.columns]
+        if hasattr(value, "columns") and hasattr(value, "to_numpy")
+        else None
+    )
     if named is None and getattr(value, "ndim", 1) != 2:
         return None
     values = np.asarray(value.to_numpy() if named is not None else value)
@@ -216,5 +220,5 @@ def _holds_sets(truth: Any) -> bool:
     return bool(pa.types.is_nested(to_column("truth", truth).type))
 
 
-def _plain(value: Any) -> Any:
+def _python_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""What metrics are called in tables: a module of its own, since `text` must load quickly.
+"""The labels of metrics in tables. Separate from `text`, which start-up imports and which must not load metrics.
 
 add_labels     rows of values, each with the label of its metric
 metric_labels  the label of each metric of some rows

@@ -60,7 +60,7 @@ class Croissant(FileFormat):
 
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
         file = files[0]
-        value = _plain(read_json(file))
+        value = _strip_prefixes(read_json(file))
         if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
             raise DataError(f"{file.name}: give one file with a Croissant description")
         return _Description(file.name, file.origin.parent, value).open(reading.part)
@@ -70,12 +70,12 @@ def _name(text: str) -> str:
     return _PREFIX.sub("", text)
 
 
-def _plain(value: Any) -> Any:
+def _strip_prefixes(value: Any) -> Any:
     """JSON-LD with short names."""
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_strip_prefixes(item) for item in value]
     if isinstance(value, dict):
-        return {_name(k): v if _name(k) in ("data", "@context") else _plain(v) for k, v in value.items()}
+        return {_name(k): v if _name(k) in ("data", "@context") else _strip_prefixes(v) for k, v in value.items()}
     return value
 
 

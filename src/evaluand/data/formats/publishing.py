@@ -390,8 +390,8 @@ def _csv_lines(dataset: Dataset, fields: Sequence[_Field], missing: str) -> Iter
 
 def _cell(value: Any, field: _Field) -> str:
     if field.repeated or (field.kind == "json" and not isinstance(value, str)):
-        return json.dumps(value, ensure_ascii=False, default=_plain)
-    plain = _plain(value)
+        return json.dumps(value, ensure_ascii=False, default=_json_value)
+    plain = _json_value(value)
     if isinstance(plain, bool):
         return "true" if plain else "false"
     if isinstance(plain, float):
@@ -399,7 +399,7 @@ def _cell(value: Any, field: _Field) -> str:
     return str(plain)
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dt.datetime):
