@@ -124,7 +124,7 @@ def test_a_client_that_was_used_in_the_loop_of_the_caller_loses_no_row(chat: Cha
 
 @pytest.mark.xfail(
     strict=False,
-    reason="what else the process has imported decides whether the state of a used client changes its fingerprint",
+    reason="passes alone; among all tests the resumed run sometimes makes every call again, for a cause not yet known",
 )
 def test_an_interrupted_run_is_resumed_with_the_same_client(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
