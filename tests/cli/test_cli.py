@@ -25,7 +25,7 @@ from rich.console import Console
 
 import evaluand
 from evaluand.cli import main
-from evaluand.cli.run import Display
+from evaluand.cli.progress import Display
 from evaluand.data.dataset import Dataset
 from evaluand.engine.keyed_work import Tally
 from evaluand.evaluation.evaluator import Evaluator

@@ -14,7 +14,7 @@ from click import UsageError
 
 from evaluand.cli.options import TARGET, json_option
 from evaluand.cli.output import console, open_output, print_json
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.yaml import Document
 from evaluand.data.adapters.base.adapter import Counts, Pipeline, Row, row_name
@@ -58,7 +58,7 @@ def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: boo
     if output is not None and output.exists() and file.exists() and output.samefile(file):
         raise UsageError(f"{output} is the input file; write the new rows to another file")
     source = open_file(file)
-    with notes():
+    with show_notes():
         pipeline = _read_pipeline(spec)
     shown, counts = _preview(source, pipeline, rows), Counts()
     try:

@@ -17,7 +17,7 @@ from evaluand.cli.options import (
     suggest_command,
 )
 from evaluand.cli.output import print_json, show
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import compare, short_labels
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import find_artifact, find_measures, read_evaluations
@@ -72,7 +72,7 @@ def command(
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
     results = _check_gates(labels, evaluations, gates, scorers, missing, declared)
-    with notes():
+    with show_notes():
         comparison = compare(
             *evaluations,
             scorers=scorers,

@@ -11,7 +11,7 @@ from click import UsageError
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.options import TARGET, complete_artifact, json_option, store_option, where_option
 from evaluand.cli.output import open_output, print_json
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
@@ -88,7 +88,7 @@ def command(
         raise UsageError("Parquet cannot be written to stdout; give -o FILE")
     store = DirectoryStore(folder)
     batches = flat(*_find_artifact(store, artifact, table), status=status, where=where)
-    with notes(), open_output(output) as file:
+    with show_notes(), open_output(output) as file:
         if form == "csv":
             written = write_csv(batches, file, raw=raw)
         else:
@@ -113,7 +113,7 @@ def _publish(store: Store, artifact: str, output: Path, as_json: bool) -> None:
         raise SpecError(f"{artifact!r} is neither a dataset nor a run, and has no examples to describe")
     dataset = found.dataset if isinstance(found, Run) else found
     assert isinstance(dataset, Dataset)
-    with notes():
+    with show_notes():
         path = publish(dataset, output.parent, _DESCRIPTIONS[output.name], name=dataset.name or artifact)
     if as_json:
         print_json({"file": str(path), "format": _DESCRIPTIONS[output.name], "rows": len(dataset)})

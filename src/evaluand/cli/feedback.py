@@ -12,7 +12,7 @@ from evaluand.apps.recording.stored import KIND, Recording, find_recording_id, r
 from evaluand.apps.recording.workers import work
 from evaluand.cli.options import Group, complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.cli.run import display
+from evaluand.cli.progress import display
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore

@@ -12,7 +12,7 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
-from evaluand.cli.run import display, notes
+from evaluand.cli.progress import display, show_notes
 from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import format_names, names_files
@@ -142,7 +142,7 @@ def command(
         delimiter=delimiter,
     )
     store = DirectoryStore(folder)
-    with notes():
+    with show_notes():
         dataset = _find_dataset(store, data, {role: value for role, value in roles.items() if value})
         runner = Runner(store, progress=display(as_json, quiet=False))
         run = runner.run(task, dataset, name=name or file.stem, replications=replications or task.repeats)

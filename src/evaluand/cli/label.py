@@ -12,7 +12,7 @@ from click import UsageError
 
 from evaluand.cli.options import FILE, TARGET, Group, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import open_output, print_json
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.human_labels import (
@@ -76,7 +76,7 @@ def export(
     run = Run.open(store, artifact)
     if output is not None and not force:
         _require_nothing_lost(output)
-    with notes():
+    with show_notes():
         rows = labelling_rows(run, given=read_labels(without), by=by)
     with open_output(output) as file:
         if output is not None and output.suffix.lower() == ".csv":
@@ -115,7 +115,7 @@ def import_(
         raise UsageError(f"--range {range[0]:g} {range[1]:g}: give the lowest and then the highest value")
     store = DirectoryStore(folder)
     run = Run.open(store, artifact)
-    with notes():
+    with show_notes():
         labels = read_labels(files, range=range, words=words)
     if not labels.labels:
         raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill in the files first")

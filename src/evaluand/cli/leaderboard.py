@@ -7,7 +7,7 @@ import click
 from evaluand.apps.leaderboards.board import collect_sources, leaderboard
 from evaluand.cli.options import complete_artifact, confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound
 from evaluand.report.leaderboard import leaderboard_table
 from evaluand.store.directory import DirectoryStore
@@ -34,7 +34,7 @@ def command(artifacts: tuple[str, ...], confidence: float, folder: Path, as_json
     sources = collect_sources(DirectoryStore(folder), artifacts)
     if not sources:
         raise NotFound(f"no app was recorded in {folder} yet")
-    with notes():
+    with show_notes():
         board = leaderboard(sources, confidence=confidence)
     if as_json:
         return print_json(board.to_dict())

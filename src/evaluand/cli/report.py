@@ -16,7 +16,7 @@ from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, refuse_files, store_option, suggest_command
 from evaluand.cli.output import print_json
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.comparison.measures import declared_measures, resolve_measures
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
 from evaluand.core.files.paths import replaced
@@ -102,7 +102,7 @@ def write(
     facts = report_facts(title, parts, commands=listed, folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
-    with notes():
+    with show_notes():
         facts |= _comparisons(store, id, graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)
         trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []

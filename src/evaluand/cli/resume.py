@@ -14,7 +14,8 @@ from evaluand.cli.feedback import importable_here, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.options import json_option, repeatable, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
+from evaluand.cli.progress import display, show_notes
+from evaluand.cli.run import WatchedStore, carry_out, print_results
 from evaluand.core.errors import NotFound, SpecError, singular
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
@@ -63,7 +64,7 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
         return _close(store, id, allow, give_up, folder, as_json)
     origin = store.manifest(kind, id)["provenance"].get("origin") or {}
     path = _find_file(origin, what)
-    with stdout_to_stderr(), notes():
+    with stdout_to_stderr(), show_notes():
         experiment = Experiment.from_file(path)
         if origin.get("where"):
             experiment = experiment.where(origin["where"])
@@ -81,7 +82,7 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
 
 def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
     importable_here()
-    with stdout_to_stderr(), notes():
+    with stdout_to_stderr(), show_notes():
         recording = close_recording(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)
 

@@ -1,30 +1,16 @@
-"""`evaluand run`: runs an experiment file from beginning to end.
-
-Progress is written to stderr: a bar on a terminal, otherwise a line every few seconds. The work only counts; another
-thread reads the counts. So progress costs the work nothing, however fast its units are, and steps that end at once show
-nothing.
-"""
+"""`evaluand run`: runs an experiment file from beginning to end."""
 
 from __future__ import annotations
 
-import threading
-import time
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from click.exceptions import Exit
-from rich.console import Console, RenderableType
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
-from evaluand.aggregation.aggregator import REFUSED, MetricRefused
+from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import (
@@ -35,20 +21,19 @@ from evaluand.cli.options import (
     suggest_command,
     where_option,
 )
-from evaluand.cli.output import console, print_json, show, stdout_to_stderr
+from evaluand.cli.output import print_json, show, stdout_to_stderr
+from evaluand.cli.progress import Display, display, show_notes
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, nearest, plural
+from evaluand.core.errors import EngineError, SpecError, nearest, plural
 from evaluand.engine.engine import Aborted
-from evaluand.engine.keyed_work import Tally
-from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table
-from evaluand.report.text import SHORT_ID, safe, seconds
+from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Manifest
 from evaluand.store.tables import FAILED, SCORED
@@ -124,7 +109,7 @@ def command(
     if force and not report:
         raise click.UsageError("--force needs --report")
     store = WatchedStore(folder)
-    with stdout_to_stderr(), notes():
+    with stdout_to_stderr(), show_notes():
         experiment = Experiment.from_file(file)
         if where is not None:
             experiment = experiment.where(where)
@@ -143,7 +128,7 @@ def command(
     evaluations = {result.task: result.evaluation for result in results.tasks}
     checked: list[Facts] = []
     try:
-        with stdout_to_stderr(), notes():
+        with stdout_to_stderr(), show_notes():
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures_of_all_rows))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
@@ -156,7 +141,7 @@ def command(
         for note in trades_without_confidences(experiment.tradeoffs, evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
-            from evaluand.cli.report import write  # imported here, since the report uses `notes`
+            from evaluand.cli.report import write
 
             path, *_ = write(store, results.aggregation.id, title=experiment.name)
             click.echo(f"written: {safe(path)}", err=True)
@@ -180,31 +165,6 @@ class WatchedStore(DirectoryStore):
     def open(self, manifest: Manifest) -> Manifest:
         self.opened = super().open(manifest)
         return self.opened
-
-
-@contextmanager
-def notes() -> Iterator[None]:
-    """Shows evaluand's warnings as one line each meanwhile."""
-    show_warning = warnings.showwarning
-
-    def show_note(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, EvaluandWarning):
-            click.echo(f"note: {safe(str(message))}", err=True)
-        else:
-            show_warning(message, category, *place, **more)
-
-    with warnings.catch_warnings():
-        for in_results in (ScorerFailed, MetricRefused):  # the tables of results list these
-            warnings.simplefilter("ignore", in_results)
-        warnings.simplefilter("default", EvaluandWarning)
-        warnings.showwarning = show_note
-        yield
-
-
-def display(as_json: bool, quiet: bool) -> Display:
-    """Progress on stderr; none with --quiet, or with --json if stderr is not a terminal."""
-    watched = console(err=True)
-    return Display(None if quiet or (as_json and not watched.is_terminal) else watched)
 
 
 def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **options: Any) -> Results:
@@ -290,95 +250,3 @@ def _suggest_resume(store: WatchedStore) -> str:
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""
     return f"continue with: {suggest_command('resume', opened['id'][:SHORT_ID], store.root)}"
-
-
-_QUICK = 0.3
-_FRAME = 0.1
-
-
-class Display:
-    """Shows tallies; a `keyed_work.Progress`.
-
-    Args:
-        console: the console to write to; None shows nothing.
-        every: seconds between two lines if the console is not a terminal.
-        first: seconds before the first line, which shows that a step that still loads a library is running.
-
-    Attributes:
-        last: the latest tally, to report how far an interrupted step was.
-    """
-
-    def __init__(self, console: Console | None, *, every: float = 10.0, first: float = 3.0) -> None:
-        self.last: Tally | None = None
-        self._console, self._every, self._first = console, every, min(first, every)
-
-    @contextmanager
-    def __call__(self, tally: Tally) -> Iterator[None]:
-        self.last = tally
-        if self._console is None:
-            yield
-            return
-        ended = threading.Event()
-        show = self._bar if self._console.is_terminal else self._lines
-        thread = threading.Thread(target=show, args=(self._console, _Speed(tally), ended), name="progress", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
-    def _bar(self, console: Console, pace: _Speed, ended: threading.Event) -> None:
-        if ended.wait(_QUICK):
-            return
-        with Live(console=console, auto_refresh=False, transient=True, get_renderable=pace.bar) as live:
-            while not ended.wait(_FRAME):
-                live.refresh()
-
-    def _lines(self, console: Console, pace: _Speed, ended: threading.Event) -> None:
-        if ended.wait(self._first):
-            return
-        with suppress(OSError, ValueError):  # nobody reads any more; the work continues
-            while True:
-                console.file.write(pace.line() + "\n")
-                console.file.flush()
-                if ended.is_set():
-                    return
-                ended.wait(self._every)
-
-
-class _Speed:
-    """A tally with its speed and remaining time."""
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally, self._started = tally, time.monotonic()
-
-    def bar(self) -> RenderableType:
-        tally = self._tally
-        grid = Table.grid(padding=(0, 1), expand=True)
-        grid.add_column(no_wrap=True)
-        grid.add_column(ratio=1)
-        grid.add_column(no_wrap=True)
-        bar = ProgressBar(total=tally.total or 1, completed=tally.done if tally.total else 1)
-        state = Text(f"{_done(tally)}{self._speed()}")
-        if tally.failed:
-            state.append(f"  {tally.failed:,} failed", "red")
-        grid.add_row(Text(safe(tally.label, 30)), bar, state)
-        return grid
-
-    def line(self) -> str:
-        failed = f", {self._tally.failed:,} failed" if self._tally.failed else ""
-        return f"{safe(self._tally.label, 60)}: {_done(self._tally)}{failed}{self._speed()}"
-
-    def _speed(self) -> str:
-        tally, passed = self._tally, time.monotonic() - self._started
-        if not tally.called or passed <= 0:
-            return ""
-        rate = tally.called / passed
-        shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
-        left = (tally.total - tally.done) / rate
-        return f"  {shown}" + (f"  {seconds(round(left))} left" if left >= 1 else "")
-
-
-def _done(tally: Tally) -> str:
-    return f"{tally.done:,} of {tally.total:,}"

@@ -21,7 +21,7 @@ from evaluand.cli.options import (
     where_option,
 )
 from evaluand.cli.output import print_json, show
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import Comparison
 from evaluand.comparison.measures import declared_measures
 from evaluand.core.errors import NotFound, SpecError
@@ -127,7 +127,7 @@ def command(
         if artifact != "metrics":
             raise
         raise UsageError("`evaluand list metrics` lists the names of metrics") from None
-    with notes():
+    with show_notes():
         if metric is not None:
             facts = _facts(store, kind, id)
             group = dict(_split_group(each) for each in groups)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import console, print_json
-from evaluand.cli.run import display
+from evaluand.cli.progress import display
 from evaluand.core.errors import EngineError, Fault, NotFound, singular
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts

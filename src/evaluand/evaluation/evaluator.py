@@ -244,9 +244,9 @@ class Evaluator:
                 job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
             job.seal(list(request.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
-        why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
-        if job.called:
-            why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
+        reasons = [check.why for check in inputs.values() if check.why] if job.called else []
+        reasons += [f"unpinned, so never reused: {'; '.join(unpinned)}"] if unpinned else []
+        why = "; ".join(dict.fromkeys(reasons))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
         evaluation = _warn_of_failed(Evaluation(store, manifest["id"], receipt))
         warn_of_unequal(evaluation, run, request.scorers)

@@ -197,7 +197,7 @@ class Runner:
         else:
             receipt = _Job(self, calls, manifest, inputs).perform()
             why = self._why(calls, manifest, before, retry_failed, receipt.called)
-            why = why or (inputs.why if receipt.called else "")
+            why = "; ".join(each for each in (inputs.why if receipt.called else "", why) if each)
         run = Run(self.store, manifest["id"])
         run.receipt = replace(receipt, why=why, failures=run.failures)
         return run

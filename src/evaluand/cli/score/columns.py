@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow.compute as pc
 from click import UsageError
 
-from evaluand.cli.run import display, notes
+from evaluand.cli.progress import display, show_notes
 from evaluand.cli.score.output import Output, check_output, write_scores
 from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.names import ColumnGuesses, guess_columns
@@ -45,7 +45,7 @@ def score_files(given: ColumnFiles) -> None:
     if not given.files:
         raise UsageError("name the file that has the columns: evaluand score FILE --truth COLUMN --prediction COLUMN")
     check_output(given.output, given.options.gates)
-    with notes():
+    with show_notes():
         _check_files(given)
         tables = [read_table(each, given.format, given.delimiter) for each in given.files]
         base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)

@@ -16,8 +16,8 @@ from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli.gates import conclude, require_gates
 from evaluand.cli.options import suggest_command
 from evaluand.cli.output import open_output, print_json, show
+from evaluand.cli.progress import show_notes
 from evaluand.cli.report import write as write_report
-from evaluand.cli.run import notes
 from evaluand.cli.score.problems import check_targets
 from evaluand.core import identity
 from evaluand.experiment.columns.scoring import SystemScores
@@ -63,7 +63,7 @@ def write_scores(compute: Callable[[Store], SystemScores], output: Output, name:
     Raises:
         Exit: a gate failed, or a metric cannot use the scores.
     """
-    with notes(), _open_store(output) as store:
+    with show_notes(), _open_store(output) as store:
         scores = compute(store)
         if output.report is not None:
             assert isinstance(store, DirectoryStore)

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from evaluand.cli.options import suggest_command
 from evaluand.cli.output import condensed, open_output, print_json, show
+from evaluand.cli.progress import show_notes
 from evaluand.cli.report import write as write_report
-from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, Fault, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.experiment.columns.names import looks_like_prediction, looks_like_truth
@@ -85,7 +85,7 @@ def score_problem(options: ProblemOptions) -> None:
             ]
             source = inline_problem(Path(options.predictions[0]), Path(str(options.truth)), criteria)
         assert source is not None  # by the check above
-        with notes():
+        with show_notes():
             scores = score(
                 source,
                 options.predictions,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from evaluand.cli.options import FILE, TARGET, force_option, json_option
 from evaluand.cli.output import open_output, print_json, show
-from evaluand.cli.run import notes
+from evaluand.cli.progress import show_notes
 from evaluand.cli.tradeoff.options import (
     EXAMPLES,
     NO_THRESHOLDS,
@@ -59,7 +59,7 @@ def read_systems(files: Sequence[Path], stored: Stored, names: Sequence[str], de
         refuse_options(OF_STORED, "needs --stored; files of solutions already define it")
     if stored.of_scores:
         refuse_options(("thresholds", "by"), NO_THRESHOLDS)
-    with notes():
+    with show_notes():
         points = list(_points_at_thresholds(files, stored, deduplicate))
         if stored.of_scores:
             for each, messages in _collect_notes(stored.points()):
@@ -87,7 +87,7 @@ def add_bands(systems: dict[str, Tradeoff], score_files: Sequence[Path]) -> dict
     """The systems with the rows of their score files, and with bands where the rows are known."""
     result = dict(systems)
     for file in score_files:
-        with notes():
+        with show_notes():
             confidences = ScoreFile.load(file).confidences
         name = confidences.system if len(systems) > 1 or len(score_files) > 1 else next(iter(systems))
         if name not in result:
@@ -303,10 +303,10 @@ def solve_command(
     _check_options(files, stored, prior, only, form, as_json)
     if stored.of_scores:
         refuse_options(_OF_THRESHOLDS, NO_THRESHOLDS)
-        with notes():
+        with show_notes():
             points = rename_systems(list(stored.points()), names)
         return _show_points(points, form, as_json)
-    with notes():
+    with show_notes():
         earlier = SolutionFile.load(prior) if prior else None
         systems = list(stored.confidences()) if stored.names else [ScoreFile.load(file).confidences for file in files]
         systems = rename_systems(systems, names)
@@ -457,7 +457,7 @@ def pick_command(
         check_target(rates, [each for each in (file, on) if each], force)
     if stored.of_scores and (on is not None or rates is not None):
         raise UsageError("--on and --rates apply to models at thresholds; with stored scores use --on-stored")
-    with notes():
+    with show_notes():
         point = _pick(file, stored, best, where)
         confidences, there = _evaluate_there(point, stored, on, on_stored)
     if rates is not None and confidences is not None:

@@ -83,6 +83,18 @@ class Leaf:
     scope: Scope
 
 
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """An expression to follow; where `is_read`, an attribute of an object that is not known."""
+
+    node: ast.expr
+    scope: Scope
+    is_read: bool = False
+
+
+_Origin = Known | Leaf | _Step
+
+
 @dataclass
 class Flow:
     """The definitions of one traversal, and how values flow between them.
@@ -100,14 +112,23 @@ class Flow:
     _set: dict[str, list[tuple[Scope, ast.expr]]] = field(default_factory=dict)  # by the name of the attribute
     _of_objects: dict[str, list[Any]] = field(default_factory=dict)
     _of_classes: dict[str, list[Any]] = field(default_factory=dict)
+    _steps: dict[tuple[ast.expr, Scope], list[_Origin]] = field(default_factory=dict)
+    _origins: dict[tuple[ast.expr, Scope], list[Known | Leaf]] = field(default_factory=dict)
 
     def note_value(self, name: str, value: Any, of_class: bool = False) -> None:
         """Takes note of an attribute's value."""
+        self._forget()
         (self._of_classes if of_class else self._of_objects).setdefault(name, []).append(value)
+
+    def note_passed(self, function: Any) -> None:
+        """Takes note of a function that is used as a value."""
+        self._forget()
+        self.passed.add(id(function))
 
     def note(self, scope: Scope) -> None:
         """Takes note of a definition: of whom it calls, and which attributes it sets."""
         self.scopes[id(scope.function)] = scope
+        self._forget()
         if scope.owner is not MISSING:
             self._methods.setdefault(scope.function.__name__, []).append(scope)
         for node in scope.nodes:
@@ -118,6 +139,11 @@ class Flow:
                     self._named_calls.setdefault(node.func.attr, []).append((scope, node, 1))
             for target, value in attributes_set(node, scope):
                 self._set.setdefault(target, []).append((scope, value))
+
+    def _forget(self) -> None:
+        """Drops what was followed before another definition or value was met."""
+        self._steps.clear()
+        self._origins.clear()
 
     def knows_calls(self, scope: Scope) -> bool:
         """Whether a function is only called where that shows, so that its results can be followed."""
@@ -137,48 +163,70 @@ class Flow:
 
     # -- origins
 
-    def origins(self, node: ast.expr, scope: Scope) -> Iterator[Known | Leaf]:
+    def origins(self, node: ast.expr, scope: Scope) -> list[Known | Leaf]:
         """What an expression may be."""
-        return self._follow(node, scope, set())
+        if (node, scope) not in self._origins:
+            self._origins[node, scope] = self._follow(node, scope, set())
+        return self._origins[node, scope]
 
-    def _follow(self, node: ast.expr, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+    def _follow(self, node: ast.expr, scope: Scope, seen: set[int]) -> list[Known | Leaf]:
         if len(seen) > MAX_FOLLOWED:
-            yield Leaf(None, scope)
-        if id(node) in seen or len(seen) > MAX_FOLLOWED:
-            return
+            return [Leaf(None, scope)]
+        if id(node) in seen:
+            return []
         seen.add(id(node))
+        if (node, scope) not in self._steps:
+            self._steps[node, scope] = [*self._steps_from(node, scope)]
+        found: list[Known | Leaf] = []
+        for step in self._steps[node, scope]:
+            if isinstance(step, _Step):
+                follow = self._follow_attribute if step.is_read else self._follow
+                found += follow(step.node, step.scope, seen)
+            else:
+                found.append(step)
+        return found
+
+    def _follow_attribute(self, node: ast.expr, scope: Scope, seen: set[int]) -> list[Known | Leaf]:
+        name = node.attr if isinstance(node, ast.Attribute) else ""
+        found: list[Known | Leaf] = [Known(value) for value in self._of_objects.get(name, ())]
+        for owner, value in self._set.get(name, ()):
+            found += self._follow(value, owner, seen)
+        found = found or [Known(value) for value in self._of_classes.get(name, ())]
+        for method in self._methods.get(name, ()):
+            for result in method.results if method.is_property() else ():
+                found += self._follow(result, method, seen)
+        return found or [Leaf(node, scope)]
+
+    def _steps_from(self, node: ast.expr, scope: Scope) -> Iterator[_Origin]:
+        """What an expression may be, as far as its own syntax says."""
         if isinstance(node, ast.Constant):
             yield Known(node.value)
         elif isinstance(node, ast.Await | ast.NamedExpr):
-            yield from self._follow(node.value, scope, seen)
+            yield _Step(node.value, scope)
         elif isinstance(node, ast.IfExp):
-            yield from self._follow(node.body, scope, seen)
-            yield from self._follow(node.orelse, scope, seen)
+            yield from (_Step(node.body, scope), _Step(node.orelse, scope))
         elif isinstance(node, ast.BoolOp):
-            for value in node.values:
-                yield from self._follow(value, scope, seen)
+            yield from (_Step(value, scope) for value in node.values)
         elif isinstance(node, ast.Call):
-            yield from self._follow_call(node, scope, seen)
+            yield from self._steps_from_call(node, scope)
         elif isinstance(node, ast.Name) and scope.names.is_local(node.id):
-            yield from self._follow_variable(node, scope, seen)
+            yield from self._steps_from_variable(node, scope)
         elif isinstance(node, ast.Name | ast.Attribute):
-            yield from self._follow_name(node, scope, seen)
+            yield from self._steps_from_name(node, scope)
         else:
             yield Leaf(node, scope)
 
-    def _follow_call(self, node: ast.Call, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+    def _steps_from_call(self, node: ast.Call, scope: Scope) -> Iterator[_Origin]:
         for inner in self.functions_at(node.func, scope):
-            for result in inner.results:
-                yield from self._follow(result, inner, seen)
+            yield from (_Step(result, inner) for result in inner.results)
         for nested in scope.nested(node.func):
-            for result in results_in(nested):
-                yield from self._follow(result, scope, seen)
+            yield from (_Step(result, scope) for result in results_in(nested))
         names: list[ast.expr] = node.args[1:2] if scope.names.named(node.func) == "builtins.getattr" else []
         if isinstance(node.func, ast.Call) and scope.names.named(node.func.func) == "operator.attrgetter":
             names = node.func.args
         for name in names:
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                yield from self._follow_attribute(ast.Attribute(node, name.value, ast.Load()), scope, seen)
+                yield _Step(ast.Attribute(node, name.value, ast.Load()), scope, is_read=True)
         yield Leaf(node, scope)
 
     def functions_at(self, node: ast.expr, scope: Scope) -> list[Scope]:
@@ -190,18 +238,16 @@ class Flow:
             found += self._methods.get(node.attr, [])  # subclasses may have another
         return found
 
-    def _follow_variable(self, node: ast.Name, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+    def _steps_from_variable(self, node: ast.Name, scope: Scope) -> Iterator[_Origin]:
         values = list(scope.names.settings[node.id])
         if node.id in _parameters(scope.node):
             values.remove(None)
-            yield from self._follow_parameter(node.id, scope, seen)
-        for value in values:
-            if value is not None:
-                yield from self._follow(value, scope, seen)
+            yield from self._steps_from_parameter(node.id, scope)
+        yield from (_Step(value, scope) for value in values if value is not None)
         if None in values:
-            yield from self._follow_loops(node, scope, seen)
+            yield from _steps_from_loops(node, scope)
 
-    def _follow_parameter(self, name: str, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+    def _steps_from_parameter(self, name: str, scope: Scope) -> Iterator[_Origin]:
         default = _defaults(scope.function).get(name, MISSING)
         calls = self._calls.get(id(scope.function), [])
         by_name = self._named_calls.get(scope.function.__name__, []) if scope.owner is not MISSING else []
@@ -210,7 +256,7 @@ class Flow:
         for caller, call, before in (*calls, *by_name):
             argument = argument_of(call, scope.node, name, before)
             if argument is not None:
-                yield from self._follow(argument, caller, seen)
+                yield _Step(argument, caller)
             elif default is MISSING or _has_stars(call):
                 yield Leaf(None, caller)
             else:
@@ -218,30 +264,7 @@ class Flow:
         if by_name or not self.knows_calls(scope):
             yield Leaf(_PARAMETER, scope) if default is MISSING else Known(default)
 
-    def _follow_loops(self, node: ast.Name, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
-        """What a variable may be that loops set."""
-        loops = [each for each in scope.nodes if isinstance(each, ast.For | ast.comprehension)]
-        iters = [each.iter for each in loops if isinstance(each.target, ast.Name) and each.target.id == node.id]
-        if len(iters) < scope.names.settings[node.id].count(None) - (node.id in _parameters(scope.node)):
-            yield Leaf(None, scope)
-        for each in iters:
-            yield from self._elements(each, scope, seen)
-
-    def _elements(self, node: ast.expr, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
-        if isinstance(node, ast.List | ast.Tuple):
-            for item in node.elts:
-                yield from self._follow(item, scope, seen)
-        elif isinstance(node, ast.Call) and scope.names.named(node.func) == "builtins.range":
-            yield Known(0)
-        else:
-            chain = chain_of(node)
-            values: Any = scope.names.resolve(chain)[0] if chain else MISSING
-            if is_a(values, list, tuple):
-                yield from map(Known, values)
-            else:
-                yield Leaf(None, scope)
-
-    def _follow_name(self, node: ast.Name | ast.Attribute, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+    def _steps_from_name(self, node: ast.Name | ast.Attribute, scope: Scope) -> Iterator[_Origin]:
         chain = chain_of(node)
         value, full = scope.names.resolve(chain) if chain else (MISSING, "")
         if value is not MISSING:
@@ -249,17 +272,28 @@ class Flow:
         elif full or not isinstance(node, ast.Attribute):
             yield Leaf(node, scope)
         else:
-            yield from self._follow_attribute(node, scope, seen)
+            yield _Step(node, scope, is_read=True)
 
-    def _follow_attribute(self, node: ast.Attribute, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
-        found: list[Known | Leaf] = [Known(value) for value in self._of_objects.get(node.attr, ())]
-        for owner, value in self._set.get(node.attr, ()):
-            found += self._follow(value, owner, seen)
-        found = found or [Known(value) for value in self._of_classes.get(node.attr, ())]
-        for method in self._methods.get(node.attr, ()):
-            for result in method.results if method.is_property() else ():
-                found += self._follow(result, method, seen)
-        yield from found or [Leaf(node, scope)]
+
+def _steps_from_loops(node: ast.Name, scope: Scope) -> Iterator[_Origin]:
+    """What a variable may be that loops set."""
+    loops = [each for each in scope.nodes if isinstance(each, ast.For | ast.comprehension)]
+    iters = [each.iter for each in loops if isinstance(each.target, ast.Name) and each.target.id == node.id]
+    if len(iters) < scope.names.settings[node.id].count(None) - (node.id in _parameters(scope.node)):
+        yield Leaf(None, scope)
+    for each in iters:
+        yield from _elements(each, scope)
+
+
+def _elements(node: ast.expr, scope: Scope) -> Iterator[_Origin]:
+    if isinstance(node, ast.List | ast.Tuple):
+        yield from (_Step(item, scope) for item in node.elts)
+    elif isinstance(node, ast.Call) and scope.names.named(node.func) == "builtins.range":
+        yield Known(0)
+    else:
+        chain = chain_of(node)
+        values: Any = scope.names.resolve(chain)[0] if chain else MISSING
+        yield from map(Known, values) if is_a(values, list, tuple) else [Leaf(None, scope)]
 
 
 _PARAMETER = ast.Name("parameter", ast.Load())  # stands for an argument that comes from outside: the data

@@ -106,7 +106,7 @@ class Judge:
         if is_cached(value):
             self._cached(value, place)
         if kind is types.FunctionType and "." not in value.__qualname__.rpartition("<locals>.")[2]:
-            self.flow.passed.add(id(innermost(value)))
+            self.flow.note_passed(innermost(value))
         if not (kind is types.ModuleType or issubclass(kind, type) or is_function(value)) or _is_exception(value):
             return
         if not (name := full_name_of(value, self.homes)):

@@ -63,6 +63,7 @@ class Sets:
         self.flow = flow
         self._known: dict[int, tuple[bool, bool]] = {}
         self._containers: dict[int, bool] = {}
+        self._resolved: dict[tuple[ast.expr, Scope], tuple[Any, str]] = {}
         self._errors_are_read = any(map(reads_errors, flow.scopes.values()))
 
     def unordered_uses(self) -> Iterator[tuple[Scope, ast.expr]]:
@@ -96,7 +97,7 @@ class Sets:
         found = self._known.get(id(node))
         if found is None:
             self._known[id(node)] = False, False  # while it is followed, as in `words = words | more`
-            origins = list(self.flow.origins(node, scope))
+            origins = self.flow.origins(node, scope)
             values = [origin.value for origin in origins if isinstance(origin, Known)]
             leaves = [origin for origin in origins if isinstance(origin, Leaf)]
             is_set = any(map(_is_unordered, values)) or any(map(self._makes_set, leaves))
@@ -112,7 +113,7 @@ class Sets:
     def _gives_attributes(self, leaf: Leaf) -> bool:
         """Whether an expression is the dictionary of an object's attributes, and some attribute may be a set."""
         function = leaf.node.func if isinstance(leaf.node, ast.Call) else None
-        full = leaf.scope.names.named(function) if function is not None else ""
+        full = self._resolve(function, leaf.scope)[1] if function is not None else ""
         by_call = full in _GIVING_ATTRIBUTES or getattr(function, "attr", "") in _DUMPING
         if not by_call and not (isinstance(leaf.node, ast.Attribute) and leaf.node.attr == "__dict__"):
             return False
@@ -133,7 +134,7 @@ class Sets:
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.SetComp)
         function = node.func
-        value, full = scope.names.resolve_node(function)
+        value, full = self._resolve(function, scope)
         if is_a(value, type) and issubclass(value, set | frozenset):
             return True
         if full.rpartition(".")[2] in _LIBRARY_SETS or getattr(function, "attr", "") in _LIBRARY_SETS:
@@ -143,6 +144,12 @@ class Sets:
         if function.attr in _MAKING_METHODS:
             return full.rpartition(".")[0] in SET_MAKERS or self._is_set(function.value, scope)
         return function.attr in _GETTING and self._gives_sets(function.value, scope)
+
+    def _resolve(self, function: ast.expr, scope: Scope) -> tuple[Any, str]:
+        """The value and full name of a function that is called; many expressions lead to the same call."""
+        if (function, scope) not in self._resolved:
+            self._resolved[function, scope] = scope.names.resolve_node(function)
+        return self._resolved[function, scope]
 
     def _gives_sets(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a container may give a set where it is asked for an item; keys do not count."""
