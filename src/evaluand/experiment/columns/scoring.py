@@ -30,7 +30,7 @@ from evaluand.experiment.columns.names import guess_columns, looks_like_id
 from evaluand.experiment.columns.notes import PYTHON, Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
 from evaluand.experiment.columns.readings import TypedColumns, read_typed
-from evaluand.experiment.columns.systems import System, SystemSpec, make_system
+from evaluand.experiment.columns.systems import System, SystemSpec, make_system, read_text_numbers
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
@@ -314,7 +314,7 @@ def score_systems(
     """
     typed = read_typed(base, options.truth, specs, notes, kind=options.kind, pos_label=options.pos_label, scored=scored)
     _check_values(base, options.truth, typed)
-    weight = base.column(options.weight, "--weight") if options.weight else None
+    weight = _read_weight(base, options.weight, notes)
     systems = [
         make_system(
             spec,
@@ -348,6 +348,13 @@ def score_systems(
         notes=[*dict.fromkeys(notes)],
         proposals=proposals,
     )
+
+
+def _read_weight(base: NamedTable, name: str | None, notes: Notes) -> pa.Array | None:
+    if name is None:
+        return None
+    column = base.column(name, "--weight")
+    return read_text_numbers(column, base, name, notes) if contents(column.type) == "text" else column
 
 
 def _check_values(base: NamedTable, name: str, typed: TypedColumns) -> None:
