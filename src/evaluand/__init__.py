@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from evaluand.evaluation.providers.local import Local as Local
     from evaluand.evaluation.scorer import Score as Score, Scorer as Scorer, scorer as scorer
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
+    from evaluand.experiment.coco.scoring import score_coco as score_coco
+    from evaluand.experiment.columns.scoring import score_columns as score_columns
     from evaluand.experiment.experiment import Experiment as Experiment
     from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
     from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation as AdjustedMutualInformation
@@ -119,12 +121,14 @@ if TYPE_CHECKING:
         WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
         seasonal_naive_scale as seasonal_naive_scale,
     )
+    from evaluand.metrics.function import FunctionMetric as FunctionMetric
     from evaluand.metrics.label_rankings import (
         CoverageError as CoverageError,
         LabelRankingAveragePrecision as LabelRankingAveragePrecision,
         LabelRankingLoss as LabelRankingLoss,
     )
     from evaluand.metrics.mean_iou import MeanIou as MeanIou
+    from evaluand.metrics.names import make_metric as make_metric
     from evaluand.metrics.one_vs_one import OneVsOneRocAuc as OneVsOneRocAuc
     from evaluand.metrics.panoptic_quality import (
         PanopticQuality as PanopticQuality,

@@ -12,7 +12,7 @@ from evaluand import App, DirectoryStore
 from evaluand.apps.recording.stored import MODES
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.core.errors import SpecError
-from evaluand.core.redaction import is_secret, secret_in, without_passwords
+from evaluand.core.redaction import is_secret, redact_message, secret_in, without_passwords
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.provider import Provider, RemoteProvider
 
@@ -52,6 +52,45 @@ def test_credentials_are_known_by_the_words_of_their_names() -> None:
 )
 def test_texts_of_configurations_are_reported_without_passwords(text: str, reported: str) -> None:
     assert without_passwords(text) == reported
+
+
+@pytest.mark.parametrize(
+    ("message", "hidden"),
+    [
+        ("sent Bearer sk-abcdef", "sk-abcdef"),
+        ("401 for bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln, give up", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln"),
+        ("tried Basic dXNlcjpwYXNz.", "dXNlcjpwYXNz"),
+        ("tried basic dXNlcjo=", "dXNlcjo="),
+        ("Bearer 0123456789", "0123456789"),
+        ("Bearer qwertyuiopasdfghjklzxcvb", "qwertyuiopasdfghjklzxcvb"),
+        ("Bearer SECRETWORD", "SECRETWORD"),
+        ("Authorization: Bearer word", "word"),
+        ("the Authorization header, Basic word", "word"),
+        ("{'X-Auth': 'Bearer word'}", "word"),
+        ('curl -H "Authorization: bearer word"', "word"),
+        ("proxy-authorization=Basic word", "word"),
+    ],
+)
+def test_credentials_of_headers_are_hidden_in_messages(message: str, hidden: str) -> None:
+    redacted = redact_message(message)
+    assert hidden not in redacted
+    assert "***" in redacted
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "basic auth failed",
+        "Basic authentication is required; bearer tokens are not accepted",
+        "the bearer token expired",
+        "Bearer Token missing.",
+        "RuntimeError('basic auth failed')",
+        "a basic URL (basic auth) and the basic model's answer",
+        "a basic idea, a basic fault, and basics in general",
+    ],
+)
+def test_prose_about_credentials_is_readable(message: str) -> None:
+    assert redact_message(message) == message
 
 
 def test_rows_of_data_may_have_keys_and_tokens() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import functools
+import itertools
 import re
 import threading
 import time
@@ -17,7 +18,16 @@ import pytest
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import MAX_BACKOFF, Aborted, Engine, InlineEngine, LocalEngine, Outcome, Policy
+from evaluand.engine.engine import (
+    MAX_BACKOFF,
+    Aborted,
+    Engine,
+    InlineEngine,
+    LocalEngine,
+    Outcome,
+    Policy,
+    repeat_request,
+)
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.store import MemoryStore
@@ -371,6 +381,91 @@ def test_any_class_can_be_declared_transient_by_name(way: Callable[[Call], Call]
     call, _ = fails_at_first(1, Hiccup("once"))
     found = outcomes(way(call), range(3), Policy(retries=1, backoff=0, transient=("Hiccup",)))
     assert {(o.error, o.attempts) for o in found.values()} == {(None, 2)}
+
+
+# Repeated requests
+
+
+def test_a_request_is_repeated_without_the_rest_of_its_call_and_each_repeat_is_an_attempt() -> None:
+    first, requested = fails_at_first(1, TransientError("busy"))
+    second, again = fails_at_first(2, TransientError("busy"))
+    calls = Counter[int]()
+
+    def call(unit: int) -> int:
+        calls[unit] += 1
+        return repeat_request(lambda: first(unit)) + repeat_request(lambda: second(unit))
+
+    found = outcomes(call, range(5), Policy(retries=2, backoff=0.001))
+    assert {(outcome.value == 2 * unit, outcome.attempts) for unit, outcome in found.items()} == {(True, 4)}
+    assert (set(calls.values()), set(requested.values()), set(again.values())) == ({1}, {2}, {3})
+
+
+def test_repeats_of_a_request_end_and_the_call_is_not_repeated_for_it() -> None:
+    request, requested = fails_at_first(99, TransientError("busy"))
+    found = outcomes(lambda unit: repeat_request(lambda: request(unit)), [7], Policy(retries=2, backoff=0.001))
+    assert isinstance(found[7].error, TransientError)
+    assert found[7].attempts == requested[7] == 3
+    with pytest.raises(TransientError):
+        repeat_request(lambda: request(8))
+    assert requested[8] == 1  # nothing says outside of a run how often
+
+
+def test_each_repeat_of_a_request_has_the_time_and_the_turn_of_an_attempt() -> None:
+    starts: list[float] = []
+
+    def request() -> int:
+        starts.append(time.monotonic())
+        if len(starts) < 3:
+            time.sleep(0.8 * LIMIT)
+            raise TransientError("busy")
+        return 7
+
+    policy = Policy(timeout=1.5 * LIMIT, retries=2, backoff=0, rate=f"1/{2 * LIMIT} s")
+    found = outcomes(lambda unit: repeat_request(request), [7], policy)
+    assert (found[7].value, found[7].attempts) == (7, 3)
+    assert min(later - start for start, later in itertools.pairwise(starts)) >= 2 * LIMIT
+
+
+def test_an_abandoned_call_repeats_no_request() -> None:
+    requested, may_end, ended = Counter[int](), threading.Event(), threading.Event()
+
+    def call(unit: int) -> int:
+        def request() -> int:
+            requested[unit] += 1
+            assert may_end.wait(PATIENCE)
+            raise TransientError("busy")
+
+        try:
+            return repeat_request(request)
+        finally:
+            ended.set()
+
+    found = outcomes(call, [7], Policy(timeout=LIMIT, retries=3, backoff=0))
+    may_end.set()
+    assert ended.wait(PATIENCE)
+    assert isinstance(found[7].error, TaskTimeout)
+    assert requested[7] == 1
+
+
+def test_an_interrupt_does_not_turn_a_waiting_request_into_a_failure() -> None:
+    request, _ = fails_at_first(99, TransientError("busy"))
+    quick, _ = fails_at_first(1, TransientError("busy", after=0.001))
+    waiting = threading.Event()
+
+    def call(unit: int) -> int:
+        if unit == 1:
+            assert waiting.wait(PATIENCE)
+            threading.Event().wait(0.05)  # lets unit 0 reach its pause
+            _thread.interrupt_main()
+            return unit
+        repeat_request(lambda: quick(unit))
+        waiting.set()
+        return repeat_request(lambda: request(unit))
+
+    found: dict[int, Outcome] = {}
+    with pytest.raises(KeyboardInterrupt):
+        collect(found, call, range(2), Policy(concurrency=2, retries=1, backoff=0.5))
+    assert [*found] == [1]
 
 
 def test_the_pause_doubles_up_to_a_minute() -> None:

@@ -39,6 +39,7 @@ class _Chat(http.server.BaseHTTPRequestHandler):
         said = asked["messages"][-1]["content"].upper()
         body = json.dumps({"choices": [{"message": {"role": "assistant", "content": said}}]}).encode()
         self.send_response(200)
+        self.send_header("Set-Cookie", f"session={_Chat.requests}; Path=/")  # as the proxies in front of services do
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -204,6 +204,11 @@ def test_what_is_undefined_has_a_reason_and_no_value(metric: Metric, columns: An
         ),
         (
             Crps(source="quantiles"),
+            {"levels": [[0.1, 0.9], [0.5]], "quantiles": [[1.0, 2.0], [1.0]]},
+            "^_index_ 1: has quantiles of other levels than the first row; crps of quantiles needs the same in ",
+        ),
+        (
+            Crps(source="quantiles"),
             {"levels": [[0.1], [1.5]], "quantiles": [[1.0], [1.0]]},
             "_index_ 1: has a quantile whose level does not lie between 0 and 1",
         ),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn import metrics as sklearn_metrics
 
@@ -121,3 +123,26 @@ def test_code_that_is_not_pinned_is_never_reused() -> None:
     with pytest.warns(EvaluandWarning, match="metric chance: its code is not pinned"):
         specs = [FunctionMetric(function=chance).spec for _ in range(2)]
     assert specs[0] != specs[1]
+
+
+@pytest.mark.parametrize("error", [OSError("the disk is away"), MemoryError(), pa.ArrowMemoryError("realloc failed")])
+@pytest.mark.parametrize("first_failing_call", [1, 2])
+def test_an_error_of_the_machine_is_no_value(error: Exception, first_failing_call: int) -> None:
+    calls = itertools.count(1)
+
+    def reads_a_file(truth: Any, prediction: Any) -> float:
+        if next(calls) >= first_failing_call:
+            raise error
+        return agreement(truth, prediction)
+
+    with pytest.raises(type(error)):
+        evaluate(TRUTH, PREDICTED, metrics=FunctionMetric(function=reads_a_file, code_version="1"))
+
+
+def test_an_error_of_arrow_about_the_data_costs_the_value() -> None:
+    def converts(truth: Any, prediction: Any) -> float:
+        return float(pa.array(["a"]).cast(pa.int64())[0].as_py())
+
+    result = evaluate(TRUTH, PREDICTED, metrics=FunctionMetric(function=converts, code_version="1"))
+    assert math.isnan(result["converts"].value)
+    assert "converts failed: ArrowInvalid" in str(result["converts"].reason)

@@ -120,3 +120,13 @@ def test_single_labels_have_the_mean_reciprocal_rank() -> None:
 def test_the_number_of_an_empty_row_is_in_the_range() -> None:
     with pytest.raises(SpecError, match="label_ranking_loss: empty=2 must be a number from 0 to 1"):
         LabelRankingLoss(empty=2)
+
+
+def test_the_name_in_scikit_learn_has_its_value_for_rows_without_labels() -> None:
+    truth, matrix = [["a"], [], ["a", "b"]], np.array([[0.1, 0.3], [0.2, 0.4], [0.6, 0.5]])
+    scores = {"a": matrix[:, 0], "b": matrix[:, 1]}
+    member = np.array([[1, 0], [0, 0], [1, 1]])
+    name = "label_ranking_average_precision_score"
+    found, lrap = (evaluate(truth, [["a"]] * 3, metrics=[each], scores=scores).rows[0] for each in (name, "lrap"))
+    assert found.value == pytest.approx(sk.label_ranking_average_precision_score(member, matrix), abs=1e-12)
+    assert math.isnan(lrap.value)

@@ -333,6 +333,34 @@ def test_a_run_tries_again_what_may_pass(chat: Callable[..., Chat]) -> None:
     assert outcomes(run(task, "Hello", policy=QUICK)) == [("completed", ["at last"])]
 
 
+BUSY = {"status": 503, "body": "{}"}
+TEN_CHUNKS = " ".join(f"Sentence number {number} of a text. And no more." for number in range(10))
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_refused_request_of_a_call_is_repeated_alone(chat: Callable[..., Chat], concurrency: int) -> None:
+    server = chat(*({"text": "s"} if number % 4 else BUSY for number in range(1, 15)))
+    task = Summary(server.model, max_length=48, concurrency=concurrency)
+    made = run(task, TEN_CHUNKS, policy=Policy(retries=2, backoff=0, timeout=60))
+    assert outcomes(made) == [("completed", ["s"])]
+    asked = [request["body"]["messages"][-1]["content"] for request in server.asked]
+    requests, repeats = len(set(asked)), len(asked) - len(set(asked))
+    assert (requests, repeats) == (11, 3)  # ten chunks and their joined summaries
+    sent = [span for batch in made.spans() for span in batch.to_pylist() if span["kind"] == "llm"]
+    assert [span["status"] for span in sent].count("error") == repeats
+    assert len(sent) == len(asked) == requests + repeats
+    assert made.table()["attempts"].to_pylist() == [1 + repeats]
+
+
+def test_a_request_that_is_refused_again_and_again_fails_its_call_once(chat: Callable[..., Chat]) -> None:
+    server = chat({"text": "s"}, {"text": "s"}, *[BUSY] * 9)
+    made = run(Summary(server.model, max_length=48, concurrency=1), TEN_CHUNKS, policy=QUICK)
+    assert outcomes(made) == [("failed", "503")]
+    assert made.table()["attempts"].to_pylist() == [3]
+    assert len(server.asked) == 2 + 3
+    assert run(Instruct(chat(BUSY).model), "Hello", policy=Policy(retries=0)).table()["attempts"].to_pylist() == [1]
+
+
 def test_a_run_goes_on_after_a_refused_row_and_stops_at_a_refused_key(chat: Callable[..., Chat]) -> None:
     one = Policy(concurrency=1)
     refused = chat({"status": 400, "body": "{}"})

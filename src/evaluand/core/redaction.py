@@ -109,7 +109,14 @@ _HARMLESS: Final = frozenset(
 _PARAMETER: Final = re.compile(
     r"([?&][\w.-]*(?:auth|token|secret|password|key|sig|signature)=)[^&#\s'\"]+", re.IGNORECASE
 )
-_BEARER: Final = re.compile(r"(\b(?:bearer|basic)\s+)[^\s'\",]{3,}", re.IGNORECASE)
+_SCHEME: Final = re.compile(
+    r"(authorization\W{1,4}(?:(?:header|value)\W{1,4})*|[\"'](?=\w+\s+[^\s'\",]+[\"']))?"
+    r"(\b(?:bearer|basic)\s+)([^\s'\",]{3,})",
+    re.IGNORECASE,
+)
+"""A scheme of authorization and what follows; first what shows that it is the value of a header."""
+_WORD: Final = re.compile(r"[(\[]*(?:[A-Za-z]?[a-z]{1,17}|[A-Z]{2,7})[.:;!?)\]…]*")
+"""A word of a sentence; generated tokens and base64 have digits, signs or capitals inside, or are longer."""
 
 _SUFFIXES: Final = frozenset(("data", "env", "header", "headers", "id", "str", "string", "text", "value"))
 """What follows a name without changing what it names: `access_key_id`, `api_key_2`."""
@@ -173,11 +180,13 @@ def redact_message(text: str) -> str:
     """The message of an error with `***` in place of passwords, of secret parameters of URLs and of bearer tokens.
 
     Example:
-        >>> redact_message("503 of https://host/?key=abc"), redact_message("sent Bearer abc")
+        >>> redact_message("503 of https://host/?key=abc"), redact_message("sent Bearer ab12")
         ('503 of https://host/?key=***', 'sent Bearer ***')
+        >>> redact_message("basic auth failed")
+        'basic auth failed'
     """
     text = _PARAMETER.sub(rf"\1{HIDDEN}", without_passwords(text))
-    return _BEARER.sub(rf"\1{HIDDEN}", text)
+    return _SCHEME.sub(_hide_token, text)
 
 
 def without_password(url: str) -> str:
@@ -212,6 +221,11 @@ def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
     else:
         return None
     return next((place for place in found if place is not None), None)
+
+
+def _hide_token(found: re.Match[str]) -> str:
+    header, scheme, token = found.groups(default="")
+    return found[0] if not header and _WORD.fullmatch(token) else f"{header}{scheme}{HIDDEN}"
 
 
 def _hide_pair(found: re.Match[str]) -> str:

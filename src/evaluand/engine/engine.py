@@ -30,6 +30,7 @@ from evaluand.engine.event_loop import (
 from evaluand.engine.rate_limit import RateLimit
 
 U = TypeVar("U")
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +90,8 @@ class Policy:
         concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs.
         timeout: seconds that one attempt may take, or None.
         retries: further attempts after a transient error; None is the number of the task: 4 for services and chat
-            models, else 0.
+            models, else 0. Of a call with several requests to a chat model, only the failed request is repeated, each
+            request up to so many times; each repeat is an attempt of the call.
         backoff: seconds before the first retry. Each pause is up to a quarter longer, so that calls which failed
             together are not made again together.
         backoff_growth: factor between one pause and the next, up to a minute (or up to `backoff`, if that is longer);
@@ -343,6 +345,29 @@ class _AsyncMap:
         return value
 
 
+def repeat_request(send: Callable[[], T]) -> T:
+    """What `send` returns; after a transient error it is called again, and not the complete call of the task.
+
+    Each repeat is an attempt of the call, with the pause, the turn in the rate limit and the time limit of one. A call
+    that runs in the event loop, in another process or outside of a map has no repeats here.
+
+    Args:
+        send: makes one request of the current call.
+
+    Raises:
+        Exception: the error of the last request. The call that passes it on fails, if it was repeated as often as the
+            policy says.
+    """
+    worker, requests = _present.get(), 0
+    while True:
+        requests += 1
+        try:
+            return send()
+        except Exception as error:
+            if worker is None or not worker.repeats_request(error, requests):
+                raise
+
+
 def abandonment_check() -> Callable[[], bool]:
     """A function that says, now and later, whether the current call was abandoned because it took too long."""
     worker = _present.get()
@@ -356,12 +381,17 @@ def _undo_cancellation() -> None:
         task.uncancel()
 
 
+_NOT_YET: Final = 1 << 62
+"""The clock of an attempt that waits for its start."""
+
+
 class _Worker:
-    """The current call of one thread, for the check that abandons calls which take too long."""
+    """The current call of one thread: its attempts, and whether it was abandoned because it took too long."""
 
-    __slots__ = ("abandoned", "attempts", "began", "clock", "lock", "started", "unit")
+    __slots__ = ("abandoned", "attempts", "began", "clock", "interrupted", "lock", "policy", "started", "stop", "unit")
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy, stop: threading.Event) -> None:
+        self.policy, self.stop = policy, stop
         self.lock = threading.Lock()
         self.unit: Any = None  # while it is being called
         self.attempts = 0
@@ -369,12 +399,33 @@ class _Worker:
         self.began = 0  # the first attempt, by the monotonic clock
         self.clock = 0  # the current attempt
         self.abandoned = False
+        self.interrupted = False  # before a request could be repeated
 
     def start(self) -> None:
         self.started, self.began = time.time_ns(), time.perf_counter_ns()
 
     def outcome(self, value: Any, error: BaseException | None) -> Outcome:
         return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
+
+    def repeats_request(self, error: BaseException, requests: int) -> bool:
+        """Waits until a request of the call may be repeated; false if it is not repeated.
+
+        Args:
+            requests: how often it was made, the last time with this error.
+        """
+        policy = self.policy
+        if not policy.retries_after(error, requests):
+            return False
+        pause = policy.draw_pause(requests, error)
+        with self.lock:
+            self.clock = _NOT_YET
+        if self.stop.wait(pause) or not (policy.rate_limit is None or policy.rate_limit.wait(self.stop)):
+            self.interrupted = True
+            return False
+        with self.lock:
+            self.attempts += 1
+            self.clock = time.perf_counter_ns()
+            return not self.abandoned
 
 
 _present: ContextVar[_Worker | None] = ContextVar("_present", default=None)
@@ -415,7 +466,7 @@ class _ThreadMap:
 
     def _start(self, unit: Any = None, before: _Worker | None = None) -> None:
         """Starts a thread; with `before`, for a further attempt at the unit of an abandoned thread."""
-        worker = _Worker()
+        worker = _Worker(self._policy, self._stop)
         if before is not None:
             worker.attempts, worker.started, worker.began = before.attempts, before.started, before.began
         self._workers.append(worker)
@@ -494,6 +545,8 @@ class _ThreadMap:
                 if worker.abandoned:
                     return False
                 worker.unit = None
+            if error is not None and worker.interrupted:
+                return True
             if error is None or not policy.retries_after(error, worker.attempts):
                 self._hand(unit, worker.outcome(value, error))
                 return True

@@ -19,6 +19,7 @@ Paths are relative to the file. Code is imported only from where the file says.
     experiment  runs all of it in order
     arrays      `evaluate(truth, predictions)`, in memory
     columns     `score_columns(file, truth, predictions)`, of columns of a table, compared with each other
+    coco        `score_coco(truth, results)`, of files of detection and segmentation
     scoring     `score(problem, predictions)`, of prediction files, which it stores
 """
 
@@ -28,6 +29,7 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
+    from evaluand.experiment.coco import score_coco as score_coco
     from evaluand.experiment.columns import ColumnScores as ColumnScores, score_columns as score_columns
     from evaluand.experiment.experiment import Experiment as Experiment, Result as Result, Results as Results
     from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score

@@ -280,48 +280,61 @@ class Experiment(metaclass=NearNames):
         repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
         results = []
-        for name, task in self.tasks.items():
+        for name in self.tasks:
             if only not in (None, name):
                 continue
-            full = self.run_name(name)
             origin = self.origin | {"task": name, "limit": limit}
             graded = resumed.get("evaluations")
             if graded:
                 run = Run(store, store.manifest("evaluations", graded)["provenance"]["run"])
             elif not calls:
-                run = _find_finished_run(store, full)
+                run = _find_finished_run(store, self.run_name(name))
             else:
-                run = runner.run(
-                    task,
-                    self.seen_by(name),
-                    name=full,
-                    limit=limit,
-                    replications=self.replications,
-                    seed=self.seed,
-                    resume=resumed.get("runs"),
-                    origin=origin,
-                    **repeat,
-                )
+                run = self._run_task(runner, name, limit, resumed.get("runs"), origin, repeat)
             known = (known_scores or {}).get(name)
             evaluation = evaluator.evaluate(
-                run, self.scorers, name=full, resume=graded, origin=origin, judged=known, **repeat
+                run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
             )
             results.append(Result(name, run, evaluation))
-        evaluations = [result.evaluation for result in results]
-        own_name = check_name(self.name) if len(results) == len(self.tasks) else None
+        return self._summarise(store, results)
+
+    def _run_task(
+        self,
+        runner: Runner,
+        name: str,
+        limit: int | None,
+        resume: str | None,
+        origin: dict[str, Any],
+        repeat: Mapping[str, Any],
+    ) -> Run:
+        return runner.run(
+            self.tasks[name],
+            self.seen_by(name),
+            name=self.run_name(name),
+            limit=limit,
+            replications=self.replications,
+            seed=self.seed,
+            resume=resume,
+            origin=origin,
+            **repeat,
+        )
+
+    def _summarise(self, store: Store, results: Sequence[Result]) -> Results:
+        """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""
         by_task = {result.task: result.evaluation for result in results}
+        name = check_name(self.name) if len(results) == len(self.tasks) else None
         aggregation = Aggregator(store).aggregate(
-            evaluations,
+            [*by_task.values()],
             self.measures,
             labels=[*by_task],
-            name=own_name,
+            name=name,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
             further=lambda measures: result_tables(
                 compute_results(self.tradeoffs, by_task, [one for one in measures if one.where is None])
             ),
         )
-        return Results(results, aggregation, self._compare(evaluations, [*by_task], own_name))
+        return Results(results, aggregation, self._compare([*by_task.values()], [*by_task], name))
 
     def _compare(self, evaluations: Sequence[Evaluation], labels: Sequence[str], name: str | None) -> Comparison | None:
         """Compares the tasks on the same examples; None where they share no scorer that returns numbers."""

@@ -80,12 +80,14 @@ if TYPE_CHECKING:
         WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
         seasonal_naive_scale as seasonal_naive_scale,
     )
+    from evaluand.metrics.function import FunctionMetric as FunctionMetric
     from evaluand.metrics.label_rankings import (
         CoverageError as CoverageError,
         LabelRankingAveragePrecision as LabelRankingAveragePrecision,
         LabelRankingLoss as LabelRankingLoss,
     )
     from evaluand.metrics.mean_iou import MeanIou as MeanIou
+    from evaluand.metrics.names import make_metric as make_metric
     from evaluand.metrics.one_vs_one import OneVsOneRocAuc as OneVsOneRocAuc
     from evaluand.metrics.panoptic_quality import (
         PanopticQuality as PanopticQuality,

@@ -242,9 +242,7 @@ class MeanQuantileLoss(_OfDistribution):
             refuse(columns, lacking, lambda row: f"lacks a quantile of the levels {listed}")
             levels, quantiles = (np.where(chosen, each, np.nan) for each in (levels, quantiles))
         else:
-            ordered = np.sort(levels, axis=1)
-            other = ~((ordered == ordered[:1]) | (np.isnan(ordered) & np.isnan(ordered[:1]))).all(axis=1)
-            refuse(columns, other, lambda row: "has quantiles of other levels than the first row; choose levels")
+            _refuse_other_levels(columns, levels, "choose levels")
         return {VALUE: np.nanmean(pinball(truth[:, None], quantiles, levels), axis=1)}
 
 
@@ -255,7 +253,7 @@ class Crps(_OfDistribution):
     In units of the truth; of a single sample it is the absolute error. From samples it is the score of their
     distribution, mean |x − truth| − ½ mean |x − x'|; `fair` corrects for their number, so that systems with different
     numbers of samples can be compared. From quantiles it is twice their mean pinball loss, which approaches the score
-    with many evenly spaced levels.
+    with many evenly spaced levels; all rows must have the same levels.
     Source: T. Gneiting & A. Raftery, "Strictly proper scoring rules, prediction, and estimation" (Journal of the
     American Statistical Association 102, 2007); C. Ferro, "Fair scores for ensemble forecasts" (Quarterly Journal of
     the Royal Meteorological Society 140, 2014).
@@ -293,6 +291,7 @@ class Crps(_OfDistribution):
         truth = numbers(columns, TRUTH, self.kind)
         if self.source == QUANTILES:
             levels, quantiles = self.predicted_quantiles(columns)
+            _refuse_other_levels(columns, levels, f"{self.kind} of quantiles needs the same in every row")
             return {VALUE: 2 * np.nanmean(pinball(truth[:, None], quantiles, levels), axis=1)}
         samples = as_matrix(columns[SAMPLES], SAMPLES, self.kind)
         refuse(columns, np.isnan(samples).all(axis=1), lambda row: "is scored but has no samples; such rows abstain")
@@ -306,6 +305,13 @@ class Crps(_OfDistribution):
         between = np.nansum((2 * place - n[:, None] - 1) * samples, axis=1)  # Σ over pairs i < j of |xⱼ − xᵢ|
         pairs = n * (n - 1.0) if self.fair else np.square(n.astype(np.float64))
         return np.asarray(error - between / np.where(pairs > 0, pairs, np.nan))
+
+
+def _refuse_other_levels(columns: Columns, levels: np.ndarray, advice: str) -> None:
+    """Refuse rows whose levels are not those of the first row, in any order: their losses cannot be compared."""
+    ordered = np.sort(levels, axis=1)
+    other = ~((ordered == ordered[:1]) | (np.isnan(ordered) & np.isnan(ordered[:1]))).all(axis=1)
+    refuse(columns, other, lambda row: f"has quantiles of other levels than the first row; {advice}")
 
 
 def as_matrix(column: np.ndarray, name: str, kind: str) -> np.ndarray:

@@ -180,6 +180,8 @@ class FunctionMetric(WeightedRowsMetric):
             arguments = self._arguments(rows)
             try:
                 value, reason = self._call(arguments), None
+            except _OF_THE_MACHINE:
+                raise
             except Exception as error:
                 value, reason = math.nan, f"{self.name} failed: {describe_error(error)}"
             if reason is None and not math.isfinite(value):
@@ -229,6 +231,8 @@ class FunctionMetric(WeightedRowsMetric):
                 )
                 try:
                     found[draw] = self._call({name: column[rows] for name, column in arguments.items()})
+                except _OF_THE_MACHINE:
+                    raise
                 except Exception:
                     continue  # such as a draw of one class only
         known = found[np.isfinite(found)]
@@ -271,6 +275,9 @@ class FunctionMetric(WeightedRowsMetric):
 
 _LEAST_KNOWN: Final = 0.95
 """The share of draws that must have a value for an interval."""
+
+_OF_THE_MACHINE: Final = (OSError, MemoryError)
+"""Errors that may not occur the next time, so that no value is stored in their place."""
 
 _SHORT: Final = 12
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
+from evaluand.engine.engine import repeat_request
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Input, Output, Task
@@ -49,9 +50,10 @@ class CutOff(TaskError):
 class ChatModel:
     """A model behind an HTTP endpoint with the protocol of OpenAI's chat completions.
 
-    Each request is a span of the kind `llm` with model, parameters, tokens and finish reason. Transient errors (no
-    connection, a timeout, 408, 425, 429, 5xx) are retried with the whole call, by default 4 times, according to the
-    run's `retries` and `backoff`; 401 stops the run, and any other 4xx fails the row.
+    Each request is a span of the kind `llm` with model, parameters, tokens and finish reason. After a transient error
+    (no connection, a timeout, 408, 425, 429, 5xx) a run repeats the request alone, by default 4 times, according to its
+    `retries` and `backoff`; with `processes`, and in async tasks, it repeats the complete call. 401 stops the run, and
+    any other 4xx fails the row.
 
     Args:
         url: the endpoint up to its version, such as `https://models.example/v1`.
@@ -108,7 +110,10 @@ class ChatModel:
             TaskTimeout: it took too long; transient for the tasks of this package.
             TaskError: the model refused, the answer holds no reply, or the reply was cut off.
         """
-        messages = [dict(message) for message in messages]
+        conversation = [dict(message) for message in messages]
+        return repeat_request(lambda: self._complete_once(conversation, tracer))
+
+    def _complete_once(self, messages: list[dict[str, str]], tracer: Tracer) -> Completion:
         settings = {"model": self.name, "temperature": self.temperature, "max_tokens": self.max_tokens}
         attributes: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         with tracer.span("chat", kind="llm", input=messages, **attributes) as span:
