@@ -770,7 +770,7 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
         "refuse in base64",
         "good",
     )
-    run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1)).run(asked, data(*texts))
+    run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1, backoff=0)).run(asked, data(*texts))
     assert run.counts == {"failed": 10, "completed": 2}
     assert {head["authorization"] for head in server.heads} == {f"Bearer {SECRET}"}
     assert server.heads[0]["x-plain"] == "1"
@@ -1296,7 +1296,7 @@ def test_a_batch_that_fails_is_tried_again_row_by_row_count(serve: Any) -> None:
 
 def test_a_batch_that_takes_too_long_times_out_every_row_of_it(serve: Any) -> None:
     server = serve(lambda rows: server.released.wait(PATIENCE) and [])
-    run = Runner(policy=Policy(timeout=1)).run(ServiceTask(server.url, batch=2), data("a", "b"))
+    run = Runner(policy=Policy(timeout=1, retries=1, backoff=0)).run(ServiceTask(server.url, batch=2), data("a", "b"))
     assert outcomes(run) == [("TaskTimeout", "timeout")] * 2
 
 
