@@ -17,8 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
-from concurrent.futures.thread import _WorkItem
+from concurrent.futures import Future, thread as thread_pools
 from contextlib import suppress
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
@@ -180,7 +179,7 @@ class _LoopThread:
 
 def _waits_for_this_thread(loop: threading.Thread) -> bool:
     """Whether a coroutine blocks its loop with nested work of evaluand, or by waiting for the current thread."""
-    tasks = [frame.f_locals["self"].future for frame in _frames(threading.current_thread()) if frame.f_code is _RUN]
+    tasks = list(_tasks_of_pools(threading.current_thread()))
     for frame in _frames(loop):
         if frame.f_code in _nested_waits:
             return True
@@ -189,6 +188,13 @@ def _waits_for_this_thread(loop: threading.Thread) -> bool:
         if frame.f_code is _RESULT and any(frame.f_locals["self"] is task for task in tasks):
             return True
     return False
+
+
+def _tasks_of_pools(thread: threading.Thread) -> Iterator[Any]:
+    """The futures of thread pools that a thread computes."""
+    for frame in _frames(thread):
+        if frame.f_code.co_filename == thread_pools.__file__ and "self" in frame.f_locals:
+            yield getattr(frame.f_locals["self"], "future", None)
 
 
 def _is_locked(loop: threading.Thread) -> bool:
@@ -246,7 +252,6 @@ def _forget() -> None:
 
 _JOIN: Final = threading.Thread.join.__code__
 _RESULT: Final = Future.result.__code__
-_RUN: Final = _WorkItem.run.__code__
 _nested_waits: set[CodeType] = {run_coroutine.__code__}
 _starting = [threading.Lock()]
 _loops: list[_LoopThread] = []
