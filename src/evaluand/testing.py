@@ -1,13 +1,21 @@
 """Gates in a test suite: `assert_gate(evaluation, "accuracy >= 0.9")`."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.comparing import short_labels
 from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.measures import default_metric
+from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Missing
+from evaluand.experiment.arrays import TASK, ArrayEvaluation
+from evaluand.experiment.columns.scoring import ColumnScores
+from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.report.text import safe
+from evaluand.store.store import MemoryStore
 
 
 def assert_gate(
@@ -21,7 +29,8 @@ def assert_gate(
     """Fails the test unless a gate holds.
 
     Args:
-        result: an evaluation, or an experiment's result for one task or for all tasks, each of which must then pass.
+        result: an evaluation, what `evaluate` returns, or an experiment's result for one task or for all tasks, each of
+            which must then pass. Of several systems of `evaluate` the first is `baseline`.
         gate: the rule, see `evaluand.comparison.gates`.
         baseline: the evaluation, or an experiment's result for one task, that the rule calls `baseline`.
         scorer: the scorer to use if the rule names none.
@@ -46,11 +55,19 @@ def assert_gate(
         AssertionError: accuracy >= 0.9 does not hold
           FAILED  bot: 0.5; 2 rows: 2 scored
     """
-    evaluations = _evaluations(result)
-    labels = short_labels([e.name for e in evaluations], [e.id for e in evaluations])
-    baselines = {} if baseline is None else dict(zip(["baseline"], _evaluations(baseline), strict=True))
+    subjects = _read_subjects(result)
+    others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
+    if subjects.baseline and baseline is None and Gate.parse(gate).baseline == BASELINE:
+        others = {BASELINE: subjects.evaluations[subjects.baseline]}
+    evaluations = {label: one for label, one in subjects.evaluations.items() if one not in others.values()}
     checked = check_gates(
-        [gate], dict(zip(labels, evaluations, strict=True)), baselines, scorer=scorer, missing=missing
+        [gate],
+        evaluations,
+        others,
+        measures=subjects.measures,
+        scorer=scorer,
+        missing=missing,
+        metric_by_name=subjects.metric_by_name,
     )
     if not all(one.passed for one in checked):
         lines = (
@@ -60,11 +77,45 @@ def assert_gate(
     return checked
 
 
+@dataclass(frozen=True)
+class _Subjects:
+    """What must pass a gate.
+
+    Attributes:
+        evaluations: label → evaluation.
+        measures: the metrics that gates refer to; None takes those that summarised each evaluation.
+        metric_by_name: the metric of a name that no measure has.
+        baseline: the label of the evaluation that rules call `baseline`; empty if there is none.
+    """
+
+    evaluations: Mapping[str, Evaluation]
+    measures: Sequence[Measure] | None = None
+    metric_by_name: Callable[[str], Metric] = default_metric
+    baseline: str = ""
+
+
+def _read_subjects(result: Any) -> _Subjects:
+    if isinstance(result, ArrayEvaluation):
+        evaluation = result.to_evaluation(MemoryStore(), TASK)
+        return _Subjects({TASK: evaluation}, result.measures, result.arrays.proposals.gate_metric)
+    if isinstance(result, ColumnScores):
+        evaluations = {one.task: one.evaluation for one in result.results.tasks}
+        baseline = result.systems[0] if len(evaluations) > 1 else ""
+        return _Subjects(evaluations, result.results.aggregation.measures, result.proposals.gate_metric, baseline)
+    found = _evaluations(result)
+    labels = short_labels([each.name for each in found], [each.id for each in found])
+    return _Subjects(dict(zip(labels, found, strict=True)))
+
+
 def _evaluations(result: Any) -> list[Evaluation]:
+    if isinstance(result, ArrayEvaluation | ColumnScores):
+        return [*_read_subjects(result).evaluations.values()]
     if isinstance(result, Evaluation):
         return [result]
     if isinstance(evaluation := getattr(result, "evaluation", None), Evaluation):
         return [evaluation]
     if tasks := getattr(result, "tasks", None):
         return [evaluation for task in tasks for evaluation in _evaluations(task)]
-    raise SpecError(f"give an evaluation or the results of an experiment, not a {type(result).__name__}")
+    raise SpecError(
+        f"give an evaluation, what evaluate() returns, or the results of an experiment, not a {type(result).__name__}"
+    )

@@ -72,7 +72,7 @@ def test_clusters_are_reported_with_the_signature() -> None:
     ids=["integers", "numpy", "bools", "gaps", "lists", "mixed", "objects"],
 )
 def test_types_are_found_from_the_values(truth: Any, predictions: Any, value: float) -> None:
-    result = evaluate(truth, predictions)
+    result = evaluate(truth, predictions, metrics="accuracy")
     assert result["accuracy"].value == value
     saved = result.save(MemoryStore(), "x")
     assert saved.aggregation.table()["value"].to_pylist() == [value]
@@ -91,12 +91,12 @@ def test_groups_and_weights_are_listed_after_the_overall_value() -> None:
 
 
 def test_an_array_to_group_by_needs_no_name() -> None:
-    result = evaluate([1, 1], [1, 0], by=["a", "b"])
+    result = evaluate([1, 1], [1, 0], by=["a", "b"], metrics="accuracy")
     assert [row.by for row in result.rows] == [{}, {"group": "a"}, {"group": "b"}]
 
 
 def test_the_result_prints_and_converts() -> None:
-    result = evaluate(TRUTH, GIVEN, by={"<b>": ["x", "x", "y", "<i>"]})
+    result = evaluate(TRUTH, GIVEN, by={"<b>": ["x", "x", "y", "<i>"]}, metrics="accuracy")
     assert "0.667" in str(result)
     assert "accuracy v1 missing=leave_out" in str(result)
     page = result._repr_html_()
@@ -111,7 +111,7 @@ def test_the_result_prints_and_converts() -> None:
 
 def test_the_whole_is_reported_from_the_group_without_a_value() -> None:
     by = {"size": ["none", None, "s"], "value": ["a", "a", None]}
-    result = evaluate([1, 1, 1], [1, 0, 1], by=by)
+    result = evaluate([1, 1, 1], [1, 0, 1], by=by, metrics="accuracy")
     frame = result.to_pandas()
     assert list(frame.columns[:3]) == ["metric", "by", "group"]
     found = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame[["by", "group", "n"]].to_numpy()]
@@ -131,7 +131,7 @@ def test_the_whole_is_reported_from_the_group_without_a_value() -> None:
 
 def test_a_list_of_series_groups_by_their_names() -> None:
     size, colour = pd.Series(["s", "l"], name="size"), pd.Series(["red", "red"], name="colour")
-    result = evaluate([1, 1], [1, 0], by=[size, colour])
+    result = evaluate([1, 1], [1, 0], by=[size, colour], metrics="accuracy")
     assert [row.by for row in result.rows] == [{}, {"size": "l"}, {"size": "s"}, {"colour": "red"}]
 
 
@@ -164,7 +164,11 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
     ("arguments", "error", "message"),
     [
         ({"truth": [1, 2], "predictions": [1]}, DataError, "truth has 2, predictions has 1"),
-        ({"truth": ["1"], "predictions": [1]}, SpecError, "truth holds text and predictions integers"),
+        (
+            {"truth": ["x"], "predictions": [1]},
+            SpecError,
+            "'truth' holds text such as 'x', 'predictions' holds integers such as 1: no prediction could be right",
+        ),
         ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
         ({"truth": np.zeros((2, 2, 2)), "predictions": [1, 2]}, SpecError, "truth has 3 dimensions"),
         (
@@ -220,7 +224,9 @@ def test_an_unknown_metric_of_text_says_nothing_of_numbers() -> None:
 
 def test_saved_arrays_are_a_run_as_any_other(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
-    result = evaluate(TRUTH, GIVEN, by={"size": ["s", "l", "l", "s"]}, confidence=[0.9, 0.8, 0.7, 0.6])
+    result = evaluate(
+        TRUTH, GIVEN, by={"size": ["s", "l", "l", "s"]}, confidence=[0.9, 0.8, 0.7, 0.6], metrics="accuracy"
+    )
     saved = result.save(store, "pets")
     [door] = saved.tasks
     values = [(row["value"], row["low"], row["high"]) for row in saved.aggregation.table().to_pylist()]
@@ -247,7 +253,7 @@ def test_commands_show_compare_and_report_what_was_saved(tmp_path: Path) -> None
     folder = Folder(tmp_path)
     truth = ["cat", "dog"] * 10
     for name, predictions in {"old": ["cat"] * 20, "new": ["cat", "dog"] * 10}.items():
-        evaluate(truth, predictions).save(DirectoryStore(tmp_path / "store"), name)
+        evaluate(truth, predictions, metrics="accuracy").save(DirectoryStore(tmp_path / "store"), name)
     [row] = folder.json("show", "old")["metrics"]
     assert (row["value"], row["n"]) == (0.5, 20)
     wrong = folder.json("show", "old/predictions", "--below", "1", "--examples", "1")["rows"]["prediction"]
@@ -272,7 +278,7 @@ def test_columns_and_rows_agree(data: st.DataObject) -> None:
     values = VALUES[data.draw(st.sampled_from(sorted(VALUES)))]
     pairs = data.draw(st.lists(st.tuples(st.none() | values, st.none() | values), min_size=1, max_size=8))
     truth, predictions = (list(column) for column in zip(*pairs, strict=True))
-    result = evaluate(truth, predictions)
+    result = evaluate(truth, predictions, metrics="accuracy")
     [row] = result.save(MemoryStore(), "x").aggregation.table().to_pylist()
     reported = result["accuracy"]
     assert row["value"] == (None if math.isnan(reported.value) else reported.value)
@@ -285,7 +291,7 @@ def test_columns_and_rows_agree(data: st.DataObject) -> None:
 
 def test_attributes_may_be_called_as_columns_of_our_own() -> None:
     for name in ("target", "replication", "status", "value"):
-        result = evaluate([1, 0, 1, 1], [1, 1, 0, 1], by={name: ["x", "x", "y", "y"]})
+        result = evaluate([1, 0, 1, 1], [1, 1, 0, 1], by={name: ["x", "x", "y", "y"]}, metrics="accuracy")
         assert result["accuracy"].n == 4
         assert [row.by for row in result.rows[1:]] == [{name: "x"}, {name: "y"}]
 
@@ -331,7 +337,7 @@ def test_the_chosen_label_is_that_of_every_metric_given_by_name_that_looks_at_on
     assert [result[name].value for name in names] == pytest.approx([0.5, 0.5, 0.75, 0.35])
     assert "scored_by=classes label=yes" in result["expected_calibration_error"].signature
     with pytest.raises(SpecError, match="label='yes': no metric given by name looks at one class"):
-        evaluate(truth, predictions, label="yes")
+        evaluate(truth, predictions, label="yes", metrics="accuracy")
 
 
 def test_what_is_saved_of_scores_is_graded_as_it_was(tmp_path: Path) -> None:

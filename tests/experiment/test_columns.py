@@ -60,7 +60,7 @@ def test_classes_numbers_and_sets_of_labels_each_have_their_metrics() -> None:
 def test_integers_are_classes_if_few_and_numbers_if_many() -> None:
     few = score_columns({"y": [1, 2, 3, 1], "m": [1, 2, 2, 1]}, "y", "m")
     assert few.target.kind == "multiclass"
-    assert "'y' holds 3 different integers, taken as classes; --kind numeric takes them as numbers" in notes(few)
+    assert "'y' holds 3 different integers, taken as classes; kind='numeric' takes them as numbers" in notes(few)
     assert score_columns({"y": [1, 2, 3, 1], "m": [1, 2, 2, 1]}, "y", "m", kind="numeric").target.kind == "numeric"
     assert score_columns({"y": [*range(30)], "m": [*range(30)]}, "y", "m").target.kind == "numeric"
 
@@ -264,10 +264,10 @@ def test_words_for_a_missing_number_are_missing_in_numbers_and_noted_in_labels()
 
 def test_probabilities_given_as_predictions_name_the_option_of_scores() -> None:
     table = {"truth": [0, 1, 0, 1], "p": [0.1, 0.9, 0.6, 0.7]}
-    assert "give their column with --score instead of --prediction" in notes(score_columns(table, "truth", "p"))
+    assert "give them as scores=… instead of predictions=…" in notes(score_columns(table, "truth", "p"))
     with pytest.raises(SpecError, match=r"accuracy: real numbers are hardly ever equal; .* with --score"):
         score_columns(table, "truth", "p", metrics=["accuracy"])
-    with pytest.raises(SpecError, match="--kind binary: 'truth' holds integers, its predictions real numbers"):
+    with pytest.raises(SpecError, match="kind='binary': 'truth' holds integers, its predictions real numbers"):
         score_columns(table, "truth", "p", kind="binary")
     with pytest.raises(SpecError, match="'y' holds integers with 3 different values"):
         score_columns({"y": [1, 2, 3], "m": [4, 5, 6]}, "y", "m", kind="binary")

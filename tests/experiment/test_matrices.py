@@ -55,8 +55,9 @@ def test_one_column_of_scores_is_that_of_the_positive_class(convert: Any) -> Non
         assert result["ap"].value == pytest.approx(metrics.average_precision_score(truth, scores), abs=1e-12)
     text = np.where(truth, "yes", "no")
     assert evaluate(text, text, metrics="auc", scores=chance, label="yes").rows[0].value == result["auc"].value
+    assert evaluate(text, text, metrics="auc", scores=chance).rows[0].value == result["auc"].value
     with pytest.raises(SpecError, match="scores has one number for each row: name the class they are of"):
-        evaluate(text, text, metrics="auc", scores=chance)
+        evaluate(NAMES[truth], NAMES[truth], metrics="auc", scores=chance)
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,9 @@ def test_a_metric_of_one_class_refuses_several_classes_and_leads_to_the_averages
         evaluate(*THREE, metrics=name)
     with pytest.raises(SpecError, match="each row has a set of labels: name"):
         evaluate([["a"], ["a", "b"]], [["a"], ["b"]], metrics=name)
-    with pytest.raises(SpecError, match="needs a positive class, and the labels are 'y' and 'n': choose it"):
-        evaluate(["y", "n"], ["y", "n"], metrics=name)
+    with pytest.raises(SpecError, match="needs a positive class, and the labels are 'cat' and 'dog': choose it"):
+        evaluate(["cat", "dog"], ["cat", "dog"], metrics=name)
+    assert evaluate(["y", "n"], ["y", "n"], metrics=name).rows[0].signature.count("label=y") == 1
     assert evaluate(*THREE, metrics=name, label="a").rows[0].value >= 0
     assert evaluate([1, 0, 1], [1, 0, 0], metrics=name).rows[0].signature.count("label=1") == 1
 
@@ -125,7 +126,7 @@ def test_average_precision_of_two_classes_is_that_of_the_positive_one() -> None:
     assert result["ap"] is result["average_precision_score"]
     assert "label=1" in result["ap"].signature
     with pytest.raises(SpecError, match="average_precision of two classes is that of the positive one, and the labels"):
-        evaluate(["n", "y"], ["n", "y"], metrics="ap", scores={"n": [0.9, 0.1], "y": [0.1, 0.9]})
+        evaluate(["cat", "dog"], ["cat", "dog"], metrics="ap", scores={"cat": [0.9, 0.1], "dog": [0.1, 0.9]})
     three = {"a": [0.8, 0.1, 0.2], "b": [0.1, 0.8, 0.2], "c": [0.1, 0.1, 0.6]}
     assert "average=macro" in evaluate(["a", "b", "c"], ["a", "b", "c"], metrics="ap", scores=three)["ap"].signature
 

@@ -227,10 +227,10 @@ def test_metrics_of_probabilities_are_the_same_whatever_class_the_confidence_is_
     area, same, brier, loss, error, own = table["value"].to_pylist()
     assert (area, same) == pytest.approx([roc_auc_score(Y, of_one)] * 2)
     assert (brier, loss) == pytest.approx((brier_score_loss(Y, of_one), log_loss(Y, of_one)))
-    given = {"predictions": [a["prediction"] for a in answers(run)], "metrics": "expected_calibration_error"}
-    scores = {0: 1 - np.array(of_one), 1: of_one}
-    for value, label in ((error, 1), (own, None)):
-        reported = evaluate(Y, **given, scores=scores, label=label)["expected_calibration_error"]
+    said, scores = [a["prediction"] for a in answers(run)], {0: 1 - np.array(of_one), 1: of_one}
+    cases = ((error, "ece"), (error, ExpectedCalibrationError(label=1)), (own, ExpectedCalibrationError()))
+    for value, metric in cases:
+        [reported] = evaluate(Y, said, metrics=metric, scores=scores).rows
         assert value == pytest.approx(reported.value)
 
 

@@ -21,7 +21,7 @@ without a worst value fails where scores are missing. A gate on an undefined val
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -79,6 +79,7 @@ def check_gates(
     measures: Sequence[Measure] | None = None,
     scorer: str | None = None,
     missing: Missing | None = None,
+    metric_by_name: Callable[[str], Metric] = default_metric,
 ) -> list[GateResult]:
     """Checks each gate for each evaluation.
 
@@ -91,6 +92,7 @@ def check_gates(
             summarised each evaluation, or else its baseline.
         scorer: the scorer of gates that name none.
         missing: what happens to rows without a score, in place of the default of gates.
+        metric_by_name: the metric of a name that no measure has.
 
     Raises:
         SpecError: a text is no gate, or names a metric, scorer, attribute or baseline that does not exist.
@@ -110,7 +112,7 @@ def check_gates(
             raise SpecError(f"gate {gate.text!r}: compares an evaluation with itself; name another baseline")
         for label in subjects:
             chosen = _find_scorer(gate, evaluations[label].scorers, scorer, found[label])
-            metrics = _find_metrics(gate, chosen, found[label], missing)
+            metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             results.append(_check_gate(gate, label, evaluations[label], base, chosen, metrics, missing))
     return results
@@ -422,14 +424,20 @@ def _is_declared(metric: str, scorer: str, declared: Sequence[Measure]) -> bool:
     return any(measure.criterion == metric for measure in own) or bool(declared_as(metric, own))
 
 
-def _find_metrics(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None = None) -> list[Metric]:
+def _find_metrics(
+    gate: Gate,
+    scorer: str,
+    measures: Sequence[Measure],
+    missing: Missing | None = None,
+    metric_by_name: Callable[[str], Metric] = default_metric,
+) -> list[Metric]:
     """The metric of a gate; for a criterion of fairness, all metrics it consists of."""
     own = [measure for measure in measures if measure.scorer == scorer]
     of_criterion = [measure.metric for measure in own if measure.criterion == gate.metric]
     found = (
         _find_criterion_metrics(gate, scorer, of_criterion)
         if of_criterion
-        else [_find_metric(gate, scorer, own, missing)]
+        else [_find_metric(gate, scorer, own, missing, metric_by_name)]
     )
     for metric in found:
         _check_number(gate, metric)
@@ -449,7 +457,9 @@ def _find_criterion_metrics(gate: Gate, scorer: str, metrics: Sequence[Metric]) 
     return [_require_one(gate, scorer, _match_parameters(gate, scorer, alike)) for alike in of_kind.values()]
 
 
-def _find_metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None) -> Metric:
+def _find_metric(
+    gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None, by_name: Callable[[str], Metric]
+) -> Metric:
     alike = declared_as(gate.metric, measures)
     meant = _match_parameters(gate, scorer, {metric.signature: metric for metric in alike})
     if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in meant):
@@ -458,7 +468,7 @@ def _find_metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: 
     if declared:
         return _require_one(gate, scorer, [*declared.values()])
     try:
-        return default_metric(gate.metric)
+        return by_name(gate.metric)
     except SpecError as error:
         known = [*dict.fromkeys(name for measure in measures for name in (*measure.called, measure.criterion) if name)]
         near = nearest(gate.metric, known)

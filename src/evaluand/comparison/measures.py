@@ -163,15 +163,18 @@ def resolve_measures(
     return ResolvedMeasures(list(distinct.values()), left_out)
 
 
-def default_metric(name: str) -> Metric:
+def default_metric(name: str, **parameters: Any) -> Metric:
     """The metric of a name, with its defaults; without a direction where that is a parameter, which nobody set.
+
+    Args:
+        parameters: further ones of its kind.
 
     Raises:
         SpecError: no metric has this name, or it has no defaults.
     """
     found = registry.find("metrics", resolve_metric(name).kind)
     unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
-    return make_metric(name, **unknown)
+    return make_metric(name, **unknown | parameters)
 
 
 def declared_as(name: str, measures: Iterable[Measure]) -> list[Metric]:

@@ -7,14 +7,13 @@ object, except where values are lists, objects or of mixed types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import (
     Measure,
@@ -29,30 +28,30 @@ from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.metric_errors import MetricFailed
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.near_arguments import missing_attribute, near_arguments
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
-from evaluand.data.sources import missing_column, open_data
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, label_text, to_column
-from evaluand.experiment.columns.scoring import ColumnScores, score_columns
-from evaluand.experiment.columns.tables import mark_json
+from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
+from evaluand.experiment.array_columns import (
+    check_lengths,
+    check_one_index,
+    read_class_scores,
+    read_columns,
+    read_groupings,
+    take_columns,
+)
+from evaluand.experiment.array_systems import Reading, evaluate_systems, read_system
+from evaluand.experiment.columns.notes import Notes, note_lines
+from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
+from evaluand.experiment.columns.scoring import ColumnScores
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.matrices import as_columns
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.function import as_metric
-from evaluand.metrics.name_table import BINARY
-from evaluand.metrics.names import (
-    accepted_parameters,
-    explain_unknown,
-    has_name,
-    is_name,
-    make_metric,
-    name_in_tables,
-    resolve_metric,
-)
+from evaluand.metrics.names import explain_unknown, has_name, is_name, name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
@@ -78,6 +77,8 @@ _NEAR_ARGUMENTS: Final = {
     **dict.fromkeys(("pos_label", "positive", "positive_class"), "label=…"),
     "average": 'the average into the name of the metric, such as metrics="f1_macro"',
     "model": "predictions=model.predict(…)",
+    **dict.fromkeys(("task", "type", "target_type"), "kind=…"),
+    **dict.fromkeys(("gate", "gates"), "assert_gate(result, …) afterwards"),
 }
 
 
@@ -96,6 +97,9 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = ...,
     fairness: Criterion | Sequence[Criterion] = ...,
     label: str | int | bool | None = ...,
+    classes: Sequence[str | int | bool] | None = ...,
+    kind: str | None = ...,
+    threshold: float | None = ...,
     data: Any = ...,
 ) -> ColumnScores: ...
 
@@ -103,7 +107,7 @@ def evaluate(
 @overload
 def evaluate(
     truth: Any,
-    predictions: Any,
+    predictions: Any = ...,
     *,
     metrics: MetricLike | Sequence[MetricLike] | None = ...,
     by: Any = ...,
@@ -116,6 +120,8 @@ def evaluate(
     fairness: Criterion | Sequence[Criterion] = ...,
     label: str | int | bool | None = ...,
     classes: Sequence[str | int | bool] | None = ...,
+    kind: str | None = ...,
+    threshold: float | None = ...,
     data: Any = ...,
 ) -> ArrayEvaluation: ...
 
@@ -136,24 +142,27 @@ def evaluate(
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
     classes: Sequence[str | int | bool] | None = None,
+    kind: str | None = None,
+    threshold: float | None = None,
     data: Any = None,
 ) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
     Rows are matched by position; pandas series must have the same index. Rows with a missing prediction or a missing
-    truth (None, NaN) count as abstained, and are neither wrong nor right; see `missing` of the metric.
+    truth (None, NaN) count as abstained, and are neither wrong nor right; see `missing` of the metric. What was taken
+    for granted, such as the positive class, is in `notes` of the result, as for `score_columns`.
 
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
             texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1.
         predictions: n values of the same type; or n × k probabilities of classes, as `predict_proba` returns them, of
-            which the highest is the prediction; or n × k cells of 0 and 1; or a mapping system → n values, whose
-            systems are compared row by row.
-        metrics: names (`evaluand list metrics`), functions or metrics; by default `accuracy`, or errors of real
-            numbers, and of several systems those that suit the truth. They read the columns of the scorer
-            `prediction`: `truth`, `prediction`, `confidence`, `scores`, `weight`, and `value`, which is 1 where
-            prediction and truth are equal and 0 elsewhere. Real numbers have no `value`; their metrics are those of
-            errors, such as `root_mean_squared_error`.
+            which the highest is the prediction; or n × k cells of 0 and 1; or a mapping system → any of these, whose
+            systems are compared row by row. None with scores: the class with the highest score, or from `threshold` on.
+        metrics: names (`evaluand list metrics`), functions or metrics; by default those that suit the truth. They read
+            the columns of the scorer `prediction`: `truth`, `prediction`, `confidence`, `scores`, `weight`, and
+            `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real numbers have no `value`;
+            their metrics are those of errors, such as `root_mean_squared_error`. Metrics by name look at the positive
+            class, where there is one.
         by: what to group by: an array, a mapping name → array, a frame or a list of named series; each name is one
             grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
@@ -171,6 +180,8 @@ def evaluate(
             and that criteria of fairness count as the positive decision.
         classes: the labels of the columns of arrays of n × k, such as `model.classes_`; by default those of the truth,
             sorted, if they are as many.
+        kind: `binary`, `multiclass`, `multilabel` or `numeric`, if the truth does not say what it holds.
+        threshold: without predictions: predict the positive class where its score is at least this.
         data: a table in any form that `Dataset.from_data` reads, such as a polars frame or a path; then all other
             arguments may be names of its columns, also `predictions=["old", "new"]`.
 
@@ -180,36 +191,34 @@ def evaluate(
 
     Example:
         >>> result = evaluate(["cat", "dog", "dog"], ["cat", "dog", "cat"], by={"size": ["small", "large", "large"]})
-        >>> result["accuracy"].value, result["accuracy"].n
-        (0.6666666666666666, 3)
-        >>> [(row.by, row.value) for row in result.rows[1:]]
-        [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
+        >>> result["accuracy"].value, result["accuracy"].n, result.target.kind
+        (0.6666666666666666, 3, 'binary')
+        >>> [(row.by, row.value) for row in result.rows if row.metric == "accuracy"]
+        [({}, 0.6666666666666666), ({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
         >>> both = evaluate(["cat", "dog", "dog"], {"old": ["cat", "cat", "cat"], "new": ["cat", "dog", "cat"]})
         >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
         [(1, 0)]
     """
-    _check_predictions(predictions)
+    _check_predictions(predictions, scores, threshold)
     if data is not None:
-        take = partial(_take_columns, read_columns(data))
+        take = partial(take_columns, read_columns(data))
         truth = take("truth", truth)
         predictions = take("predictions", predictions, named=isinstance(predictions, list | tuple))
         weight, confidence, cluster = take("weight", weight), take("confidence", confidence), take("cluster", cluster)
         by, scores, columns = take("by", by, named=True), take("scores", scores), take("columns", columns)
+    if truth is None:
+        raise SpecError("truth is None; give an array")
+    reading = Reading(kind, label, classes, threshold)
     if isinstance(predictions, Mapping):
-        if columns:
-            raise SpecError("columns are for one system; evaluate each by itself")
+        if columns or fairness:
+            raise SpecError(f"{'columns are' if columns else 'fairness is'} for one system; evaluate each by itself")
         named = {"weight": weight, "cluster": cluster}
-        return _evaluate_systems(
-            truth, predictions, metrics, by, named, (confidence, scores), disparities, fairness, label
-        )
-    if truth is not None and predictions is not None:
-        truth, predictions, scores = as_columns(truth, predictions, scores, classes, label)
-    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {})
+        named_metrics = () if metrics is None else tuple(_as_list(metrics))
+        return evaluate_systems(truth, predictions, named_metrics, by, named, confidence, scores, disparities, reading)
+    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {}, reading)
     one_class = _one_class(label, scores)
-    kind = arrays.predictions.type
-    inferred = one_class or _infer_class(arrays.predictions.truth)
-    asked = _as_list(metrics) if metrics is not None else _ERRORS if kind == "number" else ("accuracy",)
-    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in asked]
+    asked = arrays.proposals.names() if metrics is None else _as_list(metrics)
+    chosen = [_metric(metric, arrays, weighted=weight is not None) for metric in asked]
     chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
@@ -227,7 +236,10 @@ def evaluate(
     compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
     results = compute_accepted(measures, compute, MetricFailed)
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
-    return ArrayEvaluation(values, disparity, tuple(measures), arrays)
+    result = ArrayEvaluation(values, disparity, tuple(measures), arrays)
+    for facts in result.to_dict():
+        note_reversed_scores("scores", facts, arrays.proposals.target, arrays.notes)
+    return result
 
 
 _NEAR_ATTRIBUTES: Final = {
@@ -240,12 +252,14 @@ _NEAR_ATTRIBUTES: Final = {
 }
 
 
-def _check_predictions(predictions: Any) -> None:
-    if predictions is None:
+def _check_predictions(predictions: Any, scores: Any, threshold: float | None) -> None:
+    if predictions is None and scores is None:
         raise SpecError(
             'predictions is missing; write evaluate(truth, predictions), or evaluate("label", "prediction",'
             " data=PATH) for columns of a table"
         )
+    if predictions is not None and threshold is not None:
+        raise SpecError("threshold makes predictions of scores; leave out predictions or threshold")
     if hasattr(predictions, "predict"):
         raise SpecError(f"predictions is {kind_of(predictions)}; pass what it predicts: model.predict(X)")
 
@@ -265,6 +279,16 @@ class ArrayEvaluation:
     disparities: tuple[DisparityRow, ...]
     measures: tuple[Measure, ...]
     arrays: _Arrays
+
+    @property
+    def target(self) -> Target:
+        """What the truth holds."""
+        return self.arrays.proposals.target
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was found in the arrays and taken for granted."""
+        return [*dict.fromkeys(self.arrays.notes)]
 
     def __getitem__(self, metric: str) -> MetricRow:
         """The value of a metric over all rows.
@@ -364,7 +388,7 @@ class ArrayEvaluation:
                     {name: none_if_nan(value) for name, value in row._asdict().items()} for row in self.disparities
                 ]
                 console.print(disparities_table([{"task": TASK} | row for row in disparities]))
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), *note_lines(self.notes)])
 
     __repr__ = __str__
 
@@ -372,7 +396,7 @@ class ArrayEvaluation:
         """The table of a notebook."""
         from evaluand.report.html.notebook import values_html
 
-        return values_html(self.to_dict())
+        return values_html(self.to_dict(), self.notes)
 
     def _facts(self) -> list[Facts]:
         from evaluand.report.facts.aggregation import clustering
@@ -392,6 +416,8 @@ class _Arrays:
     by: Mapping[str, pa.Array]
     cluster: pa.Array | None
     further: Mapping[str, pa.Array]
+    proposals: Proposals
+    notes: Notes
 
     @classmethod
     def read(
@@ -404,35 +430,32 @@ class _Arrays:
         scores: Any,
         cluster: Any,
         further: Mapping[str, Any],
+        reading: Reading,
     ) -> _Arrays:
-        for name, value in (("truth", truth), ("predictions", predictions)):
-            if value is None:
-                raise SpecError(f"{name} is None; give an array")
         if scores is not None and confidence is not None:
             raise SpecError("scores include the confidence of each prediction; give either scores or confidence")
-        by_class, groupings = dict(_classes(scores)), list(_groupings(by))
-        arrays = {"truth": truth, "predictions": predictions, "weight": weight, "confidence": confidence}
+        given = as_columns(truth, predictions, scores, reading.classes, reading.label)
+        by_class, groupings = dict(read_class_scores(given.scores)), list(read_groupings(by))
+        arrays = {"truth": given.truth, "predictions": given.predictions, "weight": weight, "confidence": confidence}
         arrays |= {"cluster": cluster, **{f"score of {label!r}": value for label, value in by_class.items()}}
         arrays |= {f"by {name}": value for name, value in groupings}
         arrays |= {f"column {name}": list(v) if getattr(v, "ndim", 1) == 2 else v for name, v in further.items()}
-        _check_one_index(arrays)
+        check_one_index(arrays)
         names = [name for name, _ in groupings]
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
         if twice is not None:
             raise SpecError(f"by: {twice!r} occurs twice; give each grouping its own name")
         columns = {name: to_column(name, value) for name, value in arrays.items() if value is not None}
-        _check_lengths(columns)
+        check_lengths(columns)
+        found = {label: columns[f"score of {label!r}"] for label in by_class}
+        system, proposals, notes = read_system(columns, found, given.scored_class, reading, weight)
         return cls(
-            PredictionColumns.build(
-                columns["truth"],
-                columns["predictions"],
-                confidence=columns.get("confidence"),
-                scores={label: columns[f"score of {label!r}"] for label in by_class},
-                weight=weight,
-            ),
+            system,
             {name: columns[f"by {name}"] for name in names},
             columns.get("cluster"),
             {name: columns[f"column {name}"] for name in further},
+            proposals,
+            notes,
         )
 
     def graded(self) -> pa.Table:
@@ -469,57 +492,6 @@ class _Arrays:
         return Dataset.from_rows([row | {"truth": value} for row, value in zip(rows, texts, strict=True)], **roles)
 
 
-_RESERVED = frozenset(("row", "truth", "weight", "cluster"))  # the other columns of a saved dataset
-
-
-def _evaluate_systems(
-    truth: Any,
-    predictions: Mapping[str, Any],
-    metrics: Any,
-    by: Any,
-    named: Mapping[str, Any],
-    confidence_and_scores: tuple[Any, Any],
-    disparities: Any,
-    fairness: Any,
-    label: Any,
-) -> ColumnScores:
-    """Several systems, as columns of one table."""
-    if fairness:
-        raise SpecError("fairness is for one system; evaluate each by itself")
-    if not predictions:
-        raise SpecError("predictions is empty; give at least one system")
-    given = {"truth": truth, **{str(name): values for name, values in predictions.items()}}
-    options: dict[str, Any] = {}
-    for option, values in zip(("confidences", "scores"), confidence_and_scores, strict=True):
-        if values is not None and not (isinstance(values, Mapping) and values.keys() <= predictions.keys()):
-            raise SpecError(f"{option} of several systems must be a mapping system → n numbers")
-        given |= {f"{option} of {name}": column for name, column in (values or {}).items()}
-        options[option] = [f"{option} of {name}" for name in values or {}]
-    groupings = dict(_groupings(by))
-    others = {name: values for name, values in named.items() if values is not None}
-    expected = 1 + len(predictions) + sum(map(len, options.values())) + len(groupings) + len(others)
-    given |= groupings | others
-    if len(given) < expected:
-        raise SpecError("systems and groups must have different names, none of them 'truth', 'weight' or 'cluster'")
-    _check_one_index(given)
-    options |= {name: name for name in others}
-    columns = {name: to_column(name, values) for name, values in given.items()}
-    _check_lengths(columns)
-    return score_columns(
-        pa.table(columns),
-        "truth",
-        [str(name) for name in predictions],
-        metrics=() if metrics is None else tuple(_as_list(metrics)),
-        by=tuple(groupings),
-        disparities=check_kinds(disparities),
-        pos_label=None if label is None else label_text(label),
-        **options,
-    )
-
-
-_ERRORS: Final = ("mae", "rmse", "r2")
-
-
 def _as_list(metrics: Any) -> Sequence[Any]:
     listed = metrics if isinstance(metrics, list | tuple) else [metrics]
     if not listed:
@@ -533,27 +505,18 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
     return chosen | ({"scored_by": "classes"} if chosen and scores is not None else {})
 
 
-def _infer_class(truth: pa.Array) -> dict[str, Any]:
-    """The positive class of bools, or of integers that are all 0 or 1; none of other labels."""
-    if pa.types.is_boolean(truth.type):
-        return {"label": True}
-    if not pa.types.is_integer(truth.type):
-        return {}
-    ends = pc.min_max(truth).as_py()
-    return {"label": 1} if ends["min"] is not None and 0 <= ends["min"] <= ends["max"] <= 1 else {}
-
-
-def _metric(
-    metric: Any, kind: str, one_class: Mapping[str, Any], inferred: Mapping[str, Any], *, weighted: bool
-) -> Metric:
+def _metric(metric: Any, arrays: _Arrays, *, weighted: bool) -> Metric:
+    kind = arrays.predictions.type
     if isinstance(metric, str):
-        must_choose = is_name(metric) and resolve_metric(metric).parameters.get("average") == BINARY
-        metric = _find_metric(metric, kind, inferred if must_choose else one_class)
+        if not is_name(metric) and kind in ("integer", "number"):
+            raise SpecError(f"{explain_unknown(metric)}; for errors of numbers, {_NUMERIC_HINT}")
+        metric = arrays.proposals.metric(metric)
     metric = metric if isinstance(metric, Metric) else as_metric(metric) or metric
     if not isinstance(metric, Metric):
         raise SpecError(f"metrics: give names, functions or metrics such as Accuracy(), not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
         raise SpecError(f"{metric.kind}: real numbers are hardly ever equal; {_NUMERIC_HINT}")
+    arrays.proposals.require_predictions(metric)
     can_weigh = any(field.name == "weighted" for field in fields(metric))
     return replace(metric, weighted=True) if weighted and can_weigh else metric  # type: ignore[call-arg]
 
@@ -562,91 +525,3 @@ _NUMERIC_HINT = """take a metric of errors, such as mean_absolute_error, root_me
     evaluate(truth, predictions, metrics="mean_absolute_error")
 The mean of the predictions alone is
     evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
-
-
-def _find_metric(name: str, kind: str, one_class: Mapping[str, Any]) -> Metric:
-    if not is_name(name) and kind in ("integer", "number"):
-        raise SpecError(f"{explain_unknown(name)}; for errors of numbers, {_NUMERIC_HINT}")
-    return make_metric(name, **accepted_parameters(name, one_class))
-
-
-def _groupings(by: Any) -> Iterator[tuple[str, Any]]:
-    for name, column in _named_arrays(by):
-        text = "group" if name is None else str(name)
-        if text in _RESERVED or text.startswith("_"):
-            raise SpecError(f"by: {text!r} is a reserved name; choose another")
-        yield text, column
-
-
-def read_columns(data: Any) -> Mapping[str, pa.ChunkedArray]:
-    """The columns of any table by name."""
-    source = open_data(data, "data")
-    table = mark_json(pa.Table.from_batches(source.batches(), source.schema))
-    return dict(zip(table.column_names, table.columns, strict=True))
-
-
-def _take_columns(known: Mapping[str, Any], argument: str, value: Any, *, named: bool = False) -> Any:
-    """The column with a name, or the columns of several; other values stay as they are."""
-    if isinstance(value, Mapping):
-        return {name: _take_columns(known, argument, each) for name, each in value.items()}
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
-        return value
-    if not isinstance(value, str) and not (named and set(names) <= {*known}):
-        return value
-    for name in names:
-        if name not in known:
-            raise SpecError(f"{argument}: {missing_column(name, [*known])}")
-    return {name: known[name] for name in names} if named else known[names[0]]
-
-
-def _as_columns(frame: Any) -> Any:
-    """The columns of a frame of another library by name; other values stay as they are."""
-    is_frame = hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "columns") and not hasattr(frame, "items")
-    return read_columns(frame) if is_frame else frame
-
-
-def _named_arrays(by: Any) -> Iterable[tuple[Any, Any]]:
-    if by is None:
-        return []
-    by = _as_columns(by)
-    if hasattr(by, "items") and not hasattr(by, "to_frame"):
-        return by.items()  # type: ignore[no-any-return]
-    if isinstance(by, list | tuple) and any(map(_is_array, by)):
-        if all(getattr(column, "name", None) is not None for column in by):
-            return [(column.name, column) for column in by]
-        raise SpecError("by: the arrays of a list have no names; give a mapping, such as by={'size': [...], ...}")
-    return [(getattr(by, "name", None), by)]
-
-
-def _is_array(value: Any) -> bool:
-    """Whether an item of a list is a column, and not a value to group by."""
-    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
-
-
-def _check_one_index(arrays: Mapping[str, Any]) -> None:
-    series = {name: value for name, value in arrays.items() if hasattr(value, "to_frame") and hasattr(value, "index")}
-    indexed = [(name, value.index) for name, value in series.items()]
-    for name, index in indexed[1:]:
-        first, expected = indexed[0]
-        if len(index) == len(expected) and not index.equals(expected):
-            raise SpecError(f"{first} and {name} have different indexes; align them, or give {name}.to_numpy()")
-
-
-def _check_lengths(columns: Mapping[str, pa.Array]) -> None:
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        sizes = ", ".join(f"{name} has {n:,}" for name, n in lengths.items())
-        raise DataError(f"the arrays are of different lengths: {sizes}; give one value for each row")
-
-
-def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
-    if scores is None:
-        return []
-    scores = _as_columns(scores)
-    if not hasattr(scores, "items") or hasattr(scores, "to_frame"):
-        raise SpecError('scores must be a mapping label → n numbers, such as {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}')
-    classes = list(scores.items())
-    if not classes:
-        raise SpecError("scores is empty; give the scores of at least one class")
-    return classes

@@ -14,16 +14,22 @@ import pyarrow as pa
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.evaluation.prediction_table import to_column
+from evaluand.experiment.columns.proposals import guess_positive
 
 Label = str | int | bool
 
 
 class Given(NamedTuple):
-    """Truth, predictions and scores, one value for each row; `scores` by label."""
+    """Truth, predictions and scores, one value for each row; `scores` by label.
+
+    Attributes:
+        scored_class: the class whose scores alone were passed; None if each class has its own.
+    """
 
     truth: Any
     predictions: Any
     scores: Any
+    scored_class: Any = None
 
 
 def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: Label | None) -> Given:
@@ -55,6 +61,11 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
         truth = cells.as_sets(labels)
     if answers is not None and (cells is not None or _holds_sets(truth)):
         predictions = answers.as_sets(labels or answers.labels(None))
+    elif cells is not None and predictions is None:
+        raise SpecError(
+            f"truth has {plural(cells.values.shape[1], 'column')} of labels, and scores alone do not decide which of "
+            "them a row has; pass predictions too, such as (scores >= 0.5)"
+        )
     elif cells is not None and not _holds_sets(predictions):
         raise SpecError(
             f"truth has {plural(cells.values.shape[1], 'column')} of labels, and predictions one value for each row; "
@@ -65,7 +76,7 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
             raise SpecError("predictions has a column of scores for each class; give either these or scores")
         known = answers.labels(named, truth)
         predictions, scores = answers.most_likely(known), answers.by_label(known)
-    return Given(truth, predictions, _read_scores(scores, truth, predictions, labels, label))
+    return Given(truth, predictions, *_read_scores(scores, truth, labels, label))
 
 
 def _read_tensor(values: Any) -> Any:
@@ -165,10 +176,14 @@ def _read_matrix(name: str, value: Any) -> _Matrix | None:
     return _Matrix(name, values, named, value if hasattr(value, "iloc") else None)
 
 
-def _read_scores(scores: Any, truth: Any, predictions: Any, labels: Sequence[Any] | None, label: Label | None) -> Any:
-    """Scores by label: of a matrix, of a list of two columns for each label, or of the positive class alone."""
+def _read_scores(scores: Any, truth: Any, labels: Sequence[Any] | None, label: Label | None) -> tuple[Any, Any]:
+    """Scores by label: of a matrix, of a list of two columns for each label, or of the positive class alone.
+
+    Returns:
+        The scores, and the positive class if they are those of one class.
+    """
     if scores is None or isinstance(scores, Mapping):
-        return scores
+        return scores, None
     if isinstance(scores, list | tuple) and all(getattr(one, "ndim", 1) == 2 and one.shape[1] == 2 for one in scores):
         scores = np.column_stack([np.asarray(one)[:, 1] for one in scores])
     matrix = _read_matrix("scores", scores)
@@ -176,18 +191,21 @@ def _read_scores(scores: Any, truth: Any, predictions: Any, labels: Sequence[Any
         return _read_positive_scores(scores, truth, labels, label)
     if matrix.values.shape[1] == 1:
         return _read_positive_scores(matrix.column(0), truth, labels, label)
-    return matrix.by_label(matrix.labels(labels, truth))
+    return matrix.by_label(matrix.labels(labels, truth)), None
 
 
-def _read_positive_scores(scores: Any, truth: Any, labels: Sequence[Any] | None, label: Label | None) -> Any:
+def _read_positive_scores(
+    scores: Any, truth: Any, labels: Sequence[Any] | None, label: Label | None
+) -> tuple[dict[Any, Any], Any]:
     """The scores of two classes from those of the positive one; of the other so that the order is the opposite."""
     known = list(labels) if labels is not None else _distinct(truth)
     positive = label
-    if positive is None and set(known) <= {0, 1}:
-        known = [False, True] if known and isinstance(known[0], bool) else [0, 1]
+    if positive is None and labels is not None and len(known) == 2:
         positive = known[1]
-    elif positive is None and labels is not None and len(known) == 2:
-        positive = known[1]
+    elif positive is None and known and len(known) <= 2:
+        positive = guess_positive(known)
+    if {*known} < {0, 1} and positive in (0, 1):
+        known = [False, True] if isinstance(positive, bool) else [0, 1]
     if positive is None:
         raise SpecError(
             "scores has one number for each row: name the class they are of, as in label=…, or give a column for "
@@ -196,9 +214,9 @@ def _read_positive_scores(scores: Any, truth: Any, labels: Sequence[Any] | None,
     column = np.asarray(scores, dtype=float)
     others = [one for one in known if one != positive]
     if len(others) != 1:
-        return {positive: scores}
+        return {positive: scores}, positive
     within = np.nanmin(column, initial=0.0) >= 0 and np.nanmax(column, initial=1.0) <= 1
-    return {others[0]: (1 - column) if within else -column, positive: column}
+    return {others[0]: (1 - column) if within else -column, positive: column}, positive
 
 
 def _distinct(values: Any) -> list[Any]:

@@ -1,17 +1,21 @@
 """The kind of target that a column holds, and the metrics that suit it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.comparison.measures import default_metric
 from evaluand.core.errors import SpecError, plural
-from evaluand.evaluation.prediction_table import label_text
+from evaluand.evaluation.prediction_table import common_type, label_text
+from evaluand.experiment.columns.notes import Notes
+from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
-from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.names import accepted_parameters, make_metric
+from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.metrics.name_table import BINARY
+from evaluand.metrics.names import accepted_parameters, make_metric, resolve_metric
 
 Kind = Literal["binary", "multiclass", "multilabel", "numeric", "text", "objects"]
 KINDS: Final = ("binary", "multiclass", "multilabel", "numeric")
@@ -32,8 +36,9 @@ class Target:
         name: the column.
         kind: `binary`, `multiclass`, `multilabel`, `numeric`, `text` that is hardly ever equal, or `objects`.
         classes: the labels of truth and predictions.
-        positive: the positive class of a binary target; None if unknown.
+        positive: the positive class of a binary target, or the class that was chosen; None if unknown.
         type: of the labels.
+        chosen: whether the positive class was named, and does not follow from the labels.
     """
 
     name: str
@@ -41,6 +46,7 @@ class Target:
     classes: Sequence[Any]
     positive: Any
     type: pa.DataType
+    chosen: bool = False
 
 
 def find_target(
@@ -49,40 +55,55 @@ def find_target(
     predictions: Sequence[pa.Array],
     kind: str | None,
     pos_label: str | None,
-    notes: list[str],
+    notes: Notes,
+    *,
+    label: Any = None,
+    scored: Sequence[Any] = (),
 ) -> Target:
     """The kind of target.
 
     Args:
         kind: states the kind instead.
-        pos_label: the text of the positive class.
+        pos_label: the text of the positive class of two.
+        label: the class that metrics look at, which may also be one of many.
+        scored: classes that have scores, which may occur in no row.
 
     Raises:
         SpecError: the values do not suit the kind, or no class is called `pos_label`.
     """
     holds = contents(truth.type)
-    classes = _classes(truth, predictions) if holds in ("bools", "integers", "text", "") else []
+    classes = _classes(truth, predictions, scored) if holds in ("bools", "integers", "text", "") else []
     found = (
-        _check_kind(name, kind, holds, truth, predictions, classes)
+        _check_kind(name, kind, holds, truth, predictions, classes, notes)
         if kind
         else _guess_kind(name, holds, truth, predictions, classes, notes)
     )
     if found not in ("binary", "multiclass", "text"):
         classes = []
-    positive = _positive(name, classes, pos_label, notes) if found == "binary" else None
     if pos_label is not None and found != "binary":
-        raise SpecError(f"--pos-label is for two classes; {name!r} is {found}")
-    return Target(name, found, classes, positive, truth.type)
+        raise SpecError(f"{notes.option('pos-label')} is for two classes; {name!r} is {found}")
+    if label is not None:
+        return Target(name, found, classes, label, truth.type, chosen=True)
+    positive = _positive(name, classes, pos_label, notes) if found == "binary" else None
+    return Target(name, found, classes, positive, truth.type, chosen=pos_label is not None)
 
 
-def _classes(truth: pa.Array, predictions: Sequence[pa.Array]) -> list[Any]:
-    values = {value for each in (truth, *predictions) for value in pc.unique(each.drop_null()).to_pylist()}
+def _classes(truth: pa.Array, predictions: Sequence[pa.Array], scored: Sequence[Any]) -> list[Any]:
+    columns = [each for each in (truth, *predictions) if contents(each.type) in ("bools", "integers", "text", "")]
+    values = {value for each in columns for value in pc.unique(each.drop_null()).to_pylist()} | {*scored}
     return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 
 def _check_kind(
-    name: str, kind: str, holds: str, truth: pa.Array, predictions: Sequence[pa.Array], classes: Sequence[Any]
+    name: str,
+    kind: str,
+    holds: str,
+    truth: pa.Array,
+    predictions: Sequence[pa.Array],
+    classes: Sequence[Any],
+    notes: Notes,
 ) -> Kind:
+    stated = notes.option("kind", kind)
     known = pc.count_distinct(truth).as_py() if classes else 0
     fits = {
         "binary": holds in ("bools", "integers", "text") and known <= 2,
@@ -92,38 +113,42 @@ def _check_kind(
     }
     if not fits[kind]:
         count = f" with {plural(known, 'different value')}" if classes else ""
-        raise SpecError(f"--kind {kind}: {name!r} holds {holds or 'nothing'}{count}")
+        raise SpecError(f"{stated}: {name!r} holds {holds or 'nothing'}{count}")
     if kind in ("binary", "multiclass") and any(contents(each.type) == "numbers" for each in predictions):
         raise SpecError(
-            f"--kind {kind}: {name!r} holds {holds}, its predictions real numbers; if they are the score of a class,"
-            " give their column with --score instead of --prediction"
+            f"{stated}: {name!r} holds {holds}, its predictions real numbers; if they are the score of a class, give"
+            f" them as {notes.option('score')} instead of {notes.option('prediction')}"
         )
     if kind == "binary" and len(classes) > 2:
-        raise SpecError(f"--kind binary: {name!r} and its predictions have {len(classes)} different values together")
+        raise SpecError(f"{stated}: {name!r} and its predictions have {len(classes)} different values together")
     return kind  # type: ignore[return-value]
 
 
 def _guess_kind(
-    name: str, holds: str, truth: pa.Array, predictions: Sequence[pa.Array], classes: Sequence[Any], notes: list[str]
+    name: str, holds: str, truth: pa.Array, predictions: Sequence[pa.Array], classes: Sequence[Any], notes: Notes
 ) -> Kind:
     if holds == "lists":
-        return "multilabel" if contents(truth.type.value_type) in ("text", "") else "objects"
+        return "multilabel" if all(common_type(truth, each) == "labels" for each in predictions) else "objects"
     if holds == "other":
         return "objects"
     if holds == "numbers":
         return "numeric"
-    known = pc.count_distinct(truth).as_py()
+    known = pc.count_distinct(truth).as_py() if holds else 0
     if holds == "integers":
         real = any(contents(each.type) == "numbers" for each in predictions)
         if real or len(classes) > _MOST_INTEGERS:
-            scores = "if predictions are the score of a class, give their column with --score instead of --prediction"
-            remedy = scores if real and known <= 2 else "--kind multiclass takes them as classes"
+            scores = (
+                f"if predictions are the score of a class, give them as {notes.option('score')} instead of"
+                f" {notes.option('prediction')}"
+            )
+            classes_of = f"{notes.option('kind', 'multiclass')} takes them as classes"
+            remedy = scores if real and known <= 2 else classes_of
             notes.append(f"{name!r} holds integers, taken as numbers; {remedy}")
             return "numeric"
         if len(classes) > 2:
             notes.append(
-                f"{name!r} holds {len(classes)} different integers, taken as classes; --kind numeric takes them as"
-                " numbers"
+                f"{name!r} holds {len(classes)} different integers, taken as classes;"
+                f" {notes.option('kind', 'numeric')} takes them as numbers"
             )
     if known == 1:
         notes.append(f"{name!r} has one class only, {label_text(truth.drop_null()[0].as_py())!r}")
@@ -132,25 +157,41 @@ def _guess_kind(
     if len(truth) > _FEW and (known > _MOST_CLASSES or 2 * known > len(truth)):
         notes.append(
             f"{name!r} has {known:,} different values in {len(truth):,} rows, so only equal texts are counted;"
-            " --kind multiclass takes them as classes"
+            f" {notes.option('kind', 'multiclass')} takes them as classes"
         )
         return "text"
     return "multiclass"
 
 
-def _positive(name: str, classes: Sequence[Any], pos_label: str | None, notes: list[str]) -> Any:
-    by_text = {label_text(label): label for label in classes}
+def _positive(name: str, classes: Sequence[Any], pos_label: str | None, notes: Notes) -> Any:
     if pos_label is not None:
+        by_text = {label_text(label): label for label in classes}
         alike = [label for text, label in by_text.items() if text.casefold() == pos_label.casefold()]
         if pos_label not in by_text and len(alike) != 1:
-            raise SpecError(f"--pos-label: {name!r} has no class {pos_label!r}; it has {' and '.join(by_text)}")
+            raise SpecError(
+                f"{notes.option('pos-label')}: {name!r} has no class {pos_label!r}; it has {' and '.join(by_text)}"
+            )
         return by_text.get(pos_label, alike[0] if alike else None)
+    positive = guess_positive(classes)
+    if positive is not None:
+        notes.append(f"{label_text(positive)!r} counts as positive; {notes.option('pos-label')} names another class")
+    return positive
+
+
+def guess_positive(classes: Sequence[Any]) -> Any:
+    """The class of two that counts as positive, by its text; None where none does.
+
+    Example:
+        >>> guess_positive([0, 1]), guess_positive(["No", "Yes"]), guess_positive([0]), guess_positive(["cat", "dog"])
+        (1, 'Yes', 1, None)
+    """
+    by_text = {label_text(label): label for label in classes}
     positive = [label for text, label in by_text.items() if text.strip().casefold() in _POSITIVE]
-    others = [text for text, label in by_text.items() if label not in positive]
-    negative = all(text.strip().casefold() in (*_NEGATIVE, "-1") for text in others)
-    if len(positive) == 1 and negative:
-        notes.append(f"{label_text(positive[0])!r} counts as positive; --pos-label names another class")
+    others = [text for text in by_text if text.strip().casefold() not in _POSITIVE]
+    if len(positive) == 1 and all(text.strip().casefold() in (*_NEGATIVE, "-1") for text in others):
         return positive[0]
+    if not positive and len(classes) == 1 and not isinstance(classes[0], str) and classes[0] == 0:
+        return True if isinstance(classes[0], bool) else 1
     return None
 
 
@@ -174,25 +215,74 @@ def hold_few_integers(columns: Sequence[pa.Array]) -> bool:
 # Metrics
 
 
-def propose_metrics(target: Target, decides: bool, gives: str) -> list[str]:
-    """The names of the metrics that suit a target.
+_LABEL: Final = "label"
 
-    Args:
+
+@dataclass(frozen=True)
+class Proposals:
+    """The metrics that suit a target and what all systems have.
+
+    Attributes:
         decides: whether all systems have predictions.
         gives: what all systems have: `probabilities`, `scores`, `confidence` or `nothing`.
+        remedy: what to write where predictions are missing.
     """
-    if target.kind == "numeric":
-        return ["mae", "rmse", "r2"]
-    if target.kind == "multilabel":
-        return ["accuracy", "f1_micro", "f1_macro", "hamming_loss"]
-    if target.kind in ("text", "objects"):
-        return ["accuracy"]
-    found = []
-    if decides and target.kind == "binary":
-        found = ["accuracy", "f1_macro" if target.positive is None else "f1", "mcc"]
-    elif decides:
-        found = ["accuracy", "f1_macro", "balanced_accuracy", "mcc"]
-    return [*found, *_OF_SCORES[gives]]
+
+    target: Target
+    decides: bool
+    gives: str
+    remedy: str
+
+    def names(self) -> list[str]:
+        """The names of the metrics that are proposed."""
+        kind = self.target.kind
+        if kind == "numeric":
+            return ["mae", "rmse", "r2"]
+        if kind == "multilabel":
+            return ["accuracy", "f1_micro", "f1_macro", "hamming_loss"]
+        if kind in ("text", "objects"):
+            return ["accuracy"]
+        found = []
+        if self.decides and kind == "binary":
+            found = ["accuracy", "f1_macro" if self.target.positive is None else "f1", "mcc"]
+        elif self.decides:
+            found = ["accuracy", "f1_macro", "balanced_accuracy", "mcc"]
+        return [*found, *_OF_SCORES[self.gives]]
+
+    def metric(self, name: str) -> Metric:
+        """A metric by its name, for the positive class of a binary target or the class that was chosen.
+
+        Raises:
+            SpecError: there is no such metric, or it needs predictions and there are scores only.
+        """
+        return self._make(make_metric, name)
+
+    def gate_metric(self, name: str) -> Metric:
+        """The metric that a gate names, which has no direction where that is a parameter; see `metric`."""
+        return self._make(default_metric, name)
+
+    def _make(self, make: Callable[..., Metric], name: str) -> Metric:
+        # a confidence is that of each prediction: only metrics of one class look at the positive one
+        binary = resolve_metric(name).parameters.get("average") == BINARY
+        of_class = self.gives != "confidence" or self.target.chosen or binary
+        positive = self.target.positive
+        parameters: dict[str, Any] = {"label": positive} if positive is not None and of_class else {}
+        if self.gives in ("probabilities", "scores"):
+            parameters["scored_by"] = "classes"
+        metric = make(name, **accepted_parameters(name, parameters))
+        if _LABEL in metric.columns:  # of graded answers, which have a label each
+            metric = make(name)
+        self.require_predictions(metric)
+        return metric
+
+    def require_predictions(self, metric: Metric) -> None:
+        """Refuses a metric of predictions where there are scores only.
+
+        Raises:
+            SpecError: says what to write.
+        """
+        if not self.decides and {PREDICTION, VALUE} & {*metric.columns}:
+            raise SpecError(f"{metric.kind} needs predictions, and there are scores only: give {self.remedy}")
 
 
 _OF_SCORES: Final = {
@@ -203,13 +293,23 @@ _OF_SCORES: Final = {
 }
 
 
-def named_metric(name: str, target: Target, gives: str) -> Metric:
-    """A metric by its name, for the positive class of a binary target.
+_REVERSED: Final = 0.4
+_CHANCE: Final = 0.5
 
-    Raises:
-        SpecError: there is no such metric.
+
+def note_reversed_scores(system: str, row: Mapping[str, Any], target: Target, notes: Notes) -> None:
+    """Notes an area under the ROC curve far below one half, where scores probably belong to the other class.
+
+    Args:
+        row: the value of a metric as plain data.
     """
-    chosen: dict[str, Any] = {} if target.positive is None else {"label": target.positive}
-    if gives in ("probabilities", "scores"):
-        chosen["scored_by"] = "classes"
-    return make_metric(name, **accepted_parameters(name, chosen))
+    value, high = row["value"], row["high"]
+    is_area = row["metric"] == "roc_auc" and not row["by"] and target.kind == "binary" and target.positive is not None
+    if not is_area or value is None or value >= _REVERSED or (high is not None and high >= _CHANCE):
+        return
+    for other in (label for label in target.classes if label != target.positive):
+        positive, negative = (label_text(label) for label in (target.positive, other))
+        notes.append(
+            f"the scores of {system!r} are higher where the truth is {negative!r} than where it is {positive!r}"
+            f" (roc_auc {value:.3g}): if they are those of {negative!r}, {notes.option('pos-label', other)} says so"
+        )

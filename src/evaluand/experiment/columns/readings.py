@@ -1,15 +1,93 @@
-"""How truth and predictions are read together: words for a missing number, and integers written as floats."""
+"""How truth and predictions are read together, and what the truth then holds.
 
-from collections.abc import Mapping, Sequence
+Numbers and labels written in several ways are converted, and whatever is taken for granted is noted.
+"""
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import plural
-from evaluand.experiment.columns.proposals import hold_few_integers
-from evaluand.experiment.columns.systems import MISSING, SystemSpec, are_numbers_with_words, read_text_numbers
+from evaluand.evaluation.prediction_table import common_type
+from evaluand.experiment.columns.names import guess_columns
+from evaluand.experiment.columns.notes import Notes
+from evaluand.experiment.columns.proposals import Target, find_target, hold_few_integers
+from evaluand.experiment.columns.systems import (
+    MISSING,
+    SystemSpec,
+    align_prediction,
+    align_truth,
+    are_numbers_with_words,
+    read_text_numbers,
+)
 from evaluand.experiment.columns.tables import NamedTable
 from evaluand.metrics.base.labels import contents
+
+_SCALARS: Final = ("bools", "integers", "numbers", "text")
+
+
+@dataclass(frozen=True)
+class TypedColumns:
+    """Truth and predictions in types that can be equal.
+
+    Attributes:
+        predictions: system → its column; none of systems with scores only.
+        target: what the truth holds.
+        type: of all columns, as that of the scorer `prediction`.
+    """
+
+    truth: pa.Array
+    predictions: Mapping[str, pa.Array]
+    target: Target
+    type: str
+
+
+def read_typed(
+    base: NamedTable,
+    name: str,
+    specs: Sequence[SystemSpec],
+    notes: Notes,
+    *,
+    kind: str | None = None,
+    pos_label: str | None = None,
+    label: Any = None,
+    scored: Sequence[Any] = (),
+) -> TypedColumns:
+    """Reads the truth and the predictions of systems together.
+
+    Args:
+        base: the table with the truth.
+        name: the column of the truth.
+        kind: see `find_target`, also for the other arguments.
+
+    Raises:
+        DataError: a cell is no number where one is needed; names its place.
+        SpecError: columns have types that are never equal, or do not suit `kind`.
+    """
+    truth = align_truth(base, name, specs, notes)
+    predictions = {
+        spec.name: align_prediction(truth, name, spec, notes) for spec in specs if spec.prediction is not None
+    }
+    truth, predictions = read_words(truth, predictions, base, name, specs, notes)
+    truth, predictions = read_integers(truth, predictions, name, kind, notes)
+    _note_values(base, name, truth, predictions, notes)
+    columns = [*predictions.values()]
+    target = find_target(name, truth, columns, kind, pos_label, notes, label=label, scored=scored)
+    return TypedColumns(truth, predictions, target, _shared_type(truth, columns))
+
+
+def _shared_type(truth: pa.Array, predictions: Iterable[pa.Array]) -> str:
+    kinds = {common_type(truth, column) for column in predictions} or {common_type(truth, truth)}
+    if kinds == {"integer", "number"}:
+        return "number"
+    return kinds.pop() if len(kinds) == 1 else "json"
+
+
+# What is read
 
 
 def read_words(
@@ -18,7 +96,7 @@ def read_words(
     table: NamedTable,
     name: str,
     specs: Sequence[SystemSpec],
-    notes: list[str],
+    notes: Notes,
 ) -> tuple[pa.Array, dict[str, pa.Array]]:
     """Text as numbers, if all columns hold numbers and some of their cells a word such as NaN.
 
@@ -40,7 +118,7 @@ def read_words(
     return read_text_numbers(truth, table, name, notes), found
 
 
-def _note_words(name: str, column: pa.Array, notes: list[str]) -> None:
+def _note_words(name: str, column: pa.Array, notes: Notes) -> None:
     """Notes labels that are words for a missing value."""
     counts = [(each["values"], each["counts"]) for each in pc.value_counts(column.drop_null()).to_pylist()]
     words = {text: n for text, n in counts if len(text) < 5 and text.strip().lower() in MISSING}
@@ -53,7 +131,7 @@ def _note_words(name: str, column: pa.Array, notes: list[str]) -> None:
 
 
 def read_integers(
-    truth: pa.Array, predictions: Mapping[str, pa.Array], name: str, kind: str | None, notes: list[str]
+    truth: pa.Array, predictions: Mapping[str, pa.Array], name: str, kind: str | None, notes: Notes
 ) -> tuple[pa.Array, dict[str, pa.Array]]:
     """Floats as integers, if all columns hold few different integers, which pandas writes as floats if a cell is empty.
 
@@ -67,6 +145,51 @@ def read_integers(
     if not hold_few_integers([*columns.values()]):
         return truth, {**predictions}
     floats = " and ".join(repr(each) for each, column in columns.items() if contents(column.type) == "numbers")
-    notes.append(f"integers written as floats in {floats} are taken as classes; --kind numeric takes them as numbers")
+    numeric = notes.option("kind", "numeric")
+    notes.append(f"integers written as floats in {floats} are taken as classes; {numeric} takes them as numbers")
     found = {each: column.cast(pa.int64()) for each, column in predictions.items()}
     return truth.cast(pa.int64()), found
+
+
+# What is noted
+
+
+def _note_values(
+    base: NamedTable, truth_name: str, truth: pa.Array, predictions: Mapping[str, pa.Array], notes: Notes
+) -> None:
+    n = len(truth)
+    if truth.null_count:
+        notes.append(f"{plural(truth.null_count, 'row')} of {n:,} have no {truth_name!r} and are not scored")
+    for name, column in predictions.items():
+        if column.null_count:
+            notes.append(f"{name!r}: {plural(column.null_count, 'row')} of {n:,} without a prediction")
+        values = pc.unique(column.drop_null()).to_pylist() if contents(column.type) in _SCALARS else []
+        if len(values) == 1 and n > 1:
+            notes.append(f"{name!r} is {values[0]!r} in every row")
+        if n > 1 and column.type == truth.type and column.equals(truth):
+            notes.append(f"{name!r} equals {truth_name!r} in every row; is it a copy of the truth?")
+    copies = n - _count_distinct(base.table) if _can_group(base.table) else 0
+    if copies:
+        notes.append(f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts")
+
+
+def _can_group(table: pa.Table) -> bool:
+    """Whether equal rows are copies: a column identifies or measures, and all can be compared."""
+    tells = guess_columns(table).ids or any(contents(each.type) == "numbers" for each in table.schema)
+    return bool(tells) and all(
+        pa.types.is_primitive(each.type) or pa.types.is_string(each.type) or pa.types.is_boolean(each.type)
+        for each in table.schema
+    )
+
+
+def _count_distinct(table: pa.Table) -> int:
+    """The number of different rows."""
+    code, count = np.zeros(table.num_rows, np.int64), 1
+    for column in table.columns:
+        encoded = column.combine_chunks().dictionary_encode("encode")
+        pairs = code * len(encoded.dictionary) + np.asarray(encoded.indices)
+        distinct, code = np.unique(pairs, return_inverse=True)
+        count = len(distinct)
+        if count == table.num_rows:
+            break
+    return count

@@ -6,7 +6,7 @@ that reads a store works on the result. Nothing is graded row by row: the column
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind as DisparityKind
 from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.measures import default_metric
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
@@ -24,15 +25,15 @@ from evaluand.core.near_arguments import missing_attribute
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
-from evaluand.evaluation.prediction_table import SCORER, common_type
+from evaluand.evaluation.prediction_table import SCORER, label_text
 from evaluand.experiment.columns.names import guess_columns, looks_like_id
-from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
-from evaluand.experiment.columns.readings import read_integers, read_words
-from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
+from evaluand.experiment.columns.notes import PYTHON, Notes, note_lines
+from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
+from evaluand.experiment.columns.readings import TypedColumns, read_typed
+from evaluand.experiment.columns.systems import System, SystemSpec, make_system
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
-from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric
 from evaluand.metrics.function import as_metric
@@ -97,7 +98,7 @@ class SystemScores:
         console = Console(width=120, no_color=True)
         with console.capture() as capture:
             console.print(Group(*parts))
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), *note_lines(self.notes)])
 
     __repr__ = __str__
 
@@ -126,9 +127,11 @@ class ColumnScores(SystemScores):
 
     Attributes:
         target: what the truth holds.
+        proposals: the metrics that suit it.
     """
 
     target: Target
+    proposals: Proposals
 
     def facts(self, flips: int = _FLIPS) -> Facts:
         target = {"column": self.target.name, "kind": self.target.kind, "positive": self.target.positive}
@@ -219,19 +222,21 @@ def score_columns(
         >>> [round(row["value"], 2) for row in scores.facts()["metrics"]]
         [0.75, 0.5]
     """
-    texts = {
+    texts: dict[str, Any] = {
         each: (options[each],)
         for each in ("scores", "confidences", "metrics", "by", "gates", "inputs")
         if isinstance(options.get(each), str)
     }
     named = (predictions,) if isinstance(predictions, str) else tuple(predictions)
+    if options.get("pos_label") is not None:
+        texts["pos_label"] = label_text(options["pos_label"])
     chosen = ColumnOptions(truth=truth, predictions=named, **options | texts)
     if isinstance(tables, list | tuple) and _are_tables(tables, chosen.id, truth_file is not None):
         files = [_as_table(each, f"table {place}") for place, each in enumerate(tables, 1)]
     else:
         files = [_as_table(tables, "the table")]
     base = files[0] if truth_file is None else _as_table(truth_file, "the table of the truth")
-    return score_tables(base, files, chosen, store or MemoryStore(), name)
+    return score_tables(base, files, chosen, store or MemoryStore(), name, notes=Notes(PYTHON))
 
 
 def _are_tables(items: Sequence[Any], id: str | None, joined: bool) -> bool:
@@ -269,6 +274,7 @@ def score_tables(
     store: Store,
     name: str,
     progress: Progress | None = None,
+    notes: Notes | None = None,
 ) -> ColumnScores:
     """Scores tables that were read; see `score_columns`.
 
@@ -276,47 +282,96 @@ def score_tables(
         base: the table with the truth.
         files: the tables of predictions, which may include it.
         progress: shows the progress of each step.
+        notes: where to note what is taken for granted, with the names that options have; by default the command's.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
     _check_gate_columns(gates, base, options)
     base, files = _choose_rows(base, files, options)
     base.column(options.truth, "--truth")
     joined = join_tables(base, files, options.truth, options.id)
-    notes = [*joined.notes]
+    notes = Notes() if notes is None else notes
+    notes += joined.notes
     specs = _find_systems(joined, options, notes)
-    truth = align_truth(joined.base, options.truth, specs, notes)
-    predictions = {
-        spec.name: align_prediction(truth, options.truth, spec, notes) for spec in specs if spec.prediction is not None
-    }
-    truth, predictions = read_words(truth, predictions, joined.base, options.truth, specs, notes)
-    truth, predictions = read_integers(truth, predictions, options.truth, options.kind, notes)
-    _note_values(joined.base, options, truth, predictions, notes)
-    target = find_target(options.truth, truth, [*predictions.values()], options.kind, options.pos_label, notes)
-    kind = _shared_type(truth, predictions.values())
-    weight = joined.base.column(options.weight, "--weight") if options.weight else None
+    if options.id is None and all(each is base for each in files):
+        _note_repeated_ids(joined.base, options, notes)
+    return score_systems(joined.base, specs, options, notes, store, name, progress)
+
+
+def score_systems(
+    base: NamedTable,
+    specs: Sequence[SystemSpec],
+    options: ColumnOptions,
+    notes: Notes,
+    store: Store,
+    name: str,
+    progress: Progress | None = None,
+    scored: Sequence[Any] = (),
+) -> ColumnScores:
+    """Scores systems whose columns are in the order of the rows of the truth; see `score_tables`.
+
+    Args:
+        scored: classes that have scores, which may occur in no row.
+    """
+    typed = read_typed(base, options.truth, specs, notes, kind=options.kind, pos_label=options.pos_label, scored=scored)
+    _check_values(base, options.truth, typed)
+    weight = base.column(options.weight, "--weight") if options.weight else None
     systems = [
         make_system(
             spec,
-            truth,
-            predictions.get(spec.name),
-            target,
+            typed.truth,
+            typed.predictions.get(spec.name),
+            typed.target,
             threshold=options.threshold,
             weight=weight,
-            type=kind,
+            type=typed.type,
             notes=notes,
         )
         for spec in specs
     ]
-    experiment = _experiment(joined.base, systems, target, options, name, notes)
+    proposals = Proposals(
+        typed.target,
+        all(system.decides for system in systems),
+        _find_common_scores(systems, notes),
+        f"{notes.option('prediction')} or {notes.option('threshold')}",
+    )
+    experiment = _experiment(base, systems, proposals, options, name)
     known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
     results = experiment.run(store, known_scores=known, progress=progress)
+    for row in results_facts(results.tasks, results.aggregation)["metrics"]:
+        note_reversed_scores(row["task"], row, typed.target, notes)
+    gates = [Gate.parse(gate) for gate in options.gates]
     return ColumnScores(
-        target=target,
+        target=typed.target,
         systems=[system.name for system in systems],
         results=results,
-        gates=check_system_gates(gates, results, experiment.measures),
+        gates=check_system_gates(gates, results, experiment.measures, proposals.gate_metric),
         notes=[*dict.fromkeys(notes)],
+        proposals=proposals,
     )
+
+
+def _check_values(base: NamedTable, name: str, typed: TypedColumns) -> None:
+    """Refuses a truth without values, and predictions that are the column of the truth."""
+    if typed.truth.null_count == len(typed.truth):
+        raise SpecError(f"--truth: every cell of {name!r} in {base.name} is empty; name another column")
+    if name in typed.predictions and typed.predictions[name].equals(typed.truth):
+        raise SpecError(f"--prediction {name}: is the column of --truth; name the column of the predictions")
+
+
+def _note_repeated_ids(table: NamedTable, options: ColumnOptions, notes: Notes) -> None:
+    """Notes columns that look like ids, and name several rows."""
+    for name in guess_columns(table.table, options.truth).ids:
+        column = table.table.column(name)
+        counts = pc.value_counts(column.drop_null()) if contents(column.type) in ("integers", "text") else []
+        more = [each for each in counts if each["counts"].as_py() > 1]
+        if not more or name == options.cluster or name in options.by:
+            continue
+        n = sum(each["counts"].as_py() - 1 for each in more)
+        notes.append(
+            f"{plural(n, 'row')} of {len(column):,} have the {name!r} of an earlier row, such as"
+            f" {more[0]['values'].as_py()!r}, and count too; {notes.option('id', name)} refuses them,"
+            f" {notes.option('cluster', name)} counts them as dependent"
+        )
 
 
 def _choose_rows(
@@ -338,7 +393,7 @@ def _choose_rows(
 # The systems
 
 
-def _find_systems(joined: JoinedTables, options: ColumnOptions, notes: list[str]) -> list[SystemSpec]:
+def _find_systems(joined: JoinedTables, options: ColumnOptions, notes: Notes) -> list[SystemSpec]:
     """The columns of each system; with several files each file is a system, or several."""
     predictions = _split_names(options.predictions, joined.files)
     plain, labelled = _split_scores(_split_names(options.scores, joined.files), joined.files)
@@ -390,7 +445,7 @@ def _systems_in(
     plain: Sequence[str],
     labelled: Mapping[str, str],
     confidences: Sequence[str],
-    notes: list[str],
+    notes: Notes,
 ) -> list[SystemSpec]:
     for column in predictions:
         table.column(column, "--prediction")
@@ -413,7 +468,7 @@ def _systems_in(
     ]
 
 
-def _match_columns(option: str, predictions: Sequence[str], columns: Sequence[str], notes: list[str]) -> dict[str, str]:
+def _match_columns(option: str, predictions: Sequence[str], columns: Sequence[str], notes: Notes) -> dict[str, str]:
     """Prediction → its column of scores: by name where names say it, else in the order in which they were named."""
     if not columns:
         return {}
@@ -430,7 +485,7 @@ def _match_columns(option: str, predictions: Sequence[str], columns: Sequence[st
     )
 
 
-def _note_match(option: str, matched: dict[str, str], n: int, notes: list[str]) -> dict[str, str]:
+def _note_match(option: str, matched: dict[str, str], n: int, notes: Notes) -> dict[str, str]:
     if n > 1:
         listed = ", ".join(f"{column!r} belongs to {prediction!r}" for prediction, column in matched.items())
         notes.append(f"{option}: {listed}")
@@ -447,84 +502,24 @@ def _shares_name(column: str, prediction: str) -> bool:
 _GENERIC: Final = frozenset(("pred", "prediction", "predicted", "y", "hat", "output", "response", "label", "class", ""))
 
 
-# What is noted
-
-
-def _note_values(
-    base: NamedTable,
-    options: ColumnOptions,
-    truth: pa.Array,
-    predictions: Mapping[str, pa.Array],
-    notes: list[str],
-) -> None:
-    n = len(truth)
-    if truth.null_count == n:
-        raise SpecError(f"--truth: every cell of {options.truth!r} in {base.name} is empty; name another column")
-    if truth.null_count:
-        notes.append(f"{plural(truth.null_count, 'row')} of {n:,} have no {options.truth!r} and are not scored")
-    for name, column in predictions.items():
-        if name == options.truth and column.equals(truth):
-            raise SpecError(f"--prediction {name}: is the column of --truth; name the column of the predictions")
-        if column.null_count:
-            notes.append(f"{name!r}: {plural(column.null_count, 'row')} of {n:,} without a prediction")
-        values = pc.unique(column.drop_null()).to_pylist() if contents(column.type) in _SCALARS else []
-        if len(values) == 1 and n > 1:
-            notes.append(f"{name!r} is {values[0]!r} in every row")
-        if n > 1 and column.type == truth.type and column.equals(truth):
-            notes.append(f"{name!r} equals {options.truth!r} in every row; is it a copy of the truth?")
-    copies = n - _count_distinct(base.table) if _can_group(base.table) else 0
-    if copies:
-        notes.append(f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts")
-
-
-def _can_group(table: pa.Table) -> bool:
-    """Whether equal rows are copies: a column identifies or measures, and all can be compared."""
-    tells = guess_columns(table).ids or any(contents(each.type) == "numbers" for each in table.schema)
-    return bool(tells) and all(
-        pa.types.is_primitive(each.type) or pa.types.is_string(each.type) or pa.types.is_boolean(each.type)
-        for each in table.schema
-    )
-
-
-def _count_distinct(table: pa.Table) -> int:
-    """The number of different rows."""
-    code, count = np.zeros(table.num_rows, np.int64), 1
-    for column in table.columns:
-        encoded = column.combine_chunks().dictionary_encode("encode")
-        pairs = code * len(encoded.dictionary) + np.asarray(encoded.indices)
-        distinct, code = np.unique(pairs, return_inverse=True)
-        count = len(distinct)
-        if count == table.num_rows:
-            break
-    return count
-
-
-def _shared_type(truth: pa.Array, predictions: Any) -> str:
-    kinds = {common_type(truth, column) for column in predictions} or {common_type(truth, truth)}
-    if kinds == {"integer", "number"}:
-        return "number"
-    return kinds.pop() if len(kinds) == 1 else "json"
-
-
 # The experiment
 
 
-def _experiment(
-    base: NamedTable,
-    systems: Sequence[System],
-    target: Target,
-    options: ColumnOptions,
-    name: str,
-    notes: list[str],
-) -> Experiment:
+def _find_common_scores(systems: Sequence[System], notes: Notes) -> str:
+    """The kind of scores that all systems have; see `System.gives`."""
     gives = {system.gives for system in systems}
     common = gives.pop() if len(gives) == 1 else "scores" if gives == {"scores", "probabilities"} else "nothing"
     if ("nothing" not in gives and len(gives) > 1) or (len(gives) > 1 and common == "nothing"):
         lacking = ", ".join(repr(system.name) for system in systems if system.gives == "nothing")
         notes.append(f"{lacking} has no scores, so metrics of scores are not proposed")
-    decides = all(system.decides for system in systems)
+    return common
+
+
+def _experiment(
+    base: NamedTable, systems: Sequence[System], proposals: Proposals, options: ColumnOptions, name: str
+) -> Experiment:
     real = any(system.columns.type == "number" for system in systems)
-    metrics = _metrics(target, decides, common, options, real=real)
+    metrics = _metrics(proposals, options, real=real)
     by = tuple(_grouping(base, each) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
@@ -534,22 +529,19 @@ def _experiment(
     return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
 
 
-def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions, *, real: bool) -> list[Metric]:
-    named = options.metrics or propose_metrics(target, decides, gives)
-    found = [named_metric(each, target, gives) if isinstance(each, str) else as_metric(each) or each for each in named]
+def _metrics(proposals: Proposals, options: ColumnOptions, *, real: bool) -> list[Metric]:
+    named = options.metrics or proposals.names()
+    found = [proposals.metric(each) if isinstance(each, str) else as_metric(each) or each for each in named]
     found = [each for place, each in enumerate(found) if each not in found[:place]]
-    blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
-    if blind and not decides:
-        raise SpecError(
-            f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
-        )
+    for metric in found:
+        proposals.require_predictions(metric)
     if real and (unequal := next((each for each in found if VALUE in each.columns), None)) is not None:
         raise SpecError(
             f"{unequal.kind}: real numbers are hardly ever equal; name a metric of errors, such as mae, or, if"
             " predictions are the score of a class, give their column with --score instead of --prediction"
         )
     scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
-    if scored and gives == "nothing":
+    if scored and proposals.gives == "nothing":
         raise SpecError(f"{scored[0].kind} needs scores: give --score COLUMN, the score of the positive class")
     if options.weight:
         found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
@@ -606,7 +598,8 @@ def _dataset(base: NamedTable, first: System, options: ColumnOptions) -> Dataset
     ):
         columns |= {name: base.column(name, option) for name in names if name is not None}
     columns[options.truth] = first.columns.truth
-    roles |= {"input": [*options.inputs] or row, "expected": options.truth, "id": options.id}
+    id_column = row if options.id is None and "id" in columns else options.id  # which "id" would be by its name
+    roles |= {"input": [*options.inputs] or row, "expected": options.truth, "id": id_column}
     return _build_dataset(columns, options.truth, first.columns.type, roles)
 
 
@@ -646,8 +639,16 @@ def _check_gate_columns(gates: Sequence[Gate], base: NamedTable, options: Column
                 raise SpecError(f"gate {gate.text!r}: values are not grouped by {name!r}; add --by {name}")
 
 
-def check_system_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:
+def check_system_gates(
+    gates: Sequence[Gate],
+    results: Results,
+    measures: Sequence[Measure],
+    metric_by_name: Callable[[str], Metric] = default_metric,
+) -> list[GateResult]:
     """The results of gates, of which `baseline` is the first system.
+
+    Args:
+        metric_by_name: the metric of a name that no measure has.
 
     Raises:
         SpecError: a gate compares, and there is one system.
@@ -657,7 +658,7 @@ def check_system_gates(gates: Sequence[Gate], results: Results, measures: Sequen
     evaluations = {result.task: result.evaluation for result in results.tasks}
     first = next(iter(evaluations))
     absolute = [gate for gate in gates if gate.baseline is None]
-    found = check_gates(absolute, evaluations, measures=measures) if absolute else []
+    found = check_gates(absolute, evaluations, measures=measures, metric_by_name=metric_by_name) if absolute else []
     for gate in gates:
         if gate.baseline is None:
             continue
@@ -665,7 +666,9 @@ def check_system_gates(gates: Sequence[Gate], results: Results, measures: Sequen
             raise SpecError(f"gate {gate.text!r}: compares two systems; name a second --prediction")
         if gate.baseline == BASELINE:
             others = {name: each for name, each in evaluations.items() if name != first}
-            found += check_gates([gate], others, {BASELINE: evaluations[first]}, measures=measures)
+            found += check_gates(
+                [gate], others, {BASELINE: evaluations[first]}, measures=measures, metric_by_name=metric_by_name
+            )
         else:
-            found += check_gates([gate], evaluations, measures=measures)
+            found += check_gates([gate], evaluations, measures=measures, metric_by_name=metric_by_name)
     return found

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError, plural
 from evaluand.evaluation.prediction_table import PredictionColumns, label_text
+from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Target
 from evaluand.experiment.columns.tables import NamedTable
 from evaluand.metrics.base.labels import contents
@@ -63,9 +64,9 @@ class System:
     gives: str
 
 
-def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: list[str]) -> pa.Array:
+def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: Notes) -> pa.Array:
     """The truth; as numbers where it is numbers written as text, and predictions are numbers."""
-    column = truth.column(name, "--truth")
+    column = _nan_as_null(truth.column(name, "--truth"))
     predicted = [each.table.column(each.prediction, "--prediction") for each in specs if each.prediction is not None]
     kinds = {contents(each.type) for each in predicted}
     if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _all_numbers(column):
@@ -73,7 +74,7 @@ def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes
     return column
 
 
-def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: list[str]) -> pa.Array:
+def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: Notes) -> pa.Array:
     """The predictions of a system in the type of the truth.
 
     Raises:
@@ -82,7 +83,7 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
     """
     assert spec.prediction is not None
     name = spec.prediction
-    column = spec.table.column(name, "--prediction")
+    column = _nan_as_null(spec.table.column(name, "--prediction"))
     one, other = contents(truth.type), contents(column.type)
     if other == "" or one == other or {one, other} <= {"integers", "numbers"}:
         _note_spellings(truth, column, truth_name, name, notes)
@@ -97,7 +98,7 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
         return found
     if "lists" in (one, other) or "other" in (one, other) or one == "":
         return column
-    scores = f"; if {name!r} holds scores, give --score {name}" if other == "numbers" else ""
+    scores = f"; if {name!r} holds scores, give {notes.option('score', name)}" if other == "numbers" else ""
     raise SpecError(
         f"{truth_name!r} holds {one} such as {_first(truth)!r}, {name!r} holds {other} such as {_first(column)!r}: no"
         f" prediction could be right; name another column, or write both in the same way{scores}"
@@ -113,7 +114,7 @@ def make_system(
     threshold: float | None,
     weight: Any,
     type: str,
-    notes: list[str],
+    notes: Notes,
 ) -> System:
     """A system with its scores, which decide where it has no predictions.
 
@@ -127,7 +128,7 @@ def make_system(
         confidence, gives = _read_numbers(spec.table, spec.confidence, "--confidence", notes), "confidence"
     decides = prediction is not None or threshold is not None
     if prediction is None:
-        prediction = _decide(spec, by_class, target, gives, threshold, notes)
+        prediction = decide(spec, by_class, target, gives, threshold, notes)
         decides = decides or (len(by_class) > 1 and spec.score is None)
     columns = PredictionColumns.build(
         truth, prediction, scores=by_class or None, confidence=confidence, weight=weight, type=type
@@ -136,20 +137,14 @@ def make_system(
 
 
 def _class_scores(
-    spec: SystemSpec, prediction: pa.Array | None, target: Target, notes: list[str]
+    spec: SystemSpec, prediction: pa.Array | None, target: Target, notes: Notes
 ) -> tuple[dict[Any, pa.Array], str]:
     """Label → scores, and whether they are probabilities."""
     if spec.scores:
         found = _labelled_scores(spec, target, notes)
-        [(label, numbers)] = found.items() if len(found) == 1 else [(None, None)]
-        if numbers is not None and target.kind == "binary" and _in_unit(numbers):
-            found |= {other: pc.subtract(1.0, numbers) for other in target.classes if other != label}
-        total = np.sum([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in found.values()], axis=0)
-        known = total[~np.isnan(total)]
-        sums = bool(len(known) and np.all(np.abs(known - 1) <= _TOLERANCE)) and len(found) == len(target.classes)
-        return found, "probabilities" if sums and all(map(_in_unit, found.values())) else "scores"
+        return complete_scores(found, target)
     column, option = (spec.score, "--score") if spec.score is not None else (spec.confidence, "--confidence")
-    if column is None or (option == "--confidence" and target.kind != "binary"):
+    if column is None or (option == "--confidence" and (target.kind != "binary" or target.positive is None)):
         return {}, "nothing"
     _require_binary(spec, target, column)
     positive = target.positive
@@ -171,11 +166,23 @@ def _class_scores(
         same = pc.equal(prediction, pa.scalar(positive, prediction.type))
         numbers = pc.if_else(same, numbers, pc.subtract(1.0, numbers))
     elif prediction is not None:
-        _check_direction(spec, column, numbers, prediction, positive, notes)
+        check_direction(spec, column, numbers, prediction, positive, notes)
     if not _in_unit(numbers):
         return {positive: numbers}, "scores"
     other = [label for label in target.classes if label != positive]
     return {positive: numbers, **{label: pc.subtract(1.0, numbers) for label in other}}, "probabilities"
+
+
+def complete_scores(found: Mapping[Any, pa.Array], target: Target) -> tuple[dict[Any, pa.Array], str]:
+    """Label → scores with that of the other class of two, where it follows; and whether they are probabilities."""
+    completed = {**found}
+    [(label, numbers)] = found.items() if len(found) == 1 else [(None, None)]
+    if numbers is not None and target.kind == "binary" and _in_unit(numbers):
+        completed |= {other: pc.subtract(1.0, numbers) for other in target.classes if other != label}
+    total = np.sum([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in completed.values()], axis=0)
+    known = total[~np.isnan(total)]
+    sums = bool(len(known) and np.all(np.abs(known - 1) <= _TOLERANCE)) and len(completed) >= len(target.classes)
+    return completed, "probabilities" if sums and all(map(_in_unit, completed.values())) else "scores"
 
 
 def _require_binary(spec: SystemSpec, target: Target, column: str) -> None:
@@ -192,7 +199,7 @@ def _require_binary(spec: SystemSpec, target: Target, column: str) -> None:
     )
 
 
-def _labelled_scores(spec: SystemSpec, target: Target, notes: list[str]) -> dict[Any, pa.Array]:
+def _labelled_scores(spec: SystemSpec, target: Target, notes: Notes) -> dict[Any, pa.Array]:
     by_text = {label_text(label): label for label in target.classes}
     found = {}
     for text, column in (spec.scores or {}).items():
@@ -209,8 +216,8 @@ def _labelled_scores(spec: SystemSpec, target: Target, notes: list[str]) -> dict
     return found
 
 
-def _check_direction(
-    spec: SystemSpec, name: str, score: pa.Array, prediction: pa.Array, positive: Any, notes: list[str]
+def check_direction(
+    spec: SystemSpec, name: str, score: pa.Array, prediction: pa.Array, positive: Any, notes: Notes
 ) -> None:
     """Notes scores that look like those of the prediction, or of the other class."""
     values = np.asarray(score.to_numpy(zero_copy_only=False), np.float64)
@@ -223,24 +230,28 @@ def _check_direction(
     if _in_unit(score) and values[known].min() >= _HALF:
         notes.append(
             f"{name!r} is at least 0.5 also where {spec.prediction!r} is not {shown!r}: if it is the confidence of the"
-            f" prediction, and not the score of {shown!r}, give --confidence {name} instead"
+            f" prediction, and not the score of {shown!r}, give {notes.option('confidence', name)} instead"
         )
     elif one.mean() < other.mean():
         notes.append(
             f"{name!r} is lower where {spec.prediction!r} is {shown!r}: if it is the score of the other class, name"
-            " that with --pos-label"
+            f" that with {notes.option('pos-label')}"
         )
 
 
-def _decide(
+def decide(
     spec: SystemSpec,
     by_class: Mapping[Any, pa.Array],
     target: Target,
     gives: str,
     threshold: float | None,
-    notes: list[str],
+    notes: Notes,
 ) -> pa.Array:
-    """The predictions that scores make: of the highest class, or at a threshold."""
+    """The predictions that scores make: of the highest class, or at a threshold.
+
+    Args:
+        by_class: label → scores, the positive class first if `spec` has its score only.
+    """
     kind = target.type
     matrix = np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in by_class.values()], 1)
     missing: list[bool] = np.asarray(np.isnan(matrix).any(axis=1)).tolist()
@@ -254,7 +265,8 @@ def _decide(
     negative = others[0] if others else None
     if threshold is None:
         notes.append(
-            f"{spec.name!r} has scores only, so no metric of decisions is proposed; --threshold makes predictions"
+            f"{spec.name!r} has scores only, so no metric of decisions is proposed; {notes.option('threshold')} makes"
+            " predictions"
         )
     above = (matrix[:, 0] >= at).tolist()
     return pa.array(
@@ -266,7 +278,15 @@ def _decide(
 # Types
 
 
-def _read_numbers(table: NamedTable, name: str, option: str, notes: list[str]) -> pa.Array:
+def _nan_as_null(column: pa.Array) -> pa.Array:
+    """A column whose cells that are no number are missing, as NumPy and pandas mark them."""
+    if not pa.types.is_floating(column.type):
+        return column
+    known = pc.if_else(pc.is_nan(column), None, column)
+    return known if known.null_count < len(known) else pa.nulls(len(known))
+
+
+def _read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
     column = table.column(name, option)
     holds = contents(column.type)
     if holds == "text":
@@ -298,7 +318,7 @@ def are_numbers_with_words(columns: Sequence[pa.Array]) -> bool:
     )
 
 
-def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: list[str]) -> pa.Array:
+def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Notes) -> pa.Array:
     """Numbers written as text, and words such as NaN as missing.
 
     Raises:
@@ -355,7 +375,7 @@ def _first(column: pa.Array) -> Any:
     return known[0].as_py() if len(known) else None
 
 
-def _note_spellings(truth: pa.Array, column: pa.Array, truth_name: str, name: str, notes: list[str]) -> None:
+def _note_spellings(truth: pa.Array, column: pa.Array, truth_name: str, name: str, notes: Notes) -> None:
     """Notes labels that differ only in case or blanks, and predictions that share no label with the truth."""
     if contents(truth.type) not in ("text", "integers") or contents(column.type) != contents(truth.type):
         return

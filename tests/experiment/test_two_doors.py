@@ -1,0 +1,177 @@
+"""The same data give the same kind, metrics, values and notes through `evaluate` and through `score_columns`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+from evaluand import ArrayEvaluation, DataError, SpecError, evaluate
+from evaluand.experiment.columns import ColumnScores, score_columns
+from evaluand.testing import assert_gate
+
+LABEL = ["yes", "no", "yes", "no", "yes", "no"]
+SAID = ["yes", "no", "no", "no", "yes", "yes"]
+CHANCE = [0.9, 0.2, 0.4, 0.1, 0.8, 0.7]
+
+
+def values_of_arrays(result: ArrayEvaluation) -> dict[str, float | None]:
+    return {row["signature"]: row["value"] for row in result.to_dict()}
+
+
+def values_of_columns(scores: ColumnScores) -> dict[str, float | None]:
+    return {row["signature"]: row["value"] for row in scores.facts()["metrics"]}
+
+
+def assert_same(truth: Any, predictions: Any, **options: Any) -> ArrayEvaluation:
+    """Both doors agree about two columns, the second named as the argument is."""
+    result = evaluate(truth, predictions, **options)
+    scores = score_columns({"truth": truth, "predictions": predictions}, "truth", "predictions", **options)
+    assert (result.target.kind, result.target.positive) == (scores.target.kind, scores.target.positive)
+    assert values_of_arrays(result) == values_of_columns(scores)
+    assert [note.replace("label=", "pos_label=") for note in result.notes] == scores.notes
+    return result
+
+
+@pytest.mark.parametrize(
+    ("truth", "predictions", "kind", "note"),
+    [
+        (LABEL, SAID, "binary", "'yes' counts as positive; label=… names another class"),
+        ([0, 1, 1], [0, 1, 0], "binary", "'1' counts as positive"),
+        ([True, False, True], [True, True, True], "binary", "'predictions' is True in every row"),
+        (["a", "b", "c", "a"], ["a", "b", "a", "a"], "multiclass", ""),
+        ([1, 2, 3, 1], [1, 2, 2, 1], "multiclass", "3 different integers, taken as classes; kind='numeric' takes"),
+        ([1.0, 2.0, 5.0, 3.0], [1.0, 2.0, 4.0, 3.0], "multiclass", "kind='numeric' takes them as numbers"),
+        (pd.Series([1, 0, 1]), pd.Series([1, None, 1]), "binary", "integers written as floats in 'predictions'"),
+        ([1.0, 2.5, 4.0], [1.0, 2.0, 4.5], "numeric", ""),
+        ([*range(30)], [*range(1, 31)], "numeric", "taken as numbers; kind='multiclass' takes them as classes"),
+        ([0, 1, 1, 0], [0.1, 0.9, 0.8, 0.3], "numeric", "give them as scores=… instead of predictions=…"),
+        ([["a"], ["a", "b"]], [["a"], ["b"]], "multilabel", ""),
+        ([[1], [1, 2]], [[1], [2]], "objects", ""),
+        (["1.5", "NaN", "2.5"], ["1", "2", "2.5"], "numeric", "'truth' has 1 cell with 'NaN', taken as missing"),
+        (["cat", "None", "cat"], ["cat", "cat", "cat"], "binary", "1 cell with 'None', counted as a class"),
+        ([1, 2, 1], ["1", "2", "2"], "multiclass", "'predictions' has numbers written as text"),
+        ([True, False, True], [1, 1, 0], "binary", "true is taken as 1"),
+        ([0, 0], [0, 0], "binary", "has one class only, '0'"),
+    ],
+)
+def test_both_doors_agree(truth: Any, predictions: Any, kind: str, note: str) -> None:
+    result = assert_same(truth, predictions)
+    if kind != "multiclass" or len({*truth}) > 2:
+        assert result.target.kind == kind
+    assert note in "\n".join(result.notes)
+    assert all(f"note: {each}" in str(result) for each in result.notes)
+
+
+CELLS = {
+    "text": st.sampled_from(["yes", "no", "NaN", "a", " yes"]),
+    "integers": st.integers(-1, 3),
+    "floats": st.sampled_from([0.0, 1.0, 2.0, 0.5, math.nan]),
+    "bools": st.booleans(),
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_both_doors_agree_about_any_columns(data: st.DataObject) -> None:
+    columns = []
+    for _ in range(2):
+        cells = CELLS[data.draw(st.sampled_from(sorted(CELLS)))]
+        columns.append(data.draw(st.lists(cells, min_size=4, max_size=4)))
+    truth, predictions = columns
+    assume(all(any(cell == cell for cell in column) for column in columns))  # a file without values is refused
+    try:
+        assert_same(truth, predictions, metrics="accuracy")
+    except (SpecError, DataError) as refusal:
+        with pytest.raises(type(refusal)):
+            evaluate(truth, predictions, metrics="accuracy")
+        with pytest.raises(type(refusal)):
+            score_columns({"truth": truth, "predictions": predictions}, "truth", "predictions", metrics="accuracy")
+
+
+def test_a_stated_kind_counts_at_both_doors() -> None:
+    ratings = [1.0, 2.0, 5.0, 3.0], [1.0, 2.0, 4.0, 3.0]
+    assert assert_same(*ratings, kind="numeric").rows[0].metric == "mean_absolute_error"
+    with pytest.raises(SpecError, match=r"^kind='binary': 'truth' holds integers with 4 different values"):
+        evaluate([1, 2, 3, 4], [1, 2, 3, 3], kind="binary")
+
+
+def test_scores_have_the_same_metrics_and_values_at_both_doors() -> None:
+    table = {"truth": LABEL, "predictions": SAID, "scores": CHANCE}
+    found = evaluate(LABEL, SAID, scores=CHANCE)
+    expected = score_columns(table, "truth", "predictions", scores="scores")
+    assert values_of_arrays(found) == pytest.approx(values_of_columns(expected), nan_ok=True)
+    alone, ranked = evaluate(LABEL, scores=CHANCE), score_columns(table, "truth", scores="scores")
+    assert values_of_arrays(alone) == pytest.approx(values_of_columns(ranked))
+    assert [note.replace("label=", "pos_label=") for note in alone.notes] == ranked.notes
+    decided = evaluate(LABEL, scores=CHANCE, threshold=0.75, metrics="accuracy")
+    assert decided["accuracy"].value == pytest.approx(5 / 6)
+    with pytest.raises(SpecError, match=r"accuracy needs predictions, .* give predictions=… or threshold=…"):
+        evaluate(LABEL, scores=CHANCE, metrics="accuracy")
+    with pytest.raises(SpecError, match="leave out predictions or threshold"):
+        evaluate(LABEL, SAID, threshold=0.5)
+
+
+def test_scores_of_classes_decide_without_predictions() -> None:
+    chances = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])
+    assert evaluate(["a", "b", "c"], scores=chances)["accuracy"].value == pytest.approx(2 / 3)
+    assert evaluate(["a", "b", "c"], scores=chances, classes=["a", "b", "c"])["auc"].value == pytest.approx(0.75)
+    with pytest.raises(SpecError, match="no row of truth has 'old', 'new'; evaluate systems one by one"):
+        evaluate(LABEL, scores={"old": CHANCE, "new": CHANCE})
+    with pytest.raises(SpecError, match="pass predictions too, such as"):
+        evaluate(np.array([[1, 0], [1, 1]]), scores=np.array([[0.9, 0.2], [0.8, 0.7]]))
+
+
+def test_systems_may_be_arrays_of_probabilities() -> None:
+    old, new = (np.column_stack([1 - np.array(p), p]) for p in (CHANCE, CHANCE[::-1]))
+    both = evaluate(LABEL, {"old": old, "new": new})
+    rows = {(row["task"], row["metric"]): row["value"] for row in both.facts()["metrics"]}
+    for name, chances in (("old", old), ("new", new)):
+        single = evaluate(LABEL, chances)
+        assert {row.metric: row.value for row in single.rows} == {
+            metric: value for (task, metric), value in rows.items() if task == name
+        }
+    sets = evaluate(np.array([[1, 0], [1, 1]]), {"a": np.array([[1, 0], [0, 1]])}, metrics="f1_micro")
+    assert [row["value"] for row in sets.facts()["metrics"]] == [pytest.approx(0.8)]
+
+
+def test_the_positive_class_reaches_gates() -> None:
+    truth, said = ["cat"] * 4 + ["dog"] * 4, ["cat", "cat", "cat", "dog"] + ["dog"] * 4
+    table = {"y": truth, "m": said}
+    [gate] = score_columns(table, "y", "m", pos_label="cat", metrics="accuracy", gates="recall >= 0.85").gates
+    assert (gate.passed, gate.facts["values"][0]["value"]) == (False, 0.75)
+    [gate] = score_columns(table, "y", "m", pos_label="dog", metrics="accuracy", gates="recall >= 0.85").gates
+    assert (gate.passed, gate.facts["values"][0]["value"]) == (True, 1.0)
+    result = evaluate(truth, said, label="cat")
+    with pytest.raises(AssertionError, match=r"recall >= 0.85 does not hold\n  FAILED  predictions: 0.75; 8 rows"):
+        assert_gate(result, "recall >= 0.85")
+    assert assert_gate(evaluate(truth, said, label="dog"), "recall >= 0.85")[0].passed
+    assert assert_gate(evaluate(truth, {"old": said, "new": truth}), "accuracy >= baseline")[0].subject == "new"
+    assert assert_gate(evaluate(truth, truth), "accuracy >= baseline", baseline=result)[0].passed
+    with pytest.raises(SpecError, match="recall needs predictions, and there are scores only"):
+        score_columns({"y": LABEL, "p": CHANCE}, "y", scores="p", gates="recall >= 0.5")
+
+
+def test_scores_of_the_other_class_are_noted() -> None:
+    truth, reversed_scores = LABEL * 5, [1 - p for p in CHANCE] * 5
+    note = "the scores of 'scores' are higher where the truth is 'no' than where it is 'yes' (roc_auc 0.111): if they"
+    [found] = [each for each in evaluate(truth, scores=reversed_scores).notes if each.startswith("the scores")]
+    assert found == f"{note} are those of 'no', label='no' says so"
+    assert evaluate(truth, scores=reversed_scores, label="no")["auc"].value == pytest.approx(8 / 9)
+    both = score_columns({"y": truth, "scores": reversed_scores}, "y", scores="scores")
+    assert both.notes[-1] == f"{note} are those of 'no', pos_label='no' says so"
+    assert not any(each.startswith("the scores") for each in evaluate(truth, scores=CHANCE * 5).notes)
+
+
+def test_ids_that_name_several_rows_of_one_file_are_noted() -> None:
+    table = {"id": ["1", "2", "2", "2"], "y": LABEL[:4], "m": SAID[:4]}
+    [note] = [each for each in score_columns(table, "y", "m").notes if "'id'" in each]
+    assert note == (
+        "2 rows of 4 have the 'id' of an earlier row, such as '2', and count too; id='id' refuses them,"
+        " cluster='id' counts them as dependent"
+    )
+    assert not any("'id'" in each for each in score_columns(table, "y", "m", cluster="id").notes)
