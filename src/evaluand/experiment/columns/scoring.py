@@ -86,25 +86,20 @@ class SystemScores:
         return {**found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
 
     def __str__(self) -> str:
-        from rich.console import Console, Group
+        from evaluand.report.terminal.plain_text import results_text
 
-        from evaluand.report.terminal.comparison import comparison_table, gates_table
-        from evaluand.report.terminal.report import results_table
-
-        facts = self.facts(flips=0)
-        parts: list[Any] = [results_table(facts, quiet=True)]
-        parts += ["", comparison_table(facts["comparison"])] if facts["comparison"] else []
-        parts += ["", gates_table(facts["gates"])] if facts["gates"] else []
-        console = Console(width=120, no_color=True)
-        with console.capture() as capture:
-            console.print(Group(*parts))
-        return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), *note_lines(self.notes)])
+        return "\n".join([results_text(self.facts(flips=0)), *note_lines(self.notes)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """The table of a notebook."""
-        return self.results._repr_html_()
+        from evaluand.report.html.notebook import values_html
+
+        facts = self.facts(flips=0)
+        pairs = facts["comparison"]["pairs"] if facts["comparison"] else []
+        sentences = [*(pair["verdict"] for pair in pairs), *map(str, self.gates), *note_lines(self.notes)]
+        return values_html(facts["metrics"], sentences)
 
     def __getattr__(self, name: str) -> Any:
         raise missing_attribute("a result of several systems", name, _NEAR_ATTRIBUTES)
