@@ -2,8 +2,10 @@
 
 import asyncio
 import contextvars
+import gc
 import http.server
 import json
+import math
 import os
 import signal
 import threading
@@ -245,7 +247,12 @@ def test_a_pool_is_served_while_a_coroutine_waits_for_its_result(monkeypatch: py
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(lambda: run_coroutine(inner())).result()
 
-    assert run_coroutine(outer()) == 1
+    monkeypatch.setattr(event_loop, "_LONGEST_LOCK", math.inf)  # the wait itself must be recognised
+    found: list[int] = []
+    caller = threading.Thread(target=lambda: found.append(run_coroutine(outer())), daemon=True)
+    caller.start()
+    caller.join(30.0)
+    assert found == [1]
 
 
 def test_a_run_in_threads_within_a_coroutine_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,6 +297,31 @@ def test_calls_with_connections_of_another_loop_are_reported_in_the_receipt(
     assert run.receipt is not None
     assert 0 <= _Chat.requests - ROWS <= run.receipt.retried <= 5
     assert run.receipt.retried > 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # connections of a closed loop
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_few_calls_at_once_meet_few_connections_of_another_loop(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, concurrency: int, closed: bool
+) -> None:
+    async def use() -> None:
+        await asyncio.gather(*(chat.ask(str(i)) for i in range(12)))
+
+    async def use_and_run() -> Run:
+        await use()
+        return Runner(MemoryStore(), policy).run(chat.answer, DATA)
+
+    policy = Policy(concurrency=concurrency)
+    if closed:
+        asyncio.run(use())
+        run = Runner(MemoryStore(), policy).run(chat.answer, DATA)
+    else:
+        run = asyncio.run(use_and_run())
+    assert run.counts == {"completed": ROWS}
+    assert run.receipt is not None
+    assert 0 < run.receipt.retried <= concurrency
+    gc.collect()  # sockets of the closed loop warn now, and not in another test
 
 
 def test_the_context_of_the_caller_is_seen() -> None:

@@ -341,7 +341,7 @@ TEN_CHUNKS = " ".join(f"Sentence number {number} of a text. And no more." for nu
 def test_a_refused_request_of_a_call_is_repeated_alone(chat: Callable[..., Chat], concurrency: int) -> None:
     server = chat(*({"text": "s"} if number % 4 else BUSY for number in range(1, 15)))
     task = Summary(server.model, max_length=48, concurrency=concurrency)
-    made = run(task, TEN_CHUNKS, policy=Policy(retries=2, backoff=0, timeout=60))
+    made = run(task, TEN_CHUNKS, policy=Policy(retries=3, backoff=0, timeout=60))
     assert outcomes(made) == [("completed", ["s"])]
     asked = [request["body"]["messages"][-1]["content"] for request in server.asked]
     requests, repeats = len(set(asked)), len(asked) - len(set(asked))

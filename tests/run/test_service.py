@@ -1221,11 +1221,21 @@ def test_an_invalid_answer_to_a_batch_fails_only_the_row_that_causes_it(serve: A
     assert len(server.rows) == 1 + 2 * 4  # the batch, then two halves at each of four levels
 
 
-def test_a_service_that_answers_every_batch_with_a_page_is_asked_three_times(serve: Any) -> None:
+@pytest.mark.parametrize("odd", [(2, 13), (0, 15), (0, 5, 10, 15), (*range(0, 16, 2),), (*range(15),)])
+def test_rows_with_the_same_invalid_answer_fail_alone_wherever_they_are(serve: Any, odd: tuple[int, ...]) -> None:
+    texts = ["odd" if n in odd else str(n) for n in range(16)]
+    page = Reply(200, b"<html>", "text/html")
+    server = serve(in_batches(lambda out: page if any(each["said"] == "odd" for each in out) else out))
+    run = Runner(policy=Policy(concurrency=16)).run(ServiceTask(server.url, batch=16), data(*texts))
+    assert outcomes(run) == [("BadAnswer", "content_type") if text == "odd" else [{"said": text}] for text in texts]
+    assert len(server.rows) <= min(1 + 2 * 4 * len(odd), 2 * 16 - 1)
+
+
+def test_a_service_that_answers_every_batch_with_a_page_gets_less_than_two_requests_per_row(serve: Any) -> None:
     server = serve(in_batches(lambda out: Reply(200, b"<html>", "text/html")))
     run = Runner(policy=Policy(concurrency=16)).run(ServiceTask(server.url, batch=16), data(*map(str, range(16))))
     assert outcomes(run) == [("BadAnswer", "content_type")] * 16
-    assert len(server.rows) == 3
+    assert len(server.rows) == 2 * 16 - 1
 
 
 def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:

@@ -23,6 +23,7 @@ from evaluand.core.system import require_forks
 from evaluand.engine.event_loop import (
     MOST_FOREIGN,
     MOST_FOREIGN_OF_UNIT,
+    close_idle_connections,
     is_foreign_connection,
     run_coroutine,
     waits_for_nested_work,
@@ -292,7 +293,8 @@ class _AsyncMap:
                 if error is None:
                     break
                 if foreign < MOST_FOREIGN_OF_UNIT and self._is_of_other_loop(error):
-                    foreign += 1  # at once: the client has dropped this connection
+                    foreign += 1
+                    await close_idle_connections(error)
                 elif policy.retries_after(error, attempts):
                     await asyncio.sleep(policy.draw_pause(attempts, error))
                 else:

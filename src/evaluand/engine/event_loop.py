@@ -16,9 +16,9 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
-from concurrent.futures.thread import _WorkItem
+from concurrent.futures import Future, thread as thread_pools
 from contextlib import suppress
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
@@ -35,9 +35,10 @@ MOST_FOREIGN_OF_UNIT: Final = 2
 """How many times one call is: its request may have been sent, and paid for, before the connection failed."""
 
 _OTHER_LOOP: Final = ("Event loop is closed", "is bound to a different event loop", "attached to a different loop")
+_POOLING: Final = ("httpcore", "httpcore2")
 _LONGEST_LOCK: Final = 60  # periods of PATIENCE on a lock, after which a loop is taken to wait for this thread
 _MOMENT: Final = 0.001
-_EXIT: Final = 2.0  # seconds that the clients of a loop may take to close at the end of the process
+_EXIT: Final = 2.0  # seconds that a connection, or the clients of a loop at the end of the process, may take to close
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -75,14 +76,43 @@ def is_foreign_connection(error: BaseException) -> bool:
 
     Such a client was used in a loop of the caller before, as by `await answer("hello")` in a notebook.
     """
-    seen: list[BaseException] = []
+    return any(
+        isinstance(cause, RuntimeError) and any(text in str(cause) for text in _OTHER_LOOP) for cause in _causes(error)
+    )
+
+
+async def close_idle_connections(error: BaseException) -> None:
+    """Close what is idle in the pool that had a connection of another event loop, so that no further call meets one.
+
+    Pools are found in the frames of the error: those of httpcore, which httpx and the clients of OpenAI and Anthropic
+    use. They open new connections on demand.
+    """
+    for pool in _pools(error):
+        for connection in pool.connections:
+            if connection.is_idle():
+                with suppress(Exception):  # such as of a loop that is closed; the pool drops this connection as well
+                    async with asyncio.timeout(_EXIT):
+                        await connection.aclose()
+
+
+def _pools(error: BaseException) -> list[Any]:
+    pools: dict[int, Any] = {}
+    for cause in _causes(error):
+        for frame, _ in traceback.walk_tb(cause.__traceback__):
+            owner = frame.f_locals.get("self")
+            if type(owner).__module__.partition(".")[0] in _POOLING and hasattr(owner, "connections"):
+                pools[id(owner)] = owner
+    return [*pools.values()]
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An error, what caused it, what caused that …"""
+    causes: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and cause not in seen:
-        if isinstance(cause, RuntimeError) and any(text in str(cause) for text in _OTHER_LOOP):
-            return True
-        seen.append(cause)
+    while cause is not None and cause not in causes:
+        causes.append(cause)
         cause = cause.__cause__ or cause.__context__
-    return False
+    return causes
 
 
 class _Ticket(Future[T]):
@@ -180,7 +210,7 @@ class _LoopThread:
 
 def _waits_for_this_thread(loop: threading.Thread) -> bool:
     """Whether a coroutine blocks its loop with nested work of evaluand, or by waiting for the current thread."""
-    tasks = [frame.f_locals["self"].future for frame in _frames(threading.current_thread()) if frame.f_code is _RUN]
+    tasks = list(_tasks_of_pools(threading.current_thread()))
     for frame in _frames(loop):
         if frame.f_code in _nested_waits:
             return True
@@ -189,6 +219,13 @@ def _waits_for_this_thread(loop: threading.Thread) -> bool:
         if frame.f_code is _RESULT and any(frame.f_locals["self"] is task for task in tasks):
             return True
     return False
+
+
+def _tasks_of_pools(thread: threading.Thread) -> Iterator[Any]:
+    """The futures of thread pools that a thread computes."""
+    for frame in _frames(thread):
+        if frame.f_code.co_filename == thread_pools.__file__ and "self" in frame.f_locals:
+            yield getattr(frame.f_locals["self"], "future", None)
 
 
 def _is_locked(loop: threading.Thread) -> bool:
@@ -246,7 +283,6 @@ def _forget() -> None:
 
 _JOIN: Final = threading.Thread.join.__code__
 _RESULT: Final = Future.result.__code__
-_RUN: Final = _WorkItem.run.__code__
 _nested_waits: set[CodeType] = {run_coroutine.__code__}
 _starting = [threading.Lock()]
 _loops: list[_LoopThread] = []
