@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
@@ -417,7 +417,6 @@ def equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and identity.encode(one) == identity.encode(other)
 
 
-@settings(max_examples=50)
 @given(ROWS.filter(any))
 def test_rows_of_any_json_come_out_as_they_went_in_on_every_pass(rows: list[dict[str, Any]]) -> None:
     source = from_rows(rows)
