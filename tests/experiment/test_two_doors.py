@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from evaluand import ArrayEvaluation, DataError, Dataset, MemoryStore, SpecError, evaluate
 from evaluand.experiment.columns import ColumnScores, score_columns
@@ -76,7 +76,6 @@ CELLS = {
 }
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_both_doors_agree_about_any_columns(data: st.DataObject) -> None:
     columns = []
