@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
 from evaluand.data.sources import (
     MAX_FAULTS,
     DataNote,
