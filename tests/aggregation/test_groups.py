@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
 from evaluand.core.errors import DataError, SpecError
@@ -498,7 +498,6 @@ def cut(whole: pa.Table, borders: list[int]) -> list[pa.Table]:
     return [whole.slice(start, stop - start) for start, stop in pairwise(places)]
 
 
-@settings(max_examples=40)
 @given(tables(), st.lists(st.integers(0, 8), max_size=4))
 def test_any_partition_into_shards_gives_the_whole(whole: pa.Table, borders: list[int]) -> None:
     one_shard = summarise([whole], METRICS, BY)
@@ -510,7 +509,6 @@ def test_any_partition_into_shards_gives_the_whole(whole: pa.Table, borders: lis
         assert (a.reason, a[11:]) == (b.reason, b[11:])
 
 
-@settings(max_examples=40)
 @given(tables(), st.lists(st.integers(0, 8), max_size=4), st.integers(1, 5))
 def test_how_rows_are_batched_inside_a_shard_changes_no_bit(whole: pa.Table, borders: list[int], size: int) -> None:
     shards = cut(whole, borders)
@@ -518,7 +516,6 @@ def test_how_rows_are_batched_inside_a_shard_changes_no_bit(whole: pa.Table, bor
     assert text(summarise(batched, METRICS, BY)) == text(summarise(shards, METRICS, BY))
 
 
-@settings(max_examples=40)
 @given(tables(), st.lists(st.integers(0, 8), max_size=4))
 def test_shards_summarised_elsewhere_and_merged_at_once_give_the_same_bits(whole: pa.Table, borders: list[int]) -> None:
     shards = cut(whole, borders)
@@ -526,7 +523,6 @@ def test_shards_summarised_elsewhere_and_merged_at_once_give_the_same_bits(whole
     assert text(merged.rows()) == text(summarise(shards, METRICS, BY))
 
 
-@settings(max_examples=40)
 @given(tables(), st.randoms())
 def test_the_order_of_rows_inside_a_shard_changes_no_value(whole: pa.Table, random: Any) -> None:
     order = list(range(len(whole)))

@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 from support.commands import Folder
+from support.fresh import run_python
 from support.places import ROOT_FOLDER
 
 from evaluand.cli import main
@@ -69,48 +70,57 @@ def test_a_variable_that_cannot_be_is_wrong_usage(folder: Folder) -> None:
 # completion
 
 
-def asked(folder: Folder, *words: str) -> tuple[list[str], set[str]]:
-    """What a shell is told after these words, and the modules that were loaded for it."""
-    code = (
-        "import sys\nfrom evaluand.cli import main\n"
-        "try:\n    main(prog_name='evaluand')\nfinally:\n    print(*sys.modules, file=sys.stderr)"
-    )
-    env = os.environ | {
+COMPLETE = (
+    "import sys\nfrom evaluand.cli import main\n"
+    "try:\n    main(prog_name='evaluand')\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+)
+
+
+def environment(folder: Folder, *words: str) -> dict[str, str]:
+    return os.environ | {
         "_EVALUAND_COMPLETE": "bash_complete",
         "COMP_WORDS": shlex.join(["evaluand", *words]),
         "COMP_CWORD": str(len(words)),
         "EVALUAND_STORE": str(folder.path / "store"),
     }
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
-    return [line.partition(",")[2] for line in done.stdout.splitlines() if line], set(done.stderr.split())
+
+
+def completions(output: str) -> list[str]:
+    return [line.partition(",")[2] for line in output.splitlines() if line]
+
+
+def asked(folder: Folder, *words: str) -> list[str]:
+    """What a shell shows after these words."""
+    return completions(run_python(COMPLETE, env=environment(folder, *words)).stdout)
 
 
 @pytest.mark.parametrize("command", ["show", "export", "resume", "verify"])
 def test_names_of_artifacts_complete_without_loading_arrow(folder: Folder, command: str) -> None:
     folder.done("run", folder.experiment())
-    reported, loaded = asked(folder, command, "doub")
-    assert reported == ["doubling", "doubling/mine"]
-    assert loaded.isdisjoint({"numpy", "pyarrow", "pydantic", "rich"})
+    env = environment(folder, command, "doub")
+    done = subprocess.run([sys.executable, "-c", COMPLETE], env=env, capture_output=True, text=True, check=False)
+    assert completions(done.stdout) == ["doubling", "doubling/mine"]
+    assert set(done.stderr.split()).isdisjoint({"numpy", "pyarrow", "pydantic", "rich"})
 
 
 def test_ids_complete_where_no_name_does(folder: Folder) -> None:
     folder.done("run", folder.experiment())
     id = folder.id("runs")
-    assert asked(folder, "show", id[:6])[0] == [id]
+    assert asked(folder, "show", id[:6]) == [id]
 
 
 def test_options_and_commands_complete(folder: Folder) -> None:
-    assert asked(folder, "show", "--fa")[0] == ["--failed"]
-    assert asked(folder, "va")[0] == ["validate"]
-    assert asked(folder, "export", "x", "--format", "p")[0] == ["parquet"]
+    assert asked(folder, "show", "--fa") == ["--failed"]
+    assert asked(folder, "va") == ["validate"]
+    assert asked(folder, "export", "x", "--format", "p") == ["parquet"]
 
 
 def test_completion_of_a_store_that_is_not_there_or_broken_says_nothing(folder: Folder) -> None:
-    assert asked(folder, "show", "")[0] == []
+    assert asked(folder, "show", "") == []
     assert not (folder.path / "store").exists()
     (folder.path / "store" / "refs").mkdir(parents=True)
     (folder.path / "store" / "refs" / "x.json").write_text("{")
-    assert asked(folder, "show", "x")[0] == []
+    assert asked(folder, "show", "x") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -13,7 +13,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
@@ -340,7 +340,6 @@ def as_numbers(value: Any) -> Any:
     return float(value) if type(value) is int and abs(value) <= 2**53 else value
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(*[VALUES] * len(COLUMNS)), min_size=1, max_size=5))
 def test_examples_hold_the_values_of_their_rows(rows: list[tuple[Any, ...]]) -> None:
     data = data_of(rows)
@@ -350,7 +349,6 @@ def test_examples_hold_the_values_of_their_rows(rows: list[tuple[Any, ...]]) -> 
             assert identity.encode(as_numbers(value)) == identity.encode(as_numbers(again))
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(*[VALUES] * len(COLUMNS)), min_size=1, max_size=5))
 def test_a_stored_dataset_holds_the_same_examples(rows: list[tuple[Any, ...]]) -> None:
     data = data_of(rows)

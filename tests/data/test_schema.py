@@ -167,7 +167,6 @@ MODELS = st.dictionaries(
 
 
 @given(MODELS)
-@settings(max_examples=60)
 def test_no_form_of_any_model_loses_anything(model: type[BaseModel]) -> None:
     schema = Schema.of(model)
     for form in FORMS.values():
@@ -240,7 +239,7 @@ def loose_field(draw: st.DrawFn, given: Any) -> Any:
 
 
 @given(st.data(), MODELS, st.booleans())
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_what_comes_out_of_validation_comes_out_of_it_again(
     data: st.DataObject, model: type[BaseModel], json_form: bool
 ) -> None:

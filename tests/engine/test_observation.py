@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.fingerprinted import load
+from support.fresh import run_python
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
 from evaluand.engine import observation
@@ -666,7 +665,7 @@ def test_exactly_the_rows_that_opened_a_changed_file_are_called_again(
 
 
 def test_a_second_process_finds_what_the_first_has_observed(project: Project) -> None:
-    (project.folder / "main.py").write_text(
+    main = (
         "from app import answer\nfrom evaluand import Dataset, DirectoryStore, Runner\n"
         "data = Dataset.from_rows([{'input': i} for i in range(6)])\n"
         "print(Runner(DirectoryStore('store')).run(answer, data).receipt.called)\n"
@@ -674,9 +673,8 @@ def test_a_second_process_finds_what_the_first_has_observed(project: Project) ->
     load(project.folder, PER_EXAMPLE)
 
     def called() -> int:
-        done = subprocess.run(
-            [sys.executable, "main.py"], cwd=project.folder, capture_output=True, text=True, check=True
-        )
+        done = run_python(main, cwd=project.folder)
+        assert done.returncode == 0, done.stderr
         return int(done.stdout)
 
     assert (called(), called()) == (6, 0)

@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.data.dataset import Dataset
@@ -238,7 +238,6 @@ def records(draw: st.DrawFn) -> list[Row]:
     return draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=6))
 
 
-@settings(max_examples=60)
 @given(rows=records())
 def test_rows_in_memory_and_the_same_rows_in_a_file_are_one_dataset(rows: list[Row]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import multiprocessing
 import os
 import selectors
 import shutil
@@ -29,6 +28,7 @@ import numpy as np
 import pytest
 from support.clock import Clock, fullest
 from support.commands import Folder
+from support.fresh import CONTEXT
 from support.places import SUPPORT_FOLDER
 
 from evaluand import App, Dataset, DirectoryStore as Store, Evaluator, Feedback, Policy, Runner
@@ -295,9 +295,8 @@ def test_only_so_many_replies_are_held_and_those_asked_last() -> None:
 
 
 def test_several_processes_that_begin_at_once_write_one_file(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
     path = tmp_path / "replies.db"
-    workers = [context.Process(target=_say_many, args=(path, number)) for number in range(4)]
+    workers = [CONTEXT.Process(target=_say_many, args=(path, number)) for number in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:

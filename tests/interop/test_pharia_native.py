@@ -7,7 +7,6 @@ import json
 import math
 import re
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
+from support.fresh import run_python
 from support.places import ROOT_FOLDER
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Mean, Measure, MemoryStore, Runner, compare
@@ -406,11 +406,11 @@ def test_the_three_steps_are_one_command(tmp_path: Path) -> None:
         "--description": "letters",
     }
 
+    main = "import runpy; runpy.run_module('evaluand.interop.pharia.run_evaluation', run_name='__main__')"
+
     def called(**changed: str) -> subprocess.CompletedProcess[str]:
         given = options | {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
-        flags = [part for option in given.items() for part in option]
-        command = [sys.executable, "-m", "evaluand.interop.pharia.run_evaluation", *flags]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run_python(main, *(part for option in given.items() for part in option), cwd=tmp_path)
 
     done = called()
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core import identity
@@ -219,7 +219,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(outputs=st.lists(JSON, min_size=1, max_size=8))
 def test_any_data_reads_back_exactly(outputs: list[Any]) -> None:
     run = Runner(policy=Policy(concurrency=1)).run(lambda number: outputs[number], numbers(len(outputs)))

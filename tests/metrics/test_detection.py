@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, SpecError
@@ -311,7 +311,6 @@ BOX = st.tuples(st.sampled_from("ab"), COORDINATE, COORDINATE, st.integers(1, 6)
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(BOX, st.integers(0, 3)), max_size=12), st.lists(BOX, min_size=1, max_size=8), st.randoms())
 def test_the_default_never_depends_on_order_and_stays_in_range(found: list[Any], truths: Rows, random: Any) -> None:
     detections = [[*box, sure / 4] for box, sure in found]
@@ -327,7 +326,6 @@ def test_the_default_never_depends_on_order_and_stays_in_range(found: list[Any],
     assert one.recall.max(initial=0) <= min(1, len(detections) / len(truths))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(BOX, max_size=12), st.lists(BOX, min_size=1, max_size=8), st.sampled_from(["standard", "3.1.1"]))
 def test_boxes_on_a_small_grid_match_as_box_by_box(found: Rows, truths: Rows, definition: str) -> None:
     """Overlaps are often equal here, so that it matters which comes first."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.detection import Detection
@@ -115,7 +115,6 @@ def star(random, corners):
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)[:: random.choice([-1, 1])]
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(3, 8), st.integers(3, 8))
 def test_shared_areas_are_symmetric_and_add_up(seed, n, m):
     random = np.random.default_rng(seed)
@@ -136,7 +135,6 @@ def shared_of(one, other):
     return float(shared_areas([np.asarray(one, float)], [np.asarray(other, float)], zero, zero)[0])
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=6, max_size=6))
 def test_triangles_share_what_exact_fractions_say(points):
     one, other = points[:3], points[3:]

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import orjson
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import EngineError
 from evaluand.data.dataset import Dataset
@@ -87,7 +87,6 @@ TORN = st.tuples(st.just("torn"), st.integers(0, 3), st.integers(0, SLOTS - 1), 
 REFRESH = st.tuples(st.just("refresh"))
 
 
-@settings(max_examples=100)
 @given(
     steps=st.lists(st.one_of(APPEND, APPEND, TORN, REFRESH), max_size=40), chunk=st.sampled_from([1, 7, 64, 1 << 20])
 )

@@ -29,8 +29,8 @@ _WARM = (
     "sklearn.ensemble",
     "sklearn.linear_model",
 )
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(list(_WARM))
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(list(_WARM))
 
 
 def run_python(
@@ -40,7 +40,7 @@ def run_python(
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         where = str(cwd or os.getcwd())
-        process = _CONTEXT.Process(
+        process = CONTEXT.Process(
             target=_execute, args=(code, list(arguments), dict(env or os.environ), where, str(output), str(errors))
         )
         process.start()

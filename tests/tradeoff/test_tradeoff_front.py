@@ -8,7 +8,7 @@ from typing import Any
 import moocore
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as stn
 
 from evaluand.core.errors import SpecError
@@ -101,7 +101,6 @@ def test_the_first_of_equal_points_stays() -> None:
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3, 4, 5])
-@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 25), ties=st.booleans())
 def test_the_hypervolume_is_that_of_moocore(objectives: int, seed: int, n: int, ties: bool) -> None:
     points = np.random.default_rng(seed).random((n, objectives)).round(1 if ties else 9)
