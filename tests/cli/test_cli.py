@@ -443,6 +443,13 @@ def test_the_name_of_an_experiment_resumes_its_open_run(place: Place) -> None:
     assert "4 done now, 2 already stored; 1 failed" in place.done("resume", "doubling")
 
 
+def test_without_a_name_the_only_open_run_is_resumed(place: Place) -> None:
+    assert place.call("run", str(place.experiment("picky", abort=True))).exit_code == 1
+    assert "4 done now, 2 already stored; 1 failed" in place.done("resume")
+    refused = place.call("resume")
+    assert refused.stderr.startswith("error: nothing to resume: no run, evaluation or recording is open")
+
+
 def test_there_is_nothing_to_resume_in_what_is_complete(ran: Place) -> None:
     result = ran.call("resume", "doubling/mine")
     assert (result.exit_code, result.stdout) == (0, "")

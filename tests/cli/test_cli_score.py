@@ -205,3 +205,33 @@ def test_a_metric_that_refuses_the_scores_is_an_error(folder: Folder) -> None:
     (folder.path / "m.csv").write_text("y,p,q\na,2,.5\nb,.3,.5\na,.2,.1\n")
     given = ("score", "m.csv", "--truth", "y", "--score", "a=p", "--score", "b=q", "--metric", "log_loss")
     assert "a score lies outside 0 and 1; log_loss needs probabilities" in folder.refused(*given)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ("y;m\n1,5;1,4\n2,5;2\n", ("--prediction", "m"), "d.csv:2:y: '1,5' has a decimal comma, as have 2 of 2 cells"),
+        ('y,m\n1.5,1\n2.5,"2,1"\n', ("--prediction", "m"), "d.csv:3:m: '2,1' has a decimal comma, as have 1 of 2"),
+        ('y,p\nyes,"0,85"\nno,"0,2"\n', ("--score", "p"), "d.csv:2:p: '0,85' has a decimal comma, as have 2 of 2"),
+        ('y,m,w\na,a,"0,85"\n', ("--prediction", "m", "--weight", "w"), "d.csv:2:w: '0,85' has a decimal comma"),
+    ],
+)
+def test_decimal_commas_are_reported_with_their_cell(
+    folder: Folder, table: str, options: tuple[str, ...], message: str
+) -> None:
+    (folder.path / "d.csv").write_text(table)
+    assert message in folder.call("score", "d.csv", "--truth", "y", *options).stderr
+
+
+def test_texts_with_commas_are_classes_if_stated(folder: Folder) -> None:
+    (folder.path / "d.csv").write_text('y,m\n"1,2","1,2"\n"1,3","1,2"\n')
+    facts = folder.json("score", "d.csv", "--truth", "y", "--prediction", "m", "--kind", "binary")
+    assert values(facts)["m", "accuracy"] == 0.5
+
+
+def test_the_positive_label_reaches_gates(folder: Folder) -> None:
+    given = ("score", "p.csv", "--truth", "sex", "--prediction", "sex2", "--gate", "recall >= 0.85")
+    rows = "sex,sex2\nf,f\nf,m\nm,m\nm,m\n"
+    (folder.path / "p.csv").write_text(rows)
+    assert folder.call(*given, "--pos-label", "m", "--metric", "accuracy").exit_code == 0
+    assert folder.call(*given, "--pos-label", "f", "--metric", "accuracy").exit_code == 3

@@ -201,6 +201,55 @@ def test_json_documents_are_read_by_path(tmp_path: Path) -> None:
         open_file(described)
 
 
+def key_field(parent: str, key: str, kind: str, column: str, **more: Any) -> dict[str, Any]:
+    """A sub-field as the Hugging Face Hub describes a key of a column of objects."""
+    return {
+        "@type": "cr:Field",
+        "@id": f"people/{parent}/{key}",
+        "dataType": kind,
+        "source": {"fileSet": {"@id": "parts"}, "extract": {"column": column}, "transform": {"jsonPath": key}},
+    } | more
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
+def test_sub_fields_are_keys_of_a_column_of_objects(tmp_path: Path, form: str) -> None:
+    rows = [
+        {"q": "Who?", "answers": {"text": ["Ann", "Bob"], "answer_start": [3, 9]}},
+        {"q": "When?", "answers": {"text": [], "answer_start": []}},
+    ]
+    (tmp_path / "parts").mkdir()
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "parts" / "0.parquet")
+    elif form == "jsonl":
+        write(tmp_path / "parts" / "0.jsonl", "\n".join(map(json.dumps, rows)))
+    else:
+        cells = (json.dumps(row["answers"]).replace('"', '""') for row in rows)
+        write(tmp_path / "parts" / "0.csv", "q,answers\n" + "".join(f'Q,"{cell}"\n' for cell in cells))
+    kinds = {"parquet": "application/x-parquet", "jsonl": "application/jsonlines", "csv": "text/csv"}
+    files = [{"@type": "cr:FileSet", "@id": "parts", "includes": f"parts/*.{form}", "encodingFormat": kinds[form]}]
+    answers = {
+        "@type": "cr:Field",
+        "@id": "people/answers",
+        "subField": [
+            key_field("answers", "text", "sc:Text", "answers", repeated=True),
+            key_field("answers", "answer_start", "sc:Integer", "answers", isArray=True, arrayShape="-1"),
+        ],
+    }
+    question = {
+        "@id": "people/q",
+        "dataType": "sc:Text",
+        "source": {"fileSet": {"@id": "parts"}, "extract": {"column": "q"}},
+    }
+    described = croissant(tmp_path, [question, answers], files)
+    data = Dataset.from_data(str(described), input="q", expected="answers.text[0]")
+    assert [example.expected for example in data] == ["Ann", None]
+    starts = Dataset.from_data(str(described), input="q", expected="answers.answer_start")
+    assert [example.expected for example in starts] == [[3, 9], []]
+    answers["subField"].append(key_field("answers", "score", "sc:Float", "scores"))
+    with pytest.warns(DataNote, match=r"answers .its sub-fields come from answers, scores, and not from one column"):
+        open_file(croissant(tmp_path, [question, answers], files))
+
+
 def test_fields_that_cannot_be_read_are_left_out_with_a_note(tmp_path: Path) -> None:
     write(tmp_path / "data" / "people.csv", PEOPLE)
     fields = [

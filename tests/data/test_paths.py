@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaluand.core.errors import EvaluandWarning
+from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.paths import suggest_paths
 from evaluand.data.roles import RoleError
@@ -132,6 +132,14 @@ def test_a_path_that_leads_nowhere_is_refused_with_how_far_it_leads(roles: dict[
     with pytest.raises(RoleError) as refused:
         Dataset.from_rows(ROWS, input="q.text", **roles)
     assert message in str(refused.value)
+
+
+def test_a_number_after_a_dot_is_led_to_brackets() -> None:
+    rows = [{"q": "x", "gold": {"answers": ["a", "b"]}}]
+    with pytest.raises(SpecError, match=r"a list has elements by number: write gold\.answers\[0\]"):
+        Dataset.from_rows(rows, input="q", expected="gold.answers.0")
+    with pytest.raises(SpecError, match=r"\$\.gold\.answers is a list of 2 without '7'; write \[7\] for an element"):
+        Dataset.from_rows(rows, input="q", expected="gold.answers.7")
 
 
 def test_a_dotted_column_before_a_path_is_to_be_quoted() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import datetime as dt
 import gzip
 import io
+import lzma
 import sys
 import zipfile
 from pathlib import Path
@@ -50,7 +52,9 @@ def zstd(content: str) -> bytes:
     [("a.csv", CSV), ("a.tsv", CSV.replace(",", "\t")), ("a.jsonl", '{"input":"a","x":1}\n{"input":"b","x":2}\n')],
 )
 def test_a_compressed_file_is_read_as_the_file_in_it(tmp_path: Path, name: str, text: str) -> None:
-    paths = [write(tmp_path / f"{name}.gz", gzip.compress(text.encode())), write(tmp_path / f"{name}.zst", zstd(text))]
+    contents = {"gz": gzip.compress(text.encode()), "zst": zstd(text)}
+    contents |= {"xz": lzma.compress(text.encode()), "bz2": bz2.compress(text.encode())}
+    paths = [write(tmp_path / f"{name}.{suffix}", content) for suffix, content in contents.items()]
     for path in paths:
         source = open_file(path)
         assert values(source) == values(source) == ROWS
@@ -69,7 +73,16 @@ def test_faults_in_a_compressed_file_are_named_by_its_own_lines(tmp_path: Path) 
     assert str(refused.value) == f"{path}:4:2: 1 value where the header names 2"
 
 
-@pytest.mark.parametrize("content", [gzip.compress(CSV.encode() * 99)[:-9], b"\x1f\x8b not gzip", zstd(CSV)[:-3]])
+@pytest.mark.parametrize(
+    "content",
+    [
+        gzip.compress(CSV.encode() * 99)[:-9],
+        b"\x1f\x8b not gzip",
+        zstd(CSV)[:-3],
+        lzma.compress(CSV.encode())[:-3],
+        bz2.compress(CSV.encode())[:-3],
+    ],
+)
 def test_a_damaged_compressed_file_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path / "a.csv.gz", content)
     with pytest.raises(DataError, match="cannot be decompressed") as refused:
@@ -450,3 +463,15 @@ def test_the_reason_of_another_library_is_shown() -> None:
     duckdb = pytest.importorskip("duckdb")
     with pytest.raises(DataError, match=r"a duckdb.DuckDBPyConnection cannot give its rows as Arrow: .*con.sql"):
         Dataset.from_data(duckdb.connect().execute("select 'a' as input"))
+
+
+def test_an_archive_and_the_folder_of_a_description_are_led_to_what_can_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"rows.zip: is an archive; unpack it, and name the file with the rows"):
+        open_file(write(tmp_path / "rows.zip", b"PK\x03\x04"))
+    folder = tmp_path / "derm"
+    folder.mkdir()
+    write(folder / "a.csv", CSV.encode())
+    description = write(folder / "datapackage.json", b'{"resources": [{"name": "a", "path": "a.csv"}]}')
+    with pytest.raises(SpecError, match=r"the folder has a description of its files; give .*datapackage.json"):
+        open_file(folder)
+    assert values(open_file(description)) == ROWS

@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
 from evaluand.data.sources import (
     MAX_FAULTS,
     DataNote,
@@ -656,3 +657,10 @@ def test_a_number_that_json_lacks_leads_to_null(tmp_path: Path, text: str) -> No
     for name, content in (("a.jsonl", f'{{"x": 1}}\n{{"x": {text}}}\n'), ("a.json", f'[{{"x":{text}}}]')):
         with pytest.raises(DataError, match=f"{text} is not a JSON value; write null"):
             open_file(file(tmp_path, name, content))
+
+
+def test_empty_lists_have_the_digest_of_stores_that_hold_them_as_json() -> None:
+    rows = [{"input": f"q{i}", "expected": "a", "tags": [], "mixed": [[]]} for i in range(4)]
+    data = Dataset.from_rows(rows, input=["input", "tags"], expected="expected")
+    assert str(data.schema.field("tags").type) == "list<item: string>"
+    assert data.digest == "c7b9874d2c06e4f9244adaea4b224daf"  # as written while the column was JSON

@@ -127,6 +127,38 @@ def test_a_client_that_was_used_in_the_loop_of_the_caller_loses_no_row(chat: Cha
     asyncio.run(notebook())
 
 
+def test_a_caller_with_a_running_loop_may_use_the_client_afterwards(chat: Chat) -> None:
+    async def notebook() -> list[str]:
+        Runner(MemoryStore()).run(chat.answer, DATA)
+        found = [await chat.ask("one by one") for _ in range(ROWS)]
+        Runner(MemoryStore()).run(chat.answer, DATA)
+        found += await asyncio.gather(*(chat.ask("at once") for _ in range(ROWS)))
+        await chat.client.aclose()
+        return found
+
+    assert asyncio.run(notebook()) == ROWS * ["ONE BY ONE"] + ROWS * ["AT ONCE"]
+
+
+def test_connections_stay_open_while_another_thread_uses_them(chat: Chat) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    async def ask_twice() -> list[str]:
+        first = await chat.ask("first")
+        started.set()
+        await asyncio.to_thread(ended.wait)
+        return [first, await chat.ask("second")]
+
+    async def notebook() -> None:
+        run_coroutine(chat.ask("cell"))
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(run_coroutine, ask_twice())
+        started.wait()
+        asyncio.run(notebook())
+        ended.set()
+        assert asked.result() == ["FIRST", "SECOND"]
+
+
 @pytest.fixture
 def nothing_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in which no call has opened a file: code that may remember files counts with all that were opened."""

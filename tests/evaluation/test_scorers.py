@@ -1028,7 +1028,7 @@ def test_prediction_is_asked_for_each_target() -> None:
         ({}, {"label": "cat"}, "cat", "no prediction: the output has 'label' and not 'prediction'; set prediction_key"),
         ({}, {}, "cat", "no prediction: the output has no keys"),
         ({}, 3, "cat", "the prediction is the integer 3, not text; set the scorer's type"),
-        ({}, "cat", 3, "the truth is the integer 3, not text"),
+        ({}, "cat", 3, "the truth is the integer 3, not text; .*, as in {kind: prediction, type: integer}, or convert"),
         ({}, ["cat"], "cat", "the prediction is a list"),
         ({"type": "integer"}, "1", 1, "the prediction is the text '1', not an integer"),
         ({"type": "integer"}, 1.0, 1, r"the prediction is the number 1\.0, not an integer"),

@@ -339,7 +339,7 @@ ONE = "{kind: recorded, path: theirs.jsonl, response: text}"
             "app.py:answer",
             "{kind: prediction, type: boolean}",
             "no example can be graded: the truth is the text 'a', not true or false; "
-            "set the scorer's type to what the data are, or convert them",
+            "set the scorer's type to what the data are, as in {kind: prediction, type: text}, or convert them",
         ),
         (
             [1, 2],

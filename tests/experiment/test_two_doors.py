@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
-from evaluand import ArrayEvaluation, DataError, SpecError, evaluate
+from evaluand import ArrayEvaluation, DataError, Dataset, MemoryStore, SpecError, evaluate
 from evaluand.experiment.columns import ColumnScores, score_columns
 from evaluand.testing import assert_gate
 
@@ -75,7 +76,6 @@ CELLS = {
 }
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_both_doors_agree_about_any_columns(data: st.DataObject) -> None:
     columns = []
@@ -175,3 +175,21 @@ def test_ids_that_name_several_rows_of_one_file_are_noted() -> None:
         " cluster='id' counts them as dependent"
     )
     assert not any("'id'" in each for each in score_columns(table, "y", "m", cluster="id").notes)
+
+
+def test_results_print_as_plain_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    single = evaluate(LABEL, SAID, metrics="accuracy")
+    both = evaluate(LABEL, {"old": SAID, "new": LABEL}, metrics="accuracy")
+    saved = single.save(MemoryStore(), "a")
+    for result, part in ((single, "accuracy · prediction"), (both, "A → B"), (saved, "accuracy · prediction")):
+        assert part in str(result)
+        assert "\x1b" not in str(result)
+    page = both._repr_html_()
+    assert all(f"<p>{html.escape(text)}" in page for text in ("no difference could be shown", "note: 'yes' counts"))
+    [gate] = assert_gate(single, "accuracy >= 0.5")
+    assert str(gate) == "passed  accuracy >= 0.5  predictions: 0.6667; 6 rows: 6 scored"
+    data = Dataset.from_rows([{"input": "<a>" * 99, "expected": {"x": 1}}] * 9)
+    assert data._repr_html_().count("<tr>") == 6
+    assert "&lt;a&gt;" in data._repr_html_()

@@ -135,8 +135,9 @@ def test_an_error_of_the_machine_is_no_value(error: Exception, first_failing_cal
             raise error
         return agreement(truth, prediction)
 
-    with pytest.raises(type(error)):
+    with pytest.raises(type(error)) as raised:
         evaluate(TRUTH, PREDICTED, metrics=FunctionMetric(function=reads_a_file, code_version="1"))
+    assert "raised by the metric reads_a_file, so no values were stored" in raised.value.__notes__[-1]
 
 
 def test_an_error_of_arrow_about_the_data_costs_the_value() -> None:

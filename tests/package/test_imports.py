@@ -9,7 +9,8 @@ import sys
 import pytest
 
 import evaluand
-from evaluand.core import registry
+from evaluand import errors
+from evaluand.core import errors as core_errors, registry
 
 HEAVY = ("numpy", "pyarrow", "pydantic", "rich", "click", "yaml")
 REGISTERED = [(group, name) for group in registry.GROUPS for name in registry.names(group)]
@@ -51,6 +52,12 @@ def test_every_kind_of_metric_of_ours_is_a_public_name(name: str) -> None:
     if kind.__module__.startswith("evaluand."):
         assert getattr(evaluand, kind.__name__) is kind
         assert kind.__name__ in evaluand.__all__
+
+
+def test_every_error_to_catch_is_in_the_module_of_errors_and_in_the_package() -> None:
+    ours = {name for name, each in vars(core_errors).items() if isinstance(each, type) and issubclass(each, Exception)}
+    assert {*errors.__all__} == ours | {"Fault"}
+    assert ours <= {*evaluand.__all__}
 
 
 def test_a_name_that_is_not_public_is_refused_by_name() -> None:

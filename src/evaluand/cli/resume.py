@@ -21,8 +21,10 @@ from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.store import resolve
 
+_MOST_LISTED = 10
 _EXAMPLES = """\b
 Examples:
+  evaluand resume
   evaluand resume arithmetic/mine
   evaluand resume 3f2a9c
   evaluand resume rag/v2
@@ -30,7 +32,7 @@ Examples:
 
 
 @click.command("resume", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="ID|NAME")
+@click.argument("artifact", required=False, metavar="[ID|NAME]")
 @repeatable(
     "--allow",
     metavar="MODULE",
@@ -43,8 +45,8 @@ Examples:
 )
 @store_option
 @json_option
-def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
-    """Continue a run or an evaluation that was interrupted, and summarise.
+def command(artifact: str | None, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
+    """Continue a run or an evaluation that was interrupted, and summarise; without a name the only one.
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
     made (concurrency, timeout, retries) may have changed.
@@ -54,7 +56,7 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
     --give-up). The run can then be evaluated again by the available feedbacks.
     """
     store = WatchedStore(folder)
-    kind, id = _find_artifact(store, artifact)
+    kind, id = _find_artifact(store, artifact) if artifact is not None else _find_only(store)
     what = f"{singular(kind)} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
         if as_json:
@@ -85,6 +87,31 @@ def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, 
     with stdout_to_stderr(), show_notes():
         recording = close_recording(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)
+
+
+def _find_only(store: WatchedStore) -> tuple[str, str]:
+    """The only artifact that is open.
+
+    Raises:
+        NotFound: nothing is open.
+        SpecError: several are; lists them.
+    """
+    open_artifacts = [
+        (kind, id) for kind in (KIND, "runs", "evaluations") for id in store.ids(kind) if not store.is_sealed(kind, id)
+    ]
+    if not open_artifacts:
+        raise NotFound(
+            "nothing to resume: no run, evaluation or recording is open; `evaluand list` shows what is stored"
+        )
+    if len(open_artifacts) > 1:
+        names = {(ref.kind, ref.id): ref.name for ref in store.refs()}
+        listed = ", ".join(
+            f"{singular(kind)} {names.get((kind, id), 'without a name')} ({id[:SHORT_ID]})"
+            for kind, id in open_artifacts[:_MOST_LISTED]
+        )
+        more = f" and {len(open_artifacts) - _MOST_LISTED} more" if len(open_artifacts) > _MOST_LISTED else ""
+        raise SpecError(f"several are open: {listed}{more}; resume one of them by its id")
+    return open_artifacts[0]
 
 
 def _find_artifact(store: WatchedStore, artifact: str) -> tuple[str, str]:

@@ -54,7 +54,7 @@ from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GateResult:
     """The result of checking one gate for one evaluation.
 
@@ -69,6 +69,13 @@ class GateResult:
     passed: bool
     message: str
     facts: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """One line: whether the gate holds, and the number that decided."""
+        return f"{'passed' if self.passed else 'FAILED'}  {self.gate.text}  {self.subject}: {self.message}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
 
 def check_gates(

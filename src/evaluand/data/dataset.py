@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import html
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -250,6 +251,14 @@ class Dataset(metaclass=NearNames):
 
     def __repr__(self) -> str:
         return f"Dataset({self.name or self._source.name!r}, {len(self)} examples, {self.roles})"
+
+    def _repr_html_(self) -> str:
+        """The first examples as the table of a notebook, with what a task sees and what is expected."""
+        rows = [(example.index, example.input, example.expected) for example in islice(self, _SHOWN)]
+        lines = (f"<td>{'</td><td>'.join(html.escape(_shorten(cell)) for cell in row)}</td>" for row in rows)
+        head = "<thead><tr><th></th><th>input</th><th>expected</th></tr></thead>"
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<p>{html.escape(repr(self))}</p><table>{head}<tbody>{body}</tbody></table>"
 
     @property
     def schema(self) -> pa.Schema:
@@ -619,3 +628,12 @@ def _check_id(value: Any, row: int, source: DataSource, seen: dict[bytes, int], 
             source.where(row), f"the id {str(value)[:80]!r} occurs twice (first at {source.where(seen[key])})"
         )
     seen[key] = row
+
+
+_SHOWN: Final = 5
+_LONGEST: Final = 120
+
+
+def _shorten(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

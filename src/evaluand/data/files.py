@@ -26,8 +26,10 @@ MAX_BYTES: Final = 1 << 30
 MAX_EXPANSION: Final = 200
 """Beyond `MAX_BYTES`, a file may expand to so many times its own size; texts hardly ever exceed 50."""
 
-_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_SUFFIXES: Final = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"BZh91AY&SY": "bzip2"}
+_SUFFIXES: Final = (".gz", ".gzip", ".zst", ".zstd", ".xz", ".bz2")
+ARCHIVES: Final = ("zip", "tar", "tgz", "7z", "rar")
+"""The suffixes of archives, which hold several files."""
 _BLOCK: Final = 1 << 20
 _NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -106,7 +108,9 @@ class Spool:
                             f"{path}: expands to more than {MAX_EXPANSION} times its size; decompress it yourself if"
                             " you trust it"
                         )
-        except (OSError, EOFError) as error:
+        except Exception as error:  # each codec has errors of its own
+            if isinstance(error, DataError):
+                raise
             raise DataError(f"{path}: cannot be decompressed: {error}") from None
         return spool
 
@@ -137,7 +141,7 @@ def _remove(folder: str, process: int) -> None:
 def read_codec(path: Path) -> str | None:
     """The compression of a file by its first bytes."""
     with path.open("rb") as file:
-        head = file.read(4)
+        head = file.read(10)
     return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
 
 
@@ -146,6 +150,14 @@ def _open_codec(path: Path, codec: str) -> Any:
         import gzip
 
         return gzip.open(path)
+    if codec == "xz":
+        import lzma
+
+        return lzma.open(path)
+    if codec == "bzip2":
+        import bz2
+
+        return bz2.open(path)
     import pyarrow as pa
 
     return pa.CompressedInputStream(pa.OSFile(str(path)), codec)

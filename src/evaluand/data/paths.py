@@ -7,11 +7,12 @@ any other path (with `*`, slices, filters, `..`) selects the list of its values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -24,6 +25,8 @@ from evaluand.data.records import ColumnGuess, build_batch
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.source import DataSource, missing_column, read_column
 from evaluand.store import tables
+
+_INDEX: Final = re.compile(r"\.(\d+)(?=[.\[]|$)")
 
 
 @dataclass(frozen=True)
@@ -252,6 +255,10 @@ def _describe_empty(path: ColumnPath, source: DataSource, total: int) -> str:
 
 
 def _describe_missing(path: ColumnPath, row: Mapping[str, Any]) -> str:
+    indexed = _INDEX.sub(r"[\1]", path.selector.text)
+    selector = _parse(indexed)
+    if indexed != path.selector.text and selector is not None and selector.find(row):
+        return f"a list has elements by number: write {indexed}"
     try:
         path.selector.get(row)
     except DataError as error:

@@ -20,6 +20,7 @@ from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.data.columns import plain_table, rename_columns
 from evaluand.data.files import (
+    ARCHIVES,
     STDIN,
     SourceFile,
     file_states,
@@ -54,8 +55,8 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
 
     Args:
         path: a file; a folder or a pattern such as `parts/*.parquet`, whose files are read in the order of their
-            paths; or `-`. Files may be compressed by gzip or zstd. `file#name` chooses a part of the file, such as a
-            sheet.
+            paths; or `-`. Files may be compressed by gzip, zstd, xz or bzip2. `file#name` chooses a part of the file,
+            such as a sheet.
         format: one of `format_names()`; by default it follows from the suffix.
         delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
 
@@ -205,13 +206,21 @@ def _find_files(path: str) -> list[SourceFile]:
     return [SourceFile.open(file, partition) for file, partition in found]
 
 
+_DESCRIPTIONS: Final = ("datapackage.json", "croissant.json")
+
+
 def _choose_kind(path: str, files: Sequence[SourceFile], format: str | None) -> str:
     known = format_names()
     kinds = [format.lower()] if format else sorted({_kind_of_file(file) for file in files})
     unknown = next((kind for kind in kinds if kind not in known), None)
+    if unknown in ARCHIVES and not format:
+        raise SpecError(f"{path}: is an archive; unpack it, and name the file with the rows")
     if unknown is not None:
         where = path if format else next(file.name for file in files if _kind_of_file(file) == unknown)
         raise SpecError(f"{where}: unknown format {unknown!r}; give format as one of {', '.join(known)}")
+    description = next((file.name for file in files if Path(file.name).name in _DESCRIPTIONS), None)
+    if len(kinds) > 1 and description is not None:
+        raise SpecError(f"{path}: the folder has a description of its files; give {description}")
     if len(kinds) > 1:
         raise SpecError(f"{path}: the files have several formats: {', '.join(kinds)}; give a pattern such as *.csv")
     return kinds[0]

@@ -4,6 +4,9 @@ An asynchronous client, such as `AsyncOpenAI` or `httpx.AsyncClient`, holds conn
 first, and breaks in any other. So one loop, in a thread that lives as long as the process, serves runs, evaluations and
 recordings alike, also where the caller has a running loop (a notebook). A forked process starts a new one.
 
+A caller with a running loop may use the same client in it afterwards. So the connections that HTTP clients have pooled
+in the loop of this process are closed once its coroutine has ended; the client then opens new ones.
+
 A coroutine that waits here for another one blocks the loop. The other one then runs in the next loop: `run_coroutine`
 in the thread of a loop uses the next one at once. In another thread it waits for the loop, however long the loop
 computes, and uses the next one only if the loop waits for work of evaluand or for this thread, or for a minute on a
@@ -22,6 +25,7 @@ from concurrent.futures import Future, thread as thread_pools
 from contextlib import suppress
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from evaluand.core.system import call_after_fork
 
@@ -36,6 +40,8 @@ MOST_FOREIGN_OF_UNIT: Final = 2
 
 _OTHER_LOOP: Final = ("Event loop is closed", "is bound to a different event loop", "attached to a different loop")
 _POOLING: Final = ("httpcore", "httpcore2")
+_POOLED: Final = frozenset(("aiohttp.client_proto.ResponseHandler", "anyio._backends._asyncio.StreamProtocol"))
+"""The protocols of connections in the pools of aiohttp, of httpx, and of clients that are built on them."""
 _LONGEST_LOCK: Final = 60  # periods of PATIENCE on a lock, after which a loop is taken to wait for this thread
 _MOMENT: Final = 0.001
 _EXIT: Final = 2.0  # seconds that a connection, or the clients of a loop at the end of the process, may take to close
@@ -57,6 +63,7 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
     """
     place = _place_after_this_thread()
     ticket: _Ticket[T] | None = None
+    loop: _LoopThread | None = None
     try:
         while True:
             ticket = _Ticket(coroutine)  # before it is submitted: an interrupt may follow at any line
@@ -69,6 +76,9 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
         if ticket is not None:
             ticket.end()
         raise
+    finally:
+        if loop is not None and _has_running_loop():
+            loop.close_pooled()
 
 
 def is_foreign_connection(error: BaseException) -> bool:
@@ -175,19 +185,46 @@ class _LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._connect = self._loop.create_connection
+        with suppress(AttributeError):  # a loop of another library may be sealed
+            setattr(self._loop, "create_connection", self._note_connection)  # noqa: B010
+        self._connections: WeakSet[asyncio.BaseTransport] = WeakSet()
+        self._tickets: set[_Ticket[Any]] = set()
         self._ending = False
         self.thread = threading.Thread(target=self._run, name="evaluand loop", daemon=True)
         self.thread.start()
 
     def submit(self, ticket: _Ticket[Any]) -> None:
         """Have a coroutine started as soon as the loop is free."""
+        self._tickets.add(ticket)
+        ticket.add_done_callback(self._tickets.discard)
         self._loop.call_soon_threadsafe(ticket.start)
+
+    def close_pooled(self) -> None:
+        """Close the connections that HTTP clients hold open for later requests, unless a coroutine may use them."""
+        if self.thread is not threading.current_thread():
+            ended = threading.Event()
+            self._loop.call_soon_threadsafe(self._close_pooled, ended)
+            ended.wait(PATIENCE)
 
     def end(self) -> None:
         """Cancel what still runs and close the connections, unless a coroutine blocks the loop."""
         self._ending = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self.thread.join(_EXIT)
+
+    async def _note_connection(self, *args: Any, **options: Any) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:
+        """`create_connection` of the loop, which clients call."""
+        transport, protocol = await self._connect(*args, **options)
+        self._connections.add(transport)
+        return transport, protocol
+
+    def _close_pooled(self, ended: threading.Event) -> None:
+        for transport in () if self._tickets else list(self._connections):
+            kind = type(transport.get_protocol())
+            if f"{kind.__module__}.{kind.__qualname__}" in _POOLED:
+                transport.close()
+        self._loop.call_soon(ended.set)  # after the connections know that they are closed
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -279,6 +316,15 @@ def _forget() -> None:
     _starting[0] = threading.Lock()
     _inherited.extend(_loops)
     _loops.clear()
+
+
+def _has_running_loop() -> bool:
+    """Whether this thread runs an event loop, as that of a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 _JOIN: Final = threading.Thread.join.__code__

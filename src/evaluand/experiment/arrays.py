@@ -375,20 +375,14 @@ class ArrayEvaluation:
         return self.save(store, name).tasks[0].evaluation
 
     def __str__(self) -> str:
-        from rich.console import Console
-
+        from evaluand.report.terminal.plain_text import plain_text
         from evaluand.report.terminal.report import disparities_table, metrics_table
 
-        console = Console(width=100, no_color=True)
-        with console.capture() as capture:
-            console.print(metrics_table(self._facts()))
-            if self.disparities:
-                console.print()
-                disparities = [
-                    {name: none_if_nan(value) for name, value in row._asdict().items()} for row in self.disparities
-                ]
-                console.print(disparities_table([{"task": TASK} | row for row in disparities]))
-        return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), *note_lines(self.notes)])
+        parts: list[Any] = [metrics_table(self._facts())]
+        if self.disparities:
+            rows = [{name: none_if_nan(value) for name, value in row._asdict().items()} for row in self.disparities]
+            parts += ["", disparities_table([{"task": TASK} | row for row in rows])]
+        return "\n".join([plain_text(*parts, width=100), *note_lines(self.notes)])
 
     __repr__ = __str__
 
@@ -396,7 +390,7 @@ class ArrayEvaluation:
         """The table of a notebook."""
         from evaluand.report.html.notebook import values_html
 
-        return values_html(self.to_dict(), self.notes)
+        return values_html(self.to_dict(), note_lines(self.notes))
 
     def _facts(self) -> list[Facts]:
         from evaluand.report.facts.aggregation import clustering

@@ -63,6 +63,14 @@ class Results:
     aggregation: Aggregation
     comparison: Comparison | None = None
 
+    def __str__(self) -> str:
+        """The values of every task, and their comparison."""
+        from evaluand.report.facts.report import results_facts
+        from evaluand.report.terminal.plain_text import results_text
+
+        comparison = None if self.comparison is None else self.comparison.to_dict()
+        return results_text({**results_facts(self.tasks, self.aggregation), "comparison": comparison})
+
     def _repr_html_(self) -> str:
         """The table of a notebook."""
         from evaluand.report.html.notebook import values_html

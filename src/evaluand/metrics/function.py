@@ -204,7 +204,13 @@ class FunctionMetric(WeightedRowsMetric):
 
     def _call(self, arguments: Mapping[str, np.ndarray]) -> float:
         by_name = {name: column for name, column in arguments.items() if name in self.keywords}
-        found = self.function(*(column for name, column in arguments.items() if name not in by_name), **by_name)
+        try:
+            found = self.function(*(column for name, column in arguments.items() if name not in by_name), **by_name)
+        except _OF_THE_MACHINE as error:
+            error.add_note(
+                f"raised by the metric {self.name}, so no values were stored; mend the cause and repeat this"
+            )
+            raise
         if found is None or np.ndim(found) or isinstance(found, str):
             raise TypeError(f"returned {'an array' if np.ndim(found) else kind_of(found)}, not a number")
         return float(found)

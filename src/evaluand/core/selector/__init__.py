@@ -401,7 +401,9 @@ def _describe_missing(step: Step, there: Any, objects: bool = False) -> str:
     named = repr(str(step)) if isinstance(step, str) else str(step) if isinstance(step, int) else f"[{step}]"
     if is_list(there):
         names = {name: None for each in there for name in _names(each, objects)} if isinstance(step, Member) else ()
-        return f"is a list of {len(there)} without {named}{nearest(str(step), names)}"
+        index = str(step) if isinstance(step, str) and step.isascii() and step.isdigit() else ""
+        hint = f"; write [{index}] for an element" if index else nearest(str(step), names)
+        return f"is a list of {len(there)} without {named}{hint}"
     near = nearest(step, _names(there, objects)) if isinstance(step, str) else ""
     if isinstance(there, Mapping) and isinstance(step, str | int):
         return f"has no {named}{near}"

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from evaluand.core.errors import SpecError
 from evaluand.core.selector.filters import compare
-from evaluand.core.selector.parsing import QUOTED, Reader
+from evaluand.core.selector.parsing import LITERALS, QUOTED, Reader
 from evaluand.core.selector.patterns import contains, matches
 from evaluand.core.selector.steps import Step, finder
 
@@ -218,7 +218,6 @@ _NOT: Final = re.compile(r"!(?!=)|not\b")
 _IN: Final = re.compile(r"(not[ \t\n\r]+)?in\b")
 _SIGN: Final = re.compile(r"==|!=|<=|>=|<(?!>)|>")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
-_WORDS: Final = {"true": True, "false": False, "null": None}
 _WORD: Final = re.compile(r"(?:true|false|null)\b(?![.\[])")
 _FUNCTION: Final = re.compile(r"(\w+)\(")
 _COLUMN: Final = re.compile(r"\d*[^\W\d]\w*")
@@ -319,7 +318,7 @@ class _ConditionReader(Reader):
         if found := self._match(_NUMBER):
             return Literal(self._to_number(found[0], start))
         if found := self._match(_WORD):
-            return Literal(_WORDS[found[0]])
+            return Literal(LITERALS[found[0]])
         if found := self._match(_FUNCTION):
             return self._read_function(found[1], start)
         return self._read_path(start)

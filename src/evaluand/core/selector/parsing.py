@@ -67,7 +67,7 @@ _WORD: Final = re.compile(r"(?:true|false|null)\b")
 _CALL: Final = re.compile(r"([a-z]\w*)\(")
 _OPERATOR: Final = re.compile(r"[ \t\n\r]*(==|!=|<=|>=|<|>)[ \t\n\r]*")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
-_WORDS: Final = {"true": True, "false": False, "null": None}
+LITERALS: Final = {"true": True, "false": False, "null": None}
 _DEEPEST: Final = 50
 _MOST_DIGITS: Final = 400  # of a number: what a float can have before its point, less than the limit of Python
 _MOST_PLACE: Final = 2**53 - 1  # RFC 9535, section 2.1: what every program represents exactly
@@ -286,7 +286,7 @@ class Reader:
         if found := self._match(_NUMBER):
             return Operand(literal=self._to_number(found[0], found.start()))
         if found := self._match(_WORD):
-            return Operand(literal=_WORDS[found[0]])
+            return Operand(literal=LITERALS[found[0]])
         raise self.fault()
 
     def _call(self, name: str, start: int) -> Call:

@@ -1,14 +1,15 @@
 """Croissant descriptions of datasets (JSON-LD of MLCommons, 1.0 and 1.1): one record set, whose files are local.
 
-Columns of CSV, JSON, JSON lines and Parquet files, file names, regular expressions and separators are read; a field
-that takes anything else is left out with a note. The key is the role `id`, a field of the type `cr:Label` is expected.
+Columns of CSV, JSON, JSON lines and Parquet files, file names, regular expressions and separators are read, and objects
+whose keys are sub-fields; a field that takes anything else is left out with a note. The key is the role `id`; a field
+of the type `cr:Label` is expected.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -19,7 +20,7 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, SpecError, nearest, warn
 from evaluand.core.selector import Selector
 from evaluand.core.selector.patterns import first_group
-from evaluand.data.files import SourceFile
+from evaluand.data.files import SourceFile, kind_of_name
 from evaluand.data.formats.declared import ROLE, Column, check_digest, find_file, read_declared, written_roles
 from evaluand.data.formats.json_rows import read_json
 from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
@@ -89,7 +90,11 @@ def _id(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Field:
-    """A field of a record set: where its values come from and what they are."""
+    """A field of a record set: where its values come from and what they are.
+
+    Attributes:
+        parts: the origin and the column of each sub-field; empty for a field of one value.
+    """
 
     name: str
     id: str
@@ -99,11 +104,17 @@ class _Field:
     transforms: list[Mapping[str, Any]]
     repeated: bool
     roles: str
+    parts: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def read(cls, field: Mapping[str, Any], record_set: str) -> _Field:
+        """A field, or the one column of objects from which all of its sub-fields take a key."""
         source = field.get("source")
         source = source if isinstance(source, Mapping) else {}
+        parts = frozenset(_places(field))
+        if not source and len(parts) == 1:
+            [(place, column)] = parts
+            source = {"fileObject": place, "extract": {"column": column}}
         origin = source.get("fileObject") or source.get("fileSet") or source.get("distribution")
         return cls(
             _id(field).removeprefix(f"{record_set}/"),
@@ -114,11 +125,15 @@ class _Field:
             _listed(source.get("transform")),
             bool(field.get("repeated") or field.get("isArray")),
             str(field.get(ROLE) or ""),
+            parts,
         )
 
     @property
     def obstacle(self) -> str:
         """Why the field cannot be read; empty if it can."""
+        if not self.origin and len(self.parts) > 1:
+            columns = sorted(column or "no column" for _, column in self.parts)
+            return f"its sub-fields come from {', '.join(columns)}, and not from one column"
         if not self.origin:
             return "it has no file as its source"
         if not ({*self.extract} <= {"column", "jsonPath", "fileProperty"} and len(self.extract) == 1):
@@ -130,7 +145,7 @@ class _Field:
 
     @property
     def type(self) -> pa.DataType | None:
-        if self.repeated:
+        if self.repeated or self.parts:
             return None
         return next((_TYPES[kind] for kind in self.types if kind in _TYPES), None)
 
@@ -142,6 +157,18 @@ class _Field:
             if "separator" in each and isinstance(value, str):
                 value = value.split(each["separator"])
         return value
+
+
+def _places(field: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The origin and the column of each sub-field; `("", "")` of one that is not a key of a column of objects."""
+    for each in _listed(field.get("subField")):
+        if each.get("subField"):
+            yield from _places(each)
+            continue
+        part = _Field.read(each, "")
+        keys = [str(key) for step in part.transforms for key in step]
+        is_key = {*part.extract} == {"column"} and keys and {*keys} == {"jsonPath"}
+        yield (part.origin, str(part.extract["column"])) if is_key else ("", "")
 
 
 def _is_catalogue(record_set: Mapping[str, Any]) -> bool:
@@ -171,9 +198,10 @@ class _Description:
             what = f"joins {', '.join(sorted(origins))}" if origins else "has no fields that can be read"
             raise DataError(f"{self.name}: the record set {name!r} {what}; choose another, or read its files")
         files = self._files(origins.pop(), name)
+        is_text = (files[0].kind or kind_of_name(files[0].path)) in ("csv", "tsv")
         if any("jsonPath" in field.extract for field in fields):
             return _opened(_select(files, fields), self._roles(chosen, fields))
-        return read_declared(open_files(self.name, files), _columns(fields), self._roles(chosen, fields))
+        return read_declared(open_files(self.name, files), _columns(fields, is_text), self._roles(chosen, fields))
 
     def _check_patterns(self, fields: Sequence[_Field]) -> None:
         for field in fields:
@@ -268,14 +296,19 @@ class _Description:
         return found
 
 
-def _columns(fields: Sequence[_Field]) -> list[Column]:
-    """The columns that fields declare; the name of a file is a column as if its folder named it."""
+def _columns(fields: Sequence[_Field], is_text: bool) -> list[Column]:
+    """The columns that fields declare; the name of a file is a column as if its folder named it.
+
+    Args:
+        is_text: whether the cells are text, in which objects are JSON.
+    """
     return [
         Column(
             field.name,
             str(field.extract.get("column") or _property(field)),
             pa.list_(pa.string()) if any("separator" in each for each in field.transforms) else field.type,
             field.transform if field.transforms else None,
+            is_json=bool(field.parts) and is_text,
         )
         for field in fields
     ]

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluand.core.errors import DataError
+from evaluand.evaluation.image_objects import read_flag, read_label, read_object_mask
 from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
-from evaluand.metrics.detection.masks import box_and_area, read_mask
+from evaluand.metrics.detection.masks import box_and_area
 from evaluand.metrics.detection.outlines import flat_numbers, read_outline
 
 
@@ -108,14 +109,14 @@ class Detection(Scorer):
             if mask is None and self.box_key not in parts:
                 keys = ", ".join(map(repr, parts)) or "no keys"
                 raise DataError(f"{name} has {keys} and not {self.box_key!r}; name its keys with box_key, label_key …")
-            found["mask"].append(None if mask is None else _mask(name, mask))
+            found["mask"].append(None if mask is None else read_object_mask(name, mask))
             around = None if mask is None else box_and_area(found["mask"][-1])[0]
             found["box"].append(around or _box(name, parts[self.box_key]))
             found["area"].append(_area(name, parts.get(self.area_key)) if what == "expected" else None)
-            found["label"].append(_label(name, parts.get(self.label_key)))
+            found["label"].append(read_label(name, parts.get(self.label_key)))
             confidence = parts.get(self.confidence_key)
             found["confidence"].append(None if confidence is None else _number(f"{name}: confidence", confidence))
-            found["crowd"].append(what == "expected" and _flag(f"{name}: crowd", parts.get(self.crowd_key)))
+            found["crowd"].append(what == "expected" and bool(read_flag(f"{name}: crowd", parts.get(self.crowd_key))))
         if not any(area is not None for area in found["area"]):
             del found["area"]
         for column in ("label", "confidence", "mask"):
@@ -157,13 +158,6 @@ def _polygon(what: str, cells: Sequence[Any]) -> list[float]:
     return box if outline is None else numbers
 
 
-def _mask(what: str, value: Any) -> dict[str, Any]:
-    try:
-        return read_mask(value)
-    except DataError as error:
-        raise DataError(f"{what}: mask: {error}") from None
-
-
 def _area(what: str, value: Any) -> float | None:
     if value is None:
         return None
@@ -181,15 +175,3 @@ def _number(what: str, value: Any) -> float:
     if not abs(number) < _LARGEST:
         raise DataError(f"{what} is {described(value)}, not a finite number")
     return number
-
-
-def _flag(what: str, value: Any) -> bool:
-    if value is not None and value not in (0, 1):
-        raise DataError(f"{what} is {described(value)}, not true or false")
-    return bool(value)
-
-
-def _label(what: str, value: Any) -> str | int | None:
-    if value is not None and (not isinstance(value, str | int) or isinstance(value, bool)):
-        raise DataError(f"{what}: label is {described(value)}, not text or an integer")
-    return value

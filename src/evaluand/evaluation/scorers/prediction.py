@@ -237,8 +237,17 @@ def _weight(value: Any) -> float:
 
 def _wrong_type(name: str, value: Any, expected_type: str) -> DataError:
     typed = name not in ("confidence", "weight") and not name.startswith("score of")
-    remedy = "; set the scorer's type to what the data are, or convert them" if typed else ""
+    written = f", as in {{kind: prediction, type: {_type_of(value)}}}" if name == "truth" else ""
+    remedy = f"; set the scorer's type to what the data are{written}, or convert them" if typed else ""
     return DataError(f"the {name} is {described(value)}, not {expected_type}{remedy}")
+
+
+def _type_of(value: Any) -> str:
+    """The type of the scorer that takes a value."""
+    if isinstance(value, list | tuple) and all(isinstance(label, str) for label in value):
+        return "labels"
+    names = {bool: "boolean", int: "integer", float: "number", str: "text"}
+    return names.get(type(value), "json")
 
 
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")

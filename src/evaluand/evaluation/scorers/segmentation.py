@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluand.core.errors import DataError
+from evaluand.evaluation.image_objects import read_flag, read_label, read_object_mask
 from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
-from evaluand.metrics.detection.masks import read_mask
 from evaluand.metrics.detection.segments import Segments, contributions
 
 
@@ -96,27 +96,8 @@ class Segmentation(Scorer):
                 if item.get(key) is None:
                     keys = ", ".join(map(repr, item)) or "no keys"
                     raise DataError(f"{name} has {keys} and not {key!r}; name its keys with label_key, mask_key …")
-            labels.append(_label(name, item[self.label_key]))
-            masks.append(_mask(name, item[self.mask_key]))
-            crowd.append(what == "expected" and bool(_flag(f"{name}: crowd", item.get(self.crowd_key))))
-            thing.append(_flag(f"{name}: thing", item.get(self.thing_key)))
+            labels.append(read_label(name, item[self.label_key]))
+            masks.append(read_object_mask(name, item[self.mask_key]))
+            crowd.append(what == "expected" and bool(read_flag(f"{name}: crowd", item.get(self.crowd_key))))
+            thing.append(read_flag(f"{name}: thing", item.get(self.thing_key)))
         return Segments(what, labels, masks, crowd, thing)
-
-
-def _mask(what: str, value: Any) -> dict[str, Any]:
-    try:
-        return read_mask(value)
-    except DataError as error:
-        raise DataError(f"{what}: mask: {error}") from None
-
-
-def _flag(what: str, value: Any) -> bool | None:
-    if value is not None and value not in (0, 1):
-        raise DataError(f"{what} is {described(value)}, not true or false")
-    return None if value is None else bool(value)
-
-
-def _label(what: str, value: Any) -> str | int:
-    if not isinstance(value, str | int) or isinstance(value, bool):
-        raise DataError(f"{what}: label is {described(value)}, not text or an integer")
-    return value

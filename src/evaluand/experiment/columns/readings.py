@@ -22,6 +22,7 @@ from evaluand.experiment.columns.systems import (
     align_prediction,
     align_truth,
     are_numbers_with_words,
+    check_decimal_commas,
     read_text_numbers,
 )
 from evaluand.experiment.columns.tables import NamedTable
@@ -72,7 +73,7 @@ def read_typed(
     predictions = {
         spec.name: align_prediction(truth, name, spec, notes) for spec in specs if spec.prediction is not None
     }
-    truth, predictions = read_words(truth, predictions, base, name, specs, notes)
+    truth, predictions = read_words(truth, predictions, base, name, specs, kind, notes)
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
     _note_values(base, name, truth, predictions, notes)
     columns = [*predictions.values()]
@@ -96,16 +97,25 @@ def read_words(
     table: NamedTable,
     name: str,
     specs: Sequence[SystemSpec],
+    kind: str | None,
     notes: Notes,
 ) -> tuple[pa.Array, dict[str, pa.Array]]:
     """Text as numbers, if all columns hold numbers and some of their cells a word such as NaN.
 
+    Args:
+        kind: the kind of target that was stated, if any.
+
     Raises:
-        DataError: a cell is infinite; names its place.
+        DataError: a cell is infinite, or has a decimal comma; names its place.
     """
     columns = [truth, *predictions.values()]
     if not all(contents(each.type) == "text" for each in columns):
         return truth, {**predictions}
+    if kind not in ("binary", "multiclass"):
+        own = {spec.name: (spec.table, spec.prediction or spec.name) for spec in specs}
+        check_decimal_commas(
+            [(truth, table, name), *((column, *own[system]) for system, column in predictions.items())]
+        )
     if not predictions or not are_numbers_with_words(columns):
         for title, column in {name: truth, **predictions}.items():
             _note_words(title, column, notes)

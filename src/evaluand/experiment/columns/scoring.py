@@ -30,7 +30,7 @@ from evaluand.experiment.columns.names import guess_columns, looks_like_id
 from evaluand.experiment.columns.notes import PYTHON, Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
 from evaluand.experiment.columns.readings import TypedColumns, read_typed
-from evaluand.experiment.columns.systems import System, SystemSpec, make_system
+from evaluand.experiment.columns.systems import System, SystemSpec, make_system, read_text_numbers
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
@@ -86,25 +86,20 @@ class SystemScores:
         return {**found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
 
     def __str__(self) -> str:
-        from rich.console import Console, Group
+        from evaluand.report.terminal.plain_text import results_text
 
-        from evaluand.report.terminal.comparison import comparison_table, gates_table
-        from evaluand.report.terminal.report import results_table
-
-        facts = self.facts(flips=0)
-        parts: list[Any] = [results_table(facts, quiet=True)]
-        parts += ["", comparison_table(facts["comparison"])] if facts["comparison"] else []
-        parts += ["", gates_table(facts["gates"])] if facts["gates"] else []
-        console = Console(width=120, no_color=True)
-        with console.capture() as capture:
-            console.print(Group(*parts))
-        return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), *note_lines(self.notes)])
+        return "\n".join([results_text(self.facts(flips=0)), *note_lines(self.notes)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """The table of a notebook."""
-        return self.results._repr_html_()
+        from evaluand.report.html.notebook import values_html
+
+        facts = self.facts(flips=0)
+        pairs = facts["comparison"]["pairs"] if facts["comparison"] else []
+        sentences = [*(pair["verdict"] for pair in pairs), *map(str, self.gates), *note_lines(self.notes)]
+        return values_html(facts["metrics"], sentences)
 
     def __getattr__(self, name: str) -> Any:
         raise missing_attribute("a result of several systems", name, _NEAR_ATTRIBUTES)
@@ -314,7 +309,7 @@ def score_systems(
     """
     typed = read_typed(base, options.truth, specs, notes, kind=options.kind, pos_label=options.pos_label, scored=scored)
     _check_values(base, options.truth, typed)
-    weight = base.column(options.weight, "--weight") if options.weight else None
+    weight = _read_weight(base, options.weight, notes)
     systems = [
         make_system(
             spec,
@@ -348,6 +343,13 @@ def score_systems(
         notes=[*dict.fromkeys(notes)],
         proposals=proposals,
     )
+
+
+def _read_weight(base: NamedTable, name: str | None, notes: Notes) -> pa.Array | None:
+    if name is None:
+        return None
+    column = base.column(name, "--weight")
+    return read_text_numbers(column, base, name, notes) if contents(column.type) == "text" else column
 
 
 def _check_values(base: NamedTable, name: str, typed: TypedColumns) -> None:

@@ -23,6 +23,7 @@ from evaluand.metrics.base.labels import contents
 MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
 _INFINITE: Final = ("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity")
 _NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _BOOLEANS: Final = {"true": True, "false": False}
 _SHOWN: Final = 3
 _TOLERANCE: Final = 1e-3
@@ -125,7 +126,7 @@ def make_system(
     by_class, gives = _class_scores(spec, prediction, target, notes)
     confidence = None
     if spec.confidence is not None and not by_class:
-        confidence, gives = _read_numbers(spec.table, spec.confidence, "--confidence", notes), "confidence"
+        confidence, gives = read_numbers(spec.table, spec.confidence, "--confidence", notes), "confidence"
     decides = prediction is not None or threshold is not None
     if prediction is None:
         prediction = decide(spec, by_class, target, gives, threshold, notes)
@@ -156,7 +157,7 @@ def _class_scores(
             f"{column!r} is the score of which class, {known}? Give --pos-label {label_text(first)}, or --score"
             f" {label_text(first)}={column}"
         )
-    numbers = _read_numbers(spec.table, column, option, notes)
+    numbers = read_numbers(spec.table, column, option, notes)
     if option == "--confidence":
         assert prediction is not None
         if not _in_unit(numbers):
@@ -206,7 +207,7 @@ def _labelled_scores(spec: SystemSpec, target: Target, notes: Notes) -> dict[Any
         if text not in by_text:
             known = ", ".join([*by_text][:10])
             raise SpecError(f"--score {text}={column}: {target.name!r} has no class {text!r}; it has {known}")
-        found[by_text[text]] = _read_numbers(spec.table, column, "--score", notes)
+        found[by_text[text]] = read_numbers(spec.table, column, "--score", notes)
     lacking = [text for text, label in by_text.items() if label not in found]
     if lacking and target.kind != "binary":
         more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
@@ -286,7 +287,7 @@ def _nan_as_null(column: pa.Array) -> pa.Array:
     return known if known.null_count < len(known) else pa.nulls(len(known))
 
 
-def _read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
+def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
     column = table.column(name, option)
     holds = contents(column.type)
     if holds == "text":
@@ -330,6 +331,7 @@ def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Not
         for row, text in enumerate(texts)
         if text is not None and not _NUMBER.fullmatch(text) and text.strip().lower() not in MISSING
     ]
+    _check_commas([(row, text) for row, text in wrong], len(column) - column.null_count, table, name)
     if wrong:
         row, text = wrong[0]
         more = f" ({len(wrong) - 1:,} more such cells)" if len(wrong) > 1 else ""
@@ -352,6 +354,52 @@ def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Not
     if all(value.is_integer() and abs(value) < 2**53 for value in known):
         return pa.array([None if value is None else int(value) for value in values], pa.int64())
     return pa.array(values, pa.float64())
+
+
+def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, name: str) -> None:
+    """Refuses numbers with a decimal comma.
+
+    Args:
+        cells: (row, text) of those that are no number.
+        n: the number of cells that are not empty.
+
+    Raises:
+        DataError: names the first, with its column.
+    """
+    commas = [(row, text) for row, text in cells if _DECIMAL_COMMA.fullmatch(text)]
+    if not commas or len(commas) < len(cells):
+        return
+    row, text = commas[0]
+    number = text.strip().replace(",", ".")
+    raise DataError(
+        Fault(
+            f"{table.where(row)}:{name}",
+            f"{text!r} has a decimal comma, as have {len(commas):,} of {n:,} cells; write {number}",
+            code="decimal_comma",
+        )
+    )
+
+
+def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]]) -> None:
+    """Refuses columns of text that all hold numbers, some of them with a decimal comma.
+
+    Args:
+        columns: (column, its table, its name).
+
+    Raises:
+        DataError: names the first such cell.
+    """
+    found = []
+    for column, table, name in columns:
+        values = pc.unique(column.drop_null()).to_pylist()
+        if not all(_NUMBER.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text) for text in values):
+            return
+        commas = [text for text in values if _DECIMAL_COMMA.fullmatch(text)]
+        if commas:
+            found.append((column, table, name, commas))
+    for column, table, name, commas in found:
+        places = np.flatnonzero(np.asarray(pc.is_in(column, pa.array(commas, column.type))))
+        _check_commas([(int(row), column[int(row)].as_py()) for row in places], len(column), table, name)
 
 
 def _booleans_of(column: pa.Array) -> pa.Array | None:
