@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evaluand.core.errors import SpecError, alternatives, singular
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint, EntryPoints, SelectableGroups
 
 GROUPS = ("formats", "schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats")
 
@@ -69,7 +69,7 @@ def _entry_points(group: str) -> dict[str, EntryPoint]:
 
 
 @cache
-def _installed() -> EntryPoints:
+def _installed() -> EntryPoints | SelectableGroups:
     """The entry points of all packages; reading them takes 25 ms, for one group or for all."""
     from importlib.metadata import entry_points  # imported on use: it takes 20 ms that most commands do not need
 
