@@ -69,6 +69,9 @@ def test_texts_of_configurations_are_reported_without_passwords(text: str, repor
         ("{'X-Auth': 'Bearer word'}", "word"),
         ('curl -H "Authorization: bearer word"', "word"),
         ("proxy-authorization=Basic word", "word"),
+        ("Incorrect API key provided: sk-proj-ab12cd34.", "ab12cd34"),
+        ("push declined for ghp_0123456789abcdef", "0123456789abcdef"),
+        ("the token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl has expired", "eyJzdWIiOiIxIn0"),
     ],
 )
 def test_credentials_of_headers_are_hidden_in_messages(message: str, hidden: str) -> None:
@@ -86,6 +89,7 @@ def test_credentials_of_headers_are_hidden_in_messages(message: str, hidden: str
         "Bearer Token missing.",
         "RuntimeError('basic auth failed')",
         "a basic URL (basic auth) and the basic model's answer",
+        "sk-learn and hf-hub are packages; the task-key_1 is a name",
         "a basic idea, a basic fault, and basics in general",
     ],
 )

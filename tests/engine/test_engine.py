@@ -416,7 +416,7 @@ def test_each_repeat_of_a_request_has_the_time_and_the_turn_of_an_attempt() -> N
     def request() -> int:
         starts.append(time.monotonic())
         if len(starts) < 3:
-            time.sleep(0.8 * LIMIT)
+            time.sleep(0.2 * LIMIT)
             raise TransientError("busy")
         return 7
 

@@ -118,6 +118,10 @@ _SCHEME: Final = re.compile(
 _WORD: Final = re.compile(r"[(\[]*(?:[A-Za-z]?[a-z]{1,17}|[A-Z]{2,7})[.:;!?)\]…]*")
 """A word of a sentence; generated tokens and base64 have digits, signs or capitals inside, or are longer."""
 
+TOKEN: Final = r"\b(?:(?:sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{6,}|eyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]*)"
+"""Tokens with the prefix of their issuer, and JSON Web Tokens, as a pattern."""
+_TOKEN: Final = re.compile(TOKEN)
+
 _SUFFIXES: Final = frozenset(("data", "env", "header", "headers", "id", "str", "string", "text", "value"))
 """What follows a name without changing what it names: `access_key_id`, `api_key_2`."""
 
@@ -177,7 +181,7 @@ def without_passwords(text: str) -> str:
 
 
 def redact_message(text: str) -> str:
-    """The message of an error with `***` in place of passwords, of secret parameters of URLs and of bearer tokens.
+    """The message of an error with `***` in place of passwords, secret parameters of URLs, bearer and other tokens.
 
     Example:
         >>> redact_message("503 of https://host/?key=abc"), redact_message("sent Bearer ab12")
@@ -186,7 +190,7 @@ def redact_message(text: str) -> str:
         'basic auth failed'
     """
     text = _PARAMETER.sub(rf"\1{HIDDEN}", without_passwords(text))
-    return _SCHEME.sub(_hide_token, text)
+    return _TOKEN.sub(HIDDEN, _SCHEME.sub(_hide_token, text))
 
 
 def without_password(url: str) -> str:

@@ -28,6 +28,7 @@ import orjson
 
 from evaluand._version import __version__
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.core.redaction import TOKEN
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import sent
@@ -51,9 +52,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
 _CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key", re.IGNORECASE)
 _SECRET_PARAMETER = re.compile(r"(auth|token|secret|password|key|sig|signature)$", re.IGNORECASE)
-_LIKE_A_SECRET = re.compile(
-    r"\b(bearer|basic)\s+\S|\b(sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{6,}", re.IGNORECASE
-)
+_LIKE_A_SECRET = re.compile(rf"\b(bearer|basic)\s+\S|{TOKEN}", re.IGNORECASE)
 
 
 class BadRequest(TaskError):
