@@ -193,3 +193,18 @@ def test_results_print_as_plain_text_in_a_notebook_too(monkeypatch: pytest.Monke
     data = Dataset.from_rows([{"input": "<a>" * 99, "expected": {"x": 1}}] * 9)
     assert data._repr_html_().count("<tr>") == 6
     assert "&lt;a&gt;" in data._repr_html_()
+
+
+def test_the_label_is_a_class_by_value_or_text_at_both_doors() -> None:
+    assert evaluate([1, 0, 1], [1, 0, 0], label="1")["f1"].value == pytest.approx(2 / 3)
+    absent = evaluate([1, 0, 1], [1, 0, 0], label=7)
+    assert absent.notes == ["no row of 'truth' has the class '7'; its classes are 0, 1"]
+    truth, said = ["a", "b", "c", "a"], ["a", "b", "c", "b"]
+    single = evaluate(truth, said, label="a")
+    assert single["f1"].value == pytest.approx(2 / 3)
+    [row] = [row for row in evaluate(truth, {"m": said}, label="a").facts()["metrics"] if row["metric"] == "f_beta"]
+    assert (row["value"], row["signature"]) == (single["f1"].value, single["f1"].signature)
+    with pytest.raises(SpecError, match="kind='regression': write one of binary, multiclass, multilabel, numeric"):
+        evaluate(truth, said, kind="regression")
+    ranked = evaluate(LABEL, {"a": None, "b": None}, scores={"a": CHANCE, "b": CHANCE[::-1]})
+    assert {row["metric"] for row in ranked.facts()["metrics"]} == {"roc_auc", "average_precision", "brier"}

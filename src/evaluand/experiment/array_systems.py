@@ -134,8 +134,9 @@ def evaluate_systems(
         columns |= {"truth": given.truth}
         if name in columns:
             raise SpecError(_SAME_NAME)
-        columns[name] = given.predictions
-        spec: dict[str, Any] = {"prediction": name}
+        spec: dict[str, Any] = {}
+        if given.predictions is not None:
+            columns[name], spec["prediction"] = given.predictions, name
         by_class = dict(read_class_scores(given.scores))
         if given.scored_class is not None:
             by_class = {given.scored_class: by_class[given.scored_class]}
@@ -165,12 +166,14 @@ def evaluate_systems(
         by=tuple(groupings),
         disparities=check_kinds(disparities),
         kind=reading.kind,
-        pos_label=None if reading.label is None else label_text(reading.label),
+        threshold=reading.threshold,
         weight="weight" if "weight" in others else None,
         cluster="cluster" if "cluster" in others else None,
     )
     systems = [SystemSpec(name, base, **spec) for name, spec in specs.items()]
-    return score_systems(base, systems, options, Notes(ARGUMENTS), MemoryStore(), "columns", scored=[*labels])
+    return score_systems(
+        base, systems, options, Notes(ARGUMENTS), MemoryStore(), "columns", label=reading.label, scored=[*labels]
+    )
 
 
 _SAME_NAME: Final = "systems and groups must have different names, none of them 'truth', 'weight' or 'cluster'"

@@ -26,6 +26,7 @@ _MOST_INTEGERS: Final = 20
 _EXACT: Final = 2**53
 _MOST_CLASSES: Final = 10_000
 _FEW: Final = 20
+_SHOWN: Final = 10
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def find_target(
     Raises:
         SpecError: the values do not suit the kind, or no class is called `pos_label`.
     """
+    if kind is not None and kind not in KINDS:
+        raise SpecError(f"{notes.option('kind', kind)}: write one of {', '.join(KINDS)}; numeric is for regression")
     holds = contents(truth.type)
     classes = _classes(truth, predictions, scored) if holds in ("bools", "integers", "text", "") else []
     found = (
@@ -83,9 +86,21 @@ def find_target(
     if pos_label is not None and found != "binary":
         raise SpecError(f"{notes.option('pos-label')} is for two classes; {name!r} is {found}")
     if label is not None:
-        return Target(name, found, classes, label, truth.type, chosen=True)
+        return Target(name, found, classes, _find_label(name, classes, label, notes), truth.type, chosen=True)
     positive = _positive(name, classes, pos_label, notes) if found == "binary" else None
     return Target(name, found, classes, positive, truth.type, chosen=pos_label is not None)
+
+
+def _find_label(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
+    """The class that is chosen, also by its text; it may occur in no row, which is noted."""
+    if not classes or label in classes:
+        return label
+    by_text = {label_text(each): each for each in classes}
+    if isinstance(label, str) and label in by_text:
+        return by_text[label]
+    shown = ", ".join([*by_text][:_SHOWN])
+    notes.append(f"no row of {name!r} has the class {label_text(label)!r}; its classes are {shown}")
+    return label
 
 
 def _classes(truth: pa.Array, predictions: Sequence[pa.Array], scored: Sequence[Any]) -> list[Any]:
@@ -246,7 +261,7 @@ class Proposals:
         if self.decides and kind == "binary":
             found = ["accuracy", "f1_macro" if self.target.positive is None else "f1", "mcc"]
         elif self.decides:
-            found = ["accuracy", "f1_macro", "balanced_accuracy", "mcc"]
+            found = ["accuracy", "f1_macro" if self.target.positive is None else "f1", "balanced_accuracy", "mcc"]
         return [*found, *_OF_SCORES[self.gives]]
 
     def metric(self, name: str) -> Metric:

@@ -300,14 +300,25 @@ def score_systems(
     store: Store,
     name: str,
     progress: Progress | None = None,
+    label: Any = None,
     scored: Sequence[Any] = (),
 ) -> ColumnScores:
     """Scores systems whose columns are in the order of the rows of the truth; see `score_tables`.
 
     Args:
+        label: the class that metrics look at, which may also be one of many.
         scored: classes that have scores, which may occur in no row.
     """
-    typed = read_typed(base, options.truth, specs, notes, kind=options.kind, pos_label=options.pos_label, scored=scored)
+    typed = read_typed(
+        base,
+        options.truth,
+        specs,
+        notes,
+        kind=options.kind,
+        pos_label=options.pos_label,
+        label=label,
+        scored=scored,
+    )
     _check_values(base, options.truth, typed)
     weight = _read_weight(base, options.weight, notes)
     systems = [
