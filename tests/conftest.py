@@ -13,6 +13,10 @@ from hypothesis import settings
 # are read when NumPy and scikit-learn are imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+# Tests kill processes, never the machine; waiting until the disk has what was written would take long on a slow one.
+# Processes that tests start do wait.
+os.fsync = os.fdatasync = lambda descriptor: None
+
 # How long one example takes depends on who else uses the machine; a deadline would fail tests at random.
 settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=200)

@@ -19,6 +19,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 from support.feedback_functions import feedbacks, length, noted, noted_and_held, sleepy, use
+from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
@@ -40,7 +41,6 @@ from evaluand.evaluation.scorers.feedback import FeedbackKind
 from evaluand.store.store import Store
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
-PATIENCE = 60.0
 
 
 @pytest.fixture(params=["memory", "directory"])

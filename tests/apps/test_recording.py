@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.feedback_functions import feedbacks, length, use
+from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER
 
 from evaluand import Aggregator, DirectoryStore, Evaluator, Measure, MemoryStore, compare
@@ -33,7 +34,6 @@ from evaluand.store.store import Store
 from evaluand.trace import Trace
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
-PATIENCE = 30.0
 
 
 @pytest.fixture(params=["memory", "directory"])
@@ -515,4 +515,4 @@ def test_a_store_that_was_removed_holds_up_no_interpreter() -> None:
         "    app.app('a')\n"
         "shutil.rmtree(folder)\n"
     )
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=PATIENCE, check=False).returncode == 0

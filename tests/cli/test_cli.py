@@ -22,6 +22,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
+from support.patience import PATIENCE
 
 import evaluand
 from evaluand.cli import main
@@ -400,7 +401,7 @@ def test_a_second_interrupt_does_not_wait_for_calls_in_flight(place: Place) -> N
     assert process.stderr is not None
     assert process.stderr.readline() == "finishing 1 call; Ctrl-C again to stop at once\n"
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1].startswith("interrupted: 2 of 6 done")
+    assert process.communicate(timeout=PATIENCE)[1].startswith("interrupted: 2 of 6 done")
     assert process.returncode == 130
 
 

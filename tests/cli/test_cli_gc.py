@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import Folder
+from support.patience import PATIENCE
 
 from evaluand.data.dataset import Dataset
 from evaluand.report.verification import verify
@@ -218,7 +219,7 @@ def test_a_run_that_is_being_written_is_safe(tmp_path: Path) -> None:
     grow_old(tmp_path / "store")
     reported = folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes")
     (tmp_path / "go").touch()
-    assert (reported, writer.communicate(timeout=60)[0]) == ("nothing to remove\n", "{'completed': 3}\n")
+    assert (reported, writer.communicate(timeout=PATIENCE)[0]) == ("nothing to remove\n", "{'completed': 3}\n")
     assert verify(folder.store, "runs", folder.id("runs")) == []
 
 

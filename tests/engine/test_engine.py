@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
@@ -32,7 +33,6 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.store import MemoryStore
 
-PATIENCE = 30.0  # no test waits so long unless it fails
 LIMIT = 0.5  # seconds; calls that are to end in time take microseconds
 
 Call = Callable[[Any], Any]

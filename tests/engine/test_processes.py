@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from support.fresh import run_python
+from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
@@ -34,7 +35,6 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore
 from evaluand.trace import span
 
-PATIENCE = 30.0  # no test waits so long unless it fails
 TWO = Policy(concurrency=2, processes=True)
 
 

@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from support.clock import Clock, fullest
+from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import LocalEngine, Outcome, Policy
 from evaluand.engine.rate_limit import MARGIN, RateLimit, Turn
 from evaluand.run.runner import Runner
-
-PATIENCE = 30.0  # no test waits so long unless it fails
 
 
 def test_the_fullest_period_is_found_wherever_it_begins() -> None:

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
+from support.patience import PATIENCE
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.data.dataset import Dataset
@@ -114,7 +115,7 @@ def test_ids_and_digests_are_the_same_in_any_process_and_folder(tmp_path: Path) 
             env=os.environ | {"PYTHONHASHSEED": hash_seed},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert result.returncode == 0, result.stderr

@@ -29,6 +29,7 @@ import pytest
 from support.clock import Clock, fullest
 from support.commands import Folder
 from support.fresh import CONTEXT
+from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER
 
 from evaluand import App, Dataset, DirectoryStore as Store, Evaluator, Feedback, Policy, Runner
@@ -52,7 +53,6 @@ from evaluand.evaluation.providers.local import Local
 from evaluand.evaluation.reply_cache import LAYOUT, Replies
 
 TRIES = 4
-PATIENCE = 30.0  # no test waits so long unless it fails
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import pytest
 from hypothesis import given, strategies as st
+from support.patience import PATIENCE
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.interop.pharia import (
@@ -255,7 +256,7 @@ def test_a_run_killed_in_the_midst_goes_on_in_a_new_process_with_what_is_missing
     process.send_signal(signal.SIGKILL)
     process.wait()
     command = [sys.executable, str(script), str(tmp_path), str(second), "go"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert sorted(map(int, first.read_text().split())) == list(range(7))
     assert sorted(map(int, second.read_text().split())) == list(range(5, 12))
     assert ended.stdout == "12 0\n"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
@@ -22,8 +23,6 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.run.tasks.program import ProgramTask
 from evaluand.store.store import MemoryStore
-
-PATIENCE = 30.0  # no test waits so long unless it fails
 
 HEAD = """
 import json, os, signal, subprocess, sys, time

@@ -26,6 +26,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from rich.console import Console
+from support.patience import PATIENCE
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import ParameterError, SpecError
@@ -43,7 +44,6 @@ from evaluand.run.tasks.service import LocalServiceTask, ServiceTask
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore
 
-PATIENCE = 30.0  # no test waits so long unless it fails
 QUICK = Policy(retries=2, backoff=0)
 EXPLODE = {"kind": "ExplodeCollections", "configuration": {"collections": ["text"]}}
 RENAME = {"kind": "Rename", "configuration": {"text": "prompt"}}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
@@ -18,8 +19,6 @@ from evaluand.run.task import MAX_CONCURRENCY, Task, _helpers, task
 from evaluand.trace import TaskSpan, Trace, span
 from evaluand.trace.tracers.in_memory import InMemoryTracer
 from evaluand.trace.tracers.no_op import NoOpTracer
-
-PATIENCE = 30
 
 
 class Meter:

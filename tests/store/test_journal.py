@@ -21,6 +21,7 @@ from unittest.mock import patch
 import orjson
 import pytest
 from hypothesis import given, strategies as st
+from support.patience import PATIENCE
 
 from evaluand.core.errors import EngineError
 from evaluand.data.dataset import Dataset
@@ -34,7 +35,6 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.store.journal import SHARD_SLOTS, Leases, MemoryLeases, MemoryLog, WorkLog
 from evaluand.store.log import FileLog, SqliteLeases
 
-PATIENCE = 30.0
 SLOTS = 12
 
 

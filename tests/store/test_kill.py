@@ -19,6 +19,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from support.patience import PATIENCE
 
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.journal import SHARD_SLOTS
@@ -26,7 +27,6 @@ from evaluand.store.journal import SHARD_SLOTS
 EXAMPLES = 2000
 KILLS = 10
 CONCURRENCY = 8
-PATIENCE = 60.0
 
 NURSERY = """
 import asyncio, os, sys, time, traceback

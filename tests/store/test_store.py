@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.commands import Folder
+from support.patience import PATIENCE
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.apps.recording.writer import RecordingWriter
@@ -42,8 +43,6 @@ from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, now, 
 from evaluand.trace import Trace
 
 Made = TypeVar("Made")
-
-PATIENCE = 60.0
 
 
 @pytest.fixture(params=["memory", "directory"])

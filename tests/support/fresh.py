@@ -16,7 +16,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from types import ModuleType
 
-_PATIENCE = 120.0
+from support.patience import PATIENCE
+
 _WARM = (
     "evaluand.cli",
     "evaluand.experiment.experiment",
@@ -44,11 +45,11 @@ def run_python(
             target=_execute, args=(code, list(arguments), dict(env or os.environ), where, str(output), str(errors))
         )
         process.start()
-        process.join(_PATIENCE)
+        process.join(PATIENCE)
         if process.exitcode is None:
             process.kill()
             process.join()
-            raise TimeoutError(f"the process has not ended after {_PATIENCE} seconds: {errors.read_text()}")
+            raise TimeoutError(f"the process has not ended after {PATIENCE} seconds: {errors.read_text()}")
         return CompletedProcess([code, *arguments], process.exitcode, output.read_text(), errors.read_text())
 
 

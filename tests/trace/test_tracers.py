@@ -28,6 +28,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import NoOpTracer as Nowhere
 from pydantic import BaseModel
 from rich.console import Console
+from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER, VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
@@ -55,7 +56,6 @@ from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer
 VECTOR = VECTORS_FOLDER / "pharia" / "trace.json"
 SECOND = [datetime(2024, 1, 1, 0, 0, second, tzinfo=UTC) for second in range(5)]
 RECEIVER = SUPPORT_FOLDER / "otlp_receiver.py"
-PATIENCE = 30.0
 
 
 class Question(BaseModel):
