@@ -208,3 +208,23 @@ def test_the_label_is_a_class_by_value_or_text_at_both_doors() -> None:
         evaluate(truth, said, kind="regression")
     ranked = evaluate(LABEL, {"a": None, "b": None}, scores={"a": CHANCE, "b": CHANCE[::-1]})
     assert {row["metric"] for row in ranked.facts()["metrics"]} == {"roc_auc", "average_precision", "brier"}
+
+
+def test_two_classes_without_a_positive_one_have_metrics_that_need_none() -> None:
+    truth, said = ["cat", "dog", "cat", "dog"], ["cat", "dog", "dog", "dog"]
+    chances = [0.9, 0.3, 0.4, 0.2]
+    matrix = np.column_stack([chances, 1 - np.array(chances)])
+    assert [row.metric for row in evaluate(truth, matrix).rows][-2:] == ["roc_auc", "brier"]
+    table = {"y": truth, "m": said, "p": chances}
+    columns = score_columns(table, "y", "m", scores=["cat=p"])
+    arrays = evaluate(truth, said, scores={"cat": chances})
+    assert (columns.target.positive, arrays.target.positive) == ("cat", "cat")
+    assert values_of_arrays(arrays) == pytest.approx(values_of_columns(columns), nan_ok=True)
+    assert arrays["average_precision"].value == pytest.approx(1.0)
+
+
+def test_reversed_scores_with_a_class_are_led_to_the_class_of_the_scores() -> None:
+    truth, chances = LABEL * 5, [1 - p for p in CHANCE] * 5
+    note = evaluate(truth, scores={"yes": chances, "no": [1 - p for p in chances]}).notes[-1]
+    assert note.endswith("if they are those of 'no', scores=… with its class says so")
+    assert score_columns({"y": truth, "p": chances}, "y", scores="yes=p").notes[-1].endswith(note[-40:])

@@ -238,7 +238,8 @@ def evaluate(
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     result = ArrayEvaluation(values, disparity, tuple(measures), arrays)
     for facts in result.to_dict():
-        note_reversed_scores("scores", facts, arrays.proposals.target, arrays.notes)
+        of_positive = arrays.scored_class is not None
+        note_reversed_scores("scores", facts, arrays.proposals.target, arrays.notes, of_positive=of_positive)
     return result
 
 
@@ -412,6 +413,7 @@ class _Arrays:
     further: Mapping[str, pa.Array]
     proposals: Proposals
     notes: Notes
+    scored_class: Any
 
     @classmethod
     def read(
@@ -450,6 +452,7 @@ class _Arrays:
             {name: columns[f"column {name}"] for name in further},
             proposals,
             notes,
+            given.scored_class,
         )
 
     def graded(self) -> pa.Table:

@@ -60,6 +60,7 @@ def find_target(
     *,
     label: Any = None,
     scored: Sequence[Any] = (),
+    scored_alone: str | None = None,
 ) -> Target:
     """The kind of target.
 
@@ -68,6 +69,7 @@ def find_target(
         pos_label: the text of the positive class of two.
         label: the class that metrics look at, which may also be one of many.
         scored: classes that have scores, which may occur in no row.
+        scored_alone: the text of the only class that has scores; of two classes it is the positive one.
 
     Raises:
         SpecError: the values do not suit the kind, or no class is called `pos_label`.
@@ -87,6 +89,8 @@ def find_target(
         raise SpecError(f"{notes.option('pos-label')} is for two classes; {name!r} is {found}")
     if label is not None:
         return Target(name, found, classes, _find_label(name, classes, label, notes), truth.type, chosen=True)
+    if found == "binary" and pos_label is None and scored_alone in [label_text(each) for each in classes]:
+        pos_label = scored_alone
     positive = _positive(name, classes, pos_label, notes) if found == "binary" else None
     return Target(name, found, classes, positive, truth.type, chosen=pos_label is not None)
 
@@ -262,7 +266,9 @@ class Proposals:
             found = ["accuracy", "f1_macro" if self.target.positive is None else "f1", "mcc"]
         elif self.decides:
             found = ["accuracy", "f1_macro" if self.target.positive is None else "f1", "balanced_accuracy", "mcc"]
-        return [*found, *_OF_SCORES[self.gives]]
+        no_positive = kind == "binary" and self.target.positive is None
+        of_scores = (name for name in _OF_SCORES[self.gives] if not (no_positive and name == "average_precision"))
+        return [*found, *of_scores]
 
     def metric(self, name: str) -> Metric:
         """A metric by its name, for the positive class of a binary target or the class that was chosen.
@@ -312,11 +318,14 @@ _REVERSED: Final = 0.4
 _CHANCE: Final = 0.5
 
 
-def note_reversed_scores(system: str, row: Mapping[str, Any], target: Target, notes: Notes) -> None:
+def note_reversed_scores(
+    system: str, row: Mapping[str, Any], target: Target, notes: Notes, *, of_positive: bool
+) -> None:
     """Notes an area under the ROC curve far below one half, where scores probably belong to the other class.
 
     Args:
         row: the value of a metric as plain data.
+        of_positive: whether the scores are those of the positive class, whichever it is, and name no class.
     """
     value, high = row["value"], row["high"]
     is_area = row["metric"] == "roc_auc" and not row["by"] and target.kind == "binary" and target.positive is not None
@@ -324,7 +333,8 @@ def note_reversed_scores(system: str, row: Mapping[str, Any], target: Target, no
         return
     for other in (label for label in target.classes if label != target.positive):
         positive, negative = (label_text(label) for label in (target.positive, other))
+        remedy = notes.option("pos-label", other) if of_positive else f"{notes.option('score')} with its class"
         notes.append(
             f"the scores of {system!r} are higher where the truth is {negative!r} than where it is {positive!r}"
-            f" (roc_auc {value:.3g}): if they are those of {negative!r}, {notes.option('pos-label', other)} says so"
+            f" (roc_auc {value:.3g}): if they are those of {negative!r}, {remedy} says so"
         )

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import plural
-from evaluand.evaluation.prediction_table import common_type
+from evaluand.evaluation.prediction_table import common_type, label_text
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Target, find_target, hold_few_integers
@@ -77,7 +77,18 @@ def read_typed(
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
     _note_values(base, name, truth, predictions, notes)
     columns = [*predictions.values()]
-    target = find_target(name, truth, columns, kind, pos_label, notes, label=label, scored=scored)
+    labels = {text for spec in specs for text in spec.scores or ()} or {label_text(each) for each in scored}
+    target = find_target(
+        name,
+        truth,
+        columns,
+        kind,
+        pos_label,
+        notes,
+        label=label,
+        scored=scored,
+        scored_alone=labels.pop() if len(labels) == 1 else None,
+    )
     return TypedColumns(truth, predictions, target, _shared_type(truth, columns))
 
 

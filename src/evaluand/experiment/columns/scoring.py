@@ -343,8 +343,11 @@ def score_systems(
     experiment = _experiment(base, systems, proposals, options, name)
     known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
     results = experiment.run(store, known_scores=known, progress=progress)
+    by_name = {spec.name: spec for spec in specs}
     for row in results_facts(results.tasks, results.aggregation)["metrics"]:
-        note_reversed_scores(row["task"], row, typed.target, notes)
+        spec = by_name[row["task"]]
+        if spec.confidence is None:
+            note_reversed_scores(row["task"], row, typed.target, notes, of_positive=spec.score is not None)
     gates = [Gate.parse(gate) for gate in options.gates]
     return ColumnScores(
         target=typed.target,
