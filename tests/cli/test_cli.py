@@ -145,10 +145,18 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-@pytest.fixture
-def ran(place: Place) -> Place:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, before = Place(tmp_path_factory.mktemp("finished")), sys.path[:]
     place.done("run", str(place.experiment()))
-    return place
+    sys.path[:] = before
+    return place.folder
+
+
+@pytest.fixture
+def ran(finished: Path, tmp_path: Path) -> Place:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return Place(tmp_path)
 
 
 def interrupted(place: Place, process: subprocess.Popen[str]) -> str:
@@ -539,11 +547,12 @@ def test_a_kind_that_does_not_exist_is_wrong_usage(place: Place) -> None:
     assert place.call("list", "rnus").exit_code == 2
 
 
-def test_a_run_is_shown_with_its_origin_and_the_rows_that_failed(ran: Place) -> None:
-    out = ran.done("show", "doubling/mine", "--examples", "1")
-    assert f"made from   dataset {ran.id('datasets')[:12]}" in out
-    assert f"used by     evaluation {ran.id('evaluations')[:12]}" in out
-    assert f"experiment  {ran.folder / 'e.yaml'}, task mine" in out
+def test_a_run_is_shown_with_its_origin_and_the_rows_that_failed(place: Place) -> None:
+    place.done("run", str(place.experiment()))
+    out = place.done("show", "doubling/mine", "--examples", "1")
+    assert f"made from   dataset {place.id('datasets')[:12]}" in out
+    assert f"used by     evaluation {place.id('evaluations')[:12]}" in out
+    assert f"experiment  {place.folder / 'e.yaml'}, task mine" in out
     assert "_index_ 3: failed" in out
     assert "ValueError: three" in out
     assert "_index_ 0" not in out

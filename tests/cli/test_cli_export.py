@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core.errors import SpecError
@@ -66,11 +66,15 @@ def rows(artifact: Any, table: str | None = None, **options: Any) -> list[dict[s
     return flat(artifact, table, **options).read_all().to_pylist()  # type: ignore[no-any-return]
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Folder(tmp_path_factory.mktemp("finished"))
+    return run_once(made, made.experiment())
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path)
-    made.done("run", made.experiment())
-    return made
+def folder(finished: Path, tmp_path: Path) -> Folder:
+    return Folder.copied(finished, tmp_path)
 
 
 def test_a_run_gives_a_row_for_each_call_with_its_example() -> None:

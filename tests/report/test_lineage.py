@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 from evaluand import (
     Accuracy,
@@ -366,13 +367,17 @@ def test_large_tables_in_many_batches_are_joined_as_small_ones_are(tmp_path: Any
 # ---------------------------------------------------------------- evaluand show
 
 
-@pytest.fixture
-def folder(tmp_path: Any) -> Folder:
-    made = Folder(tmp_path)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Folder(tmp_path_factory.mktemp("finished"))
     path = made.experiment()
     path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:whole}\nscorers:"))
-    made.call("run", str(path))
-    return made
+    return run_once(made, path)
+
+
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path) -> Folder:
+    return Folder.copied(finished, tmp_path)
 
 
 def keys(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:

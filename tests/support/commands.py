@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from click.testing import CliRunner, Result
 
@@ -37,6 +39,14 @@ metrics:
 """
 
 
+def run_once(folder: Folder, experiment: Path) -> Path:
+    """Runs an experiment, which tests get copies of; the folder of its code does not stay on the search path."""
+    before = sys.path[:]
+    folder.call("run", experiment)
+    sys.path[:] = before
+    return folder.path
+
+
 class Folder:
     """Six questions, of which the code doubles four, fails on one and has no idea of one."""
 
@@ -44,6 +54,12 @@ class Folder:
         self.path = path
         self.write("rows.jsonl", [self.row(i) for i in range(6)])
         (path / "app.py").write_text(CODE)
+
+    @classmethod
+    def copied(cls, source: Path, path: Path) -> Self:
+        """A folder as another one was left."""
+        shutil.copytree(source, path, dirs_exist_ok=True)
+        return cls(path)
 
     def row(self, i: int) -> dict[str, Any]:
         return {"question": str(i), "answer": str(2 * i), "parity": ["even", "odd"][i % 2]}
