@@ -210,7 +210,11 @@ def test_a_metric_that_refuses_the_scores_is_an_error(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        ("y;m\n1,5;1,4\n2,5;2\n", ("--prediction", "m"), "d.csv:2:y: '1,5' has a decimal comma, as have 2 of 2 cells"),
+        (
+            "y;m\n1,5;1,4\n2,5;2\n",
+            ("--prediction", "m"),
+            "d.csv:2:y: '1,5' has a decimal comma, as have 2 of 2 cells; write 1.5, or give --kind multiclass",
+        ),
         ('y,m\n1.5,1\n2.5,"2,1"\n', ("--prediction", "m"), "d.csv:3:m: '2,1' has a decimal comma, as have 1 of 2"),
         ('y,p\nyes,"0,85"\nno,"0,2"\n', ("--score", "p"), "d.csv:2:p: '0,85' has a decimal comma, as have 2 of 2"),
         ('y,m,w\na,a,"0,85"\n', ("--prediction", "m", "--weight", "w"), "d.csv:2:w: '0,85' has a decimal comma"),

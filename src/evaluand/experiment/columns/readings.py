@@ -125,7 +125,7 @@ def read_words(
     if kind not in ("binary", "multiclass"):
         own = {spec.name: (spec.table, spec.prediction or spec.name) for spec in specs}
         check_decimal_commas(
-            [(truth, table, name), *((column, *own[system]) for system, column in predictions.items())]
+            [(truth, table, name), *((column, *own[system]) for system, column in predictions.items())], notes
         )
     if not predictions or not are_numbers_with_words(columns):
         for title, column in {name: truth, **predictions}.items():

@@ -356,12 +356,13 @@ def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Not
     return pa.array(values, pa.float64())
 
 
-def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, name: str) -> None:
+def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, name: str, otherwise: str = "") -> None:
     """Refuses numbers with a decimal comma.
 
     Args:
         cells: (row, text) of those that are no number.
         n: the number of cells that are not empty.
+        otherwise: what else to do.
 
     Raises:
         DataError: names the first, with its column.
@@ -374,13 +375,13 @@ def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, n
     raise DataError(
         Fault(
             f"{table.where(row)}:{name}",
-            f"{text!r} has a decimal comma, as have {len(commas):,} of {n:,} cells; write {number}",
+            f"{text!r} has a decimal comma, as have {len(commas):,} of {n:,} cells; write {number}{otherwise}",
             code="decimal_comma",
         )
     )
 
 
-def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]]) -> None:
+def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]], notes: Notes) -> None:
     """Refuses columns of text that all hold numbers, some of them with a decimal comma.
 
     Args:
@@ -399,7 +400,9 @@ def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]]) ->
             found.append((column, table, name, commas))
     for column, table, name, commas in found:
         places = np.flatnonzero(np.asarray(pc.is_in(column, pa.array(commas, column.type))))
-        _check_commas([(int(row), column[int(row)].as_py()) for row in places], len(column), table, name)
+        cells = [(int(row), column[int(row)].as_py()) for row in places]
+        labels = f", or give {notes.option('kind', 'multiclass')} if these are labels"
+        _check_commas(cells, len(column), table, name, labels)
 
 
 def _booleans_of(column: pa.Array) -> pa.Array | None:
