@@ -458,6 +458,16 @@ def test_without_a_name_the_only_open_run_is_resumed(place: Place) -> None:
     assert refused.stderr.startswith("error: nothing to resume: no run, evaluation or recording is open")
 
 
+def test_several_open_runs_are_listed(place: Place) -> None:
+    path = str(place.experiment("picky", abort=True))
+    assert [place.call("run", path, *more).exit_code for more in ((), ("--limit", "4"))] == [1, 1]
+    ids = sorted(entry["id"][:12] for entry in place.json("list", "runs"))
+    refused = place.call("resume").stderr
+    assert refused.startswith("error: several are open: run ")
+    assert all(id in refused for id in ids)
+    assert len(ids) == 2
+
+
 def test_there_is_nothing_to_resume_in_what_is_complete(ran: Place) -> None:
     result = ran.call("resume", "doubling/mine")
     assert (result.exit_code, result.stdout) == (0, "")

@@ -46,7 +46,7 @@ Examples:
 @store_option
 @json_option
 def command(artifact: str | None, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
-    """Continue a run or an evaluation that was interrupted, and summarise; without a name the only one.
+    """Continue a run or an evaluation that was interrupted, and summarise; without a name, the only one that is open.
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
     made (concurrency, timeout, retries) may have changed.
