@@ -17,7 +17,7 @@ from evaluand.experiment.columns.readings import read_typed
 from evaluand.experiment.columns.scoring import ColumnOptions, ColumnScores, score_systems
 from evaluand.experiment.columns.systems import SystemSpec, check_direction, complete_scores, decide
 from evaluand.experiment.columns.tables import NamedTable
-from evaluand.experiment.matrices import as_columns
+from evaluand.experiment.matrices import Given, as_columns
 from evaluand.metrics.base.metric import Metric
 from evaluand.store.store import MemoryStore
 
@@ -131,25 +131,11 @@ def evaluate_systems(
     for system, values in predictions.items():
         name = str(system)
         given = as_columns(truth, values, (scores or {}).get(system), reading.classes, reading.label)
-        columns |= {"truth": given.truth}
-        if name in columns:
+        if name in columns or name == "truth":
             raise SpecError(_SAME_NAME)
-        spec: dict[str, Any] = {}
-        if given.predictions is not None:
-            columns[name], spec["prediction"] = given.predictions, name
-        by_class = dict(read_class_scores(given.scores))
-        if given.scored_class is not None:
-            by_class = {given.scored_class: by_class[given.scored_class]}
-            spec["score"] = f"scores of {name}"
-            columns[spec["score"]] = by_class[given.scored_class]
-        elif by_class:
-            spec["scores"] = {label_text(label): f"score of {label!r} of {name}" for label in by_class}
-            columns |= {f"score of {label!r} of {name}": column for label, column in by_class.items()}
-        if confidence is not None and system in confidence:
-            spec["confidence"] = f"confidences of {name}"
-            columns[spec["confidence"]] = confidence[system]
-        labels |= dict.fromkeys(by_class)
-        specs[name] = spec
+        own, specs[name], of_system = _system_columns(name, given, (confidence or {}).get(system))
+        columns |= {"truth": given.truth} | own
+        labels |= dict.fromkeys(of_system)
     groupings = dict(read_groupings(by))
     others = {name: values for name, values in named.items() if values is not None}
     if {*columns} & {*groupings, *others}:
@@ -174,6 +160,26 @@ def evaluate_systems(
     return score_systems(
         base, systems, options, Notes(ARGUMENTS), MemoryStore(), "columns", label=reading.label, scored=[*labels]
     )
+
+
+def _system_columns(name: str, given: Given, confidence: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
+    """The columns of a system, which of them `SystemSpec` takes for what, and the labels that have scores."""
+    columns: dict[str, Any] = {}
+    spec: dict[str, Any] = {}
+    if given.predictions is not None:
+        columns[name], spec["prediction"] = given.predictions, name
+    by_class = dict(read_class_scores(given.scores))
+    if given.scored_class is not None:
+        by_class = {given.scored_class: by_class[given.scored_class]}
+        spec["score"] = f"scores of {name}"
+        columns[spec["score"]] = by_class[given.scored_class]
+    elif by_class:
+        spec["scores"] = {label_text(label): f"score of {label!r} of {name}" for label in by_class}
+        columns |= {f"score of {label!r} of {name}": column for label, column in by_class.items()}
+    if confidence is not None:
+        spec["confidence"] = f"confidences of {name}"
+        columns[spec["confidence"]] = confidence
+    return columns, spec, [*by_class]
 
 
 _SAME_NAME: Final = "systems and groups must have different names, none of them 'truth', 'weight' or 'cluster'"
