@@ -99,7 +99,7 @@ def find_target(
         positive = _guess_positive(classes, notes)
     if found == "binary":
         classes = _both_classes(classes, positive)
-    n_true = pc.count_distinct(truth).as_py() if classes else 0
+    n_true = len(pc.unique(truth.drop_null())) if classes else 0
     chosen = label is not None or pos_label is not None
     return Target(name, found, classes, positive, truth.type, chosen, n_true)
 
