@@ -115,12 +115,11 @@ _SCHEME: Final = re.compile(
     re.IGNORECASE,
 )
 """A scheme of authorization and what follows; first what shows that it is the value of a header."""
-_IN_PROSE: Final = frozenset(
-    (
-        "auth authentication authorisation authorization access credential credentials error fault header headers idea"
-        " key keys login model realm scheme schemes token tokens url user"
-        " and are but can cannot for has may must nor not only was were will with"
-    ).split()
+_IN_PROSE: Final = re.compile(
+    r"auth|authentication|authorisation|authorization|access|credential|credentials|error|fault|"
+    r"header|headers|idea|key|keys|login|model|realm|scheme|schemes|token|tokens|url|user|"
+    r"and|are|but|can|cannot|for|has|may|must|nor|not|only|was|were|will|with",
+    re.IGNORECASE,
 )
 """Words that follow `bearer` and `basic` in prose; any other word may be a credential."""
 _PUNCTUATION: Final = "()[].:;!?=…"
@@ -247,7 +246,7 @@ def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
 
 def _hide_token(found: re.Match[str]) -> str:
     header, scheme, token = found.groups(default="")
-    prose = not header and token.strip(_PUNCTUATION).lower() in _IN_PROSE
+    prose = not header and _IN_PROSE.fullmatch(token.strip(_PUNCTUATION)) is not None
     return found[0] if prose else f"{header}{scheme}{HIDDEN}"
 
 
