@@ -61,6 +61,23 @@ def test_a_compressed_file_is_read_as_the_file_in_it(tmp_path: Path, name: str, 
         assert source.where(1).startswith(f"{path}:")
 
 
+@pytest.mark.parametrize("level", range(1, 10))
+def test_bzip2_of_any_level_is_read(tmp_path: Path, level: int) -> None:
+    path = write(tmp_path / "a.csv.bz2", bz2.compress(CSV.encode(), level))
+    assert values(open_file(path)) == ROWS
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress, lambda text: zstd(text.decode())])
+def test_an_empty_file_is_refused_likewise_if_it_is_compressed(tmp_path: Path, compress: Any) -> None:
+    refusals = []
+    for name, content in {"a.csv": b"", "a.csv.z": compress(b"")}.items():
+        path = write(tmp_path / name, content)
+        with pytest.raises(DataError) as refused:
+            open_file(path, "csv")
+        refusals.append(str(refused.value).removeprefix(str(path)))
+    assert refusals[0] == refusals[1]
+
+
 def test_the_bytes_of_a_file_say_whether_it_is_compressed(tmp_path: Path) -> None:
     assert values(open_file(write(tmp_path / "a.csv.gz", CSV))) == ROWS
     assert values(open_file(write(tmp_path / "b.csv", gzip.compress(CSV.encode())))) == ROWS

@@ -115,11 +115,28 @@ _SCHEME: Final = re.compile(
     re.IGNORECASE,
 )
 """A scheme of authorization and what follows; first what shows that it is the value of a header."""
-_WORD: Final = re.compile(r"[(\[]*(?:[A-Za-z]?[a-z]{1,17}|[A-Z]{2,7})[.:;!?)\]…]*")
-"""A word of a sentence; generated tokens and base64 have digits, signs or capitals inside, or are longer."""
+_IN_PROSE: Final = re.compile(
+    r"auth|authentication|authorisation|authorization|access|credential|credentials|error|fault|"
+    r"header|headers|idea|key|keys|login|model|realm|scheme|schemes|token|tokens|url|user|"
+    r"and|are|but|can|cannot|for|has|may|must|nor|not|only|was|were|will|with",
+    re.IGNORECASE,
+)
+"""Words that follow `bearer` and `basic` in prose; any other word may be a credential."""
+_PUNCTUATION: Final = "()[].:;!?=…"
 
-TOKEN: Final = r"\b(?:(?:sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{6,}|eyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]*)"
-"""Tokens with the prefix of their issuer, and JSON Web Tokens, as a pattern."""
+TOKEN: Final = (
+    r"(?<![A-Za-z0-9])(?-i:"
+    r"sk-(?:proj|svcacct|admin|ant|or|lf)-[\w-]{8,}"  # OpenAI, Anthropic, OpenRouter, Langfuse
+    r"|sk-(?=[\w-]*[A-Za-z0-9]{16})[\w-]+"  # OpenAI, DeepSeek and others
+    r"|[prs]k_(?:live|test)_\w{8,}|sk_[0-9a-f]{32,}"  # Stripe, ElevenLabs
+    r"|(?:hf|gsk|gh[oprsu]|npm|r8|fw)_[A-Za-z0-9]{16,}"  # Hugging Face, Groq, GitHub, npm, Replicate, Fireworks
+    r"|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abeoprs]-\d[\w-]{5,}"  # GitHub, GitLab, Slack
+    r"|AIza[\w-]{30,}|A[KS]IA[A-Z0-9]{16}\b"  # Google, AWS
+    r"|(?:xai|csk|pplx)-[A-Za-z0-9]{16,}|nvapi-[\w-]{16,}"  # xAI, Cerebras, Perplexity, NVIDIA
+    r"|eyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]*"
+    r")"
+)
+"""Tokens with the prefix and form of their issuer, and JSON Web Tokens, as a pattern."""
 _TOKEN: Final = re.compile(TOKEN)
 
 _SUFFIXES: Final = frozenset(("data", "env", "header", "headers", "id", "str", "string", "text", "value"))
@@ -229,7 +246,8 @@ def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
 
 def _hide_token(found: re.Match[str]) -> str:
     header, scheme, token = found.groups(default="")
-    return found[0] if not header and _WORD.fullmatch(token) else f"{header}{scheme}{HIDDEN}"
+    prose = not header and _IN_PROSE.fullmatch(token.strip(_PUNCTUATION)) is not None
+    return found[0] if prose else f"{header}{scheme}{HIDDEN}"
 
 
 def _hide_pair(found: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -26,7 +27,12 @@ MAX_BYTES: Final = 1 << 30
 MAX_EXPANSION: Final = 200
 """Beyond `MAX_BYTES`, a file may expand to so many times its own size; texts hardly ever exceed 50."""
 
-_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"BZh91AY&SY": "bzip2"}
+_MAGIC: Final = {
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "xz": re.compile(rb"\xfd7zXZ\0"),
+    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"),  # its level, and a block or the end
+}
 _SUFFIXES: Final = (".gz", ".gzip", ".zst", ".zstd", ".xz", ".bz2")
 ARCHIVES: Final = ("zip", "tar", "tgz", "7z", "rar")
 """The suffixes of archives, which hold several files."""
@@ -142,7 +148,7 @@ def read_codec(path: Path) -> str | None:
     """The compression of a file by its first bytes."""
     with path.open("rb") as file:
         head = file.read(10)
-    return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+    return next((codec for codec, magic in _MAGIC.items() if magic.match(head)), None)
 
 
 def _open_codec(path: Path, codec: str) -> Any:

@@ -547,7 +547,7 @@ class _ThreadMap:
                 if worker.abandoned:
                     return False
                 worker.unit = None
-            if error is not None and worker.interrupted:
+            if worker.interrupted:  # whatever the task returned after the failed request, the unit stays open
                 return True
             if error is None or not policy.retries_after(error, worker.attempts):
                 self._hand(unit, worker.outcome(value, error))

@@ -52,7 +52,9 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
 _CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key", re.IGNORECASE)
 _SECRET_PARAMETER = re.compile(r"(auth|token|secret|password|key|sig|signature)$", re.IGNORECASE)
-_LIKE_A_SECRET = re.compile(rf"\b(bearer|basic)\s+\S|{TOKEN}", re.IGNORECASE)
+_LIKE_A_SECRET = re.compile(  # stricter than `TOKEN`: the value of a header is rarely a harmless name
+    rf"\b(bearer|basic)\s+\S|\b(sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{{6,}}|{TOKEN}", re.IGNORECASE
+)
 
 
 class BadRequest(TaskError):
