@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
+from http.cookiejar import Cookie
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -757,6 +759,7 @@ def answer(x):
 def test_a_client_made_on_first_use_keeps_it(tmp_path: Path) -> None:
     source = """
 import threading
+import time
 _client = None
 _late: object
 
@@ -831,6 +834,7 @@ def test_what_cannot_be_read_is_named_and_unpins(value: object, said: str) -> No
 def test_the_reason_says_which_variable_holds_it_and_where_inside(tmp_path: Path) -> None:
     source = """
 import threading
+import time
 
 class Pool:
     def __init__(self):
@@ -991,3 +995,56 @@ def test_changes_are_reported_in_words() -> None:
     new = {"app.same": "1", "app.z": "9", "app.new": "5", "app.a": "6"}
     assert explain(old, new) == ["app.a changed", "app.z changed", "app.new is new", "app.gone was removed"]
     assert explain(old, old) == []
+
+
+def test_the_cookies_of_a_client_count_but_for_those_that_a_service_has_set(tmp_path: Path) -> None:
+    source = """
+        import httpx2
+        client = httpx2.Client(cookies={"variant": "small"})
+
+        def answer(text):
+            return client.post("http://127.0.0.1:1/", json=text).text
+        """
+    small, large = load(tmp_path, source), load(tmp_path, source.replace("small", "large"))
+    digest = fingerprint(small.answer).digest
+    assert fingerprint(large.answer).digest != digest
+    for domain, more in ((".example.org", {"expires": int(time.time()) + 99}), ("www.example.org", {})):
+        small.client.cookies.jar.set_cookie(cookie(domain, **more))
+        assert fingerprint(small.answer).digest == digest
+    small.client.cookies.set("tier", "2", domain=".example.org")
+    assert fingerprint(small.answer).digest != digest
+
+
+def cookie(domain: str, expires: int | None = None) -> Cookie:
+    """A cookie as a service sets it."""
+    named = domain.startswith(".")
+    path = {"path": "/", "path_specified": True, "port": None, "port_specified": False}
+    ends = {"secure": False, "expires": expires, "discard": expires is None, "comment": None, "comment_url": None}
+    return Cookie(
+        version=0,
+        name="session",
+        value="1",
+        domain=domain,
+        domain_specified=named,
+        domain_initial_dot=named,
+        rest={},
+        **path,
+        **ends,
+    )
+
+
+def test_a_subclass_of_a_library_may_give_a_name_another_meaning(tmp_path: Path) -> None:
+    source = """
+        import jinja2
+
+        class Prompts(jinja2.DictLoader):
+            def __init__(self, texts):
+                super().__init__({})
+                self.cache = texts
+
+        prompts = Prompts({"main": "old"})
+
+        def answer(text):
+            return prompts.cache["main"] + text
+        """
+    assert changes(tmp_path, source, '"old"', '"new"') == ["app.prompts changed"]

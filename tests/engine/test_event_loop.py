@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.abc
 import httpx2
 import pytest
 
@@ -35,6 +37,8 @@ class _Chat(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.endswith("/slow"):
+            time.sleep(0.3)
         _Chat.requests += 1
         if _Chat.requests == _Chat.interrupt_at:
             os.kill(os.getpid(), signal.SIGINT)
@@ -72,6 +76,10 @@ class Chat:
 
     def __init__(self, url: str) -> None:
         self.client = httpx2.AsyncClient(base_url=url)
+
+    @property
+    def pool(self) -> Any:
+        return self.client._transport._pool  # type: ignore[attr-defined]
 
     async def ask(self, text: str) -> str:
         asked = {"model": "m", "messages": [{"role": "user", "content": text}]}
@@ -139,24 +147,66 @@ def test_a_caller_with_a_running_loop_may_use_the_client_afterwards(chat: Chat) 
     assert asyncio.run(notebook()) == ROWS * ["ONE BY ONE"] + ROWS * ["AT ONCE"]
 
 
-def test_connections_stay_open_while_another_thread_uses_them(chat: Chat) -> None:
+def test_a_request_in_progress_outlives_the_call_that_began_it(url: str) -> None:
+    begun: list[asyncio.Task[httpx2.Response]] = []
+
+    async def begin(text: str) -> str:
+        client = httpx2.AsyncClient(base_url=url)
+        begun.append(asyncio.create_task(client.post("/slow", json={"messages": [{"content": text}]})))
+        await asyncio.sleep(0.1)
+        return text
+
+    async def end() -> int:
+        return (await begun[0]).status_code
+
+    async def notebook() -> int:
+        run_coroutine(begin("cell"))
+        return run_coroutine(end())
+
+    assert asyncio.run(notebook()) == 200
+
+
+def test_a_connection_that_is_in_no_pool_stays_open(url: str) -> None:
+    address = httpx2.URL(url)
+    streams: list[anyio.abc.SocketStream] = []
+
+    async def connect() -> None:
+        streams.append(await anyio.connect_tcp(address.host, address.port or 80))
+
+    async def ask() -> bytes:
+        await streams[0].send(b"POST / HTTP/1.1\r\nContent-Length: 35\r\n\r\n" + b'{"messages": [{"content": "text"}]}')
+        answer = await streams[0].receive()
+        await streams[0].aclose()
+        return answer
+
+    async def notebook() -> bytes:
+        run_coroutine(connect())
+        return run_coroutine(ask())
+
+    assert asyncio.run(notebook()).startswith(b"HTTP/1.1 200")
+
+
+def test_pooled_connections_stay_open_while_another_thread_makes_calls(chat: Chat) -> None:
     started, ended = threading.Event(), threading.Event()
 
-    async def ask_twice() -> list[str]:
-        first = await chat.ask("first")
+    async def wait() -> None:
         started.set()
         await asyncio.to_thread(ended.wait)
-        return [first, await chat.ask("second")]
 
     async def notebook() -> None:
         run_coroutine(chat.ask("cell"))
 
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(run_coroutine, ask_twice())
+        waiting = pool.submit(run_coroutine, wait())
         started.wait()
-        asyncio.run(notebook())
-        ended.set()
-        assert asked.result() == ["FIRST", "SECOND"]
+        try:
+            asyncio.run(notebook())
+            assert [each.has_expired() for each in chat.pool.connections] == [False]
+        finally:
+            ended.set()
+        waiting.result()
+    asyncio.run(notebook())
+    assert all(each.has_expired() for each in chat.pool.connections)
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_scores_of_classes_predict_the_highest() -> None:
     assert values(found)["roc_auc"] == pytest.approx(sk.roc_auc_score(table["y"], matrix, multi_class="ovr"))
     with pytest.raises(SpecError, match="'y' has 3 classes, so one score does not suffice"):
         score_columns(table, "y", scores=["p1"])
-    with pytest.raises(SpecError, match="no score of 'c'; give --score c=COLUMN"):
+    with pytest.raises(SpecError, match=r"no score of 'c'; give scores=\['c=COLUMN'\]"):
         score_columns(table, "y", scores=["a=p1", "b=p2"])
     with pytest.raises(SpecError, match="has no class 'd'; it has a, b, c"):
         score_columns(table, "y", scores=["d=p1"])
@@ -275,7 +275,7 @@ def test_probabilities_given_as_predictions_name_the_option_of_scores() -> None:
 
 def test_a_score_named_after_a_class_proposes_that_class() -> None:
     table = {"y": ["benign", "malignant"] * 3, "prob_malignant": [0.1, 0.9] * 3}
-    with pytest.raises(SpecError, match="Give --pos-label malignant, or --score malignant=prob_malignant"):
+    with pytest.raises(SpecError, match=r"Give pos_label='malignant', or scores=\['malignant=prob_malignant'\]"):
         score_columns(table, "y", scores="prob_malignant")
 
 

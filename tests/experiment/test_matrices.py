@@ -56,7 +56,9 @@ def test_one_column_of_scores_is_that_of_the_positive_class(convert: Any) -> Non
     text = np.where(truth, "yes", "no")
     assert evaluate(text, text, metrics="auc", scores=chance, label="yes").rows[0].value == result["auc"].value
     assert evaluate(text, text, metrics="auc", scores=chance).rows[0].value == result["auc"].value
-    with pytest.raises(SpecError, match="scores has one number for each row: name the class they are of"):
+    with pytest.raises(
+        SpecError, match=r"'scores' is the score of which class, 'cat' or 'dog'. Give label='cat', or scores=.'cat': …"
+    ):
         evaluate(NAMES[truth], NAMES[truth], metrics="auc", scores=chance)
 
 

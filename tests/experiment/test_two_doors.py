@@ -228,3 +228,101 @@ def test_reversed_scores_with_a_class_are_led_to_the_class_of_the_scores() -> No
     note = evaluate(truth, scores={"yes": chances, "no": [1 - p for p in chances]}).notes[-1]
     assert note.endswith("if they are those of 'no', scores=… with its class says so")
     assert score_columns({"y": truth, "p": chances}, "y", scores="yes=p").notes[-1].endswith(note[-40:])
+
+
+def assert_scores_agree(truth: Any, scores: Any, label: Any = None, **options: Any) -> ArrayEvaluation:
+    """Both doors agree about scores without predictions."""
+    found = evaluate(truth, scores=scores, label=label, **options)
+    table = {"truth": truth, "scores": scores}
+    expected = score_columns(table, "truth", scores="scores", pos_label=label, **options)
+    assert (found.target.kind, found.target.positive) == (expected.target.kind, expected.target.positive)
+    assert values_of_arrays(found) == values_of_columns(expected)
+    assert [note.replace("label=", "pos_label=") for note in found.notes] == expected.notes
+    return found
+
+
+@pytest.mark.parametrize("truth", [["pos"] * 4, [1] * 4, [True] * 4, ["Yes"] * 4, [1.0] * 4])
+def test_rows_below_a_threshold_are_negative_also_if_no_row_of_the_truth_is(truth: list[Any]) -> None:
+    chances = [0.9, 0.2, 0.8, 0.1]
+    found = assert_scores_agree(truth, chances, threshold=0.5, metrics=["accuracy", "recall", "brier"])
+    assert [row.value for row in found.rows] == [0.5, 0.5, pytest.approx((0.01 + 0.64 + 0.04 + 0.81) / 4)]
+    [gate] = score_columns(
+        {"y": truth, "s": chances}, "y", scores="s", threshold=0.5, gates="recall >= 0.9", metrics="accuracy"
+    ).gates
+    assert (gate.passed, gate.facts["values"][0]["value"]) == (False, 0.5)
+
+
+def test_a_class_of_one_class_truth_may_be_named_by_the_positive_one() -> None:
+    never = assert_scores_agree(["b"] * 4, [0.9, 0.2, 0.8, 0.1], label="b", threshold=0.5, metrics="recall")
+    assert never["recall"].value == 0.5
+    ranked = score_columns(
+        {"y": ["no"] * 4, "s": [0.9, 0.2, 0.8, 0.1]}, "y", scores="s", pos_label="yes", threshold=0.5
+    )
+    assert values_of_columns(ranked)[next(iter(values_of_columns(ranked)))] == 0.5
+
+
+def test_gates_use_weights_also_of_metrics_that_were_not_requested() -> None:
+    table = {"y": [1, 1, 1, 0, 0], "a": [1, 0, 0, 0, 0], "b": [1, 1, 0, 0, 0], "w": [5, 1, 0, 1, 1]}
+    options: Any = {"weight": "w", "metrics": ["accuracy"]}
+    [gate] = score_columns(table, "y", "a", gates=["recall >= 0.99"], **options).gates
+    assert gate.facts["values"][0]["value"] == pytest.approx(5 / 6)
+    [against] = score_columns(table, "y", ["a", "b"], gates=["recall >= baseline"], **options).gates
+    assert "1 against 0.8333" in str(against)
+    with pytest.raises(AssertionError, match=r"FAILED  predictions: 0\.8333"):
+        assert_gate(evaluate(table["y"], table["a"], weight=table["w"], metrics="accuracy"), "recall >= 0.99")
+
+
+def test_every_class_needs_a_score_if_scores_decide() -> None:
+    truth, some = ["a", "b", "c"] * 2, [0.1] * 6
+    with pytest.raises(SpecError, match=r"^scores=…: no score of 'c'; give scores=\{'c': …\}"):
+        evaluate(truth, scores={"a": some, "b": some})
+    with pytest.raises(SpecError, match=r"^scores=…: no score of 'c'; give scores=\['c=COLUMN'\]"):
+        score_columns({"y": truth, "p": some, "q": some}, "y", scores=["a=p", "b=q"])
+
+
+def test_classes_with_scores_may_occur_in_no_row() -> None:
+    chances = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.6, 0.3], [0.6, 0.3, 0.1]])
+    found = evaluate([0, 1, 1, 0], scores=chances, classes=[0, 1, 2])
+    table = {"truth": [0, 1, 1, 0]} | {f"c{place}": chances[:, place] for place in range(3)}
+    columns = score_columns(table, "truth", scores=["0=c0", "1=c1", "2=c2"])
+    assert values_of_arrays(found) == values_of_columns(columns)
+    assert found.notes == columns.notes
+    assert "no row of 'truth' has the class '2', which has scores" in found.notes
+    assert (found["accuracy"].value, found["brier"].value) == (1.0, pytest.approx(0.26))
+    assert evaluate([0, 1, 1, 0], chances, classes=[0, 1, 2])["accuracy"].value == 1.0
+    with pytest.raises(SpecError, match="has no class 'cta'; it has cat, dog"):
+        score_columns({"y": ["cat", "dog"], "p": [0.5, 0.2]}, "y", scores=["cta=p"])
+
+
+def test_a_threshold_decides_for_several_systems() -> None:
+    truth, systems = [1, 0, 1, 0], {"a": [0.9, 0.2, 0.8, 0.1], "b": [0.9, 0.2, 0.1, 0.7]}
+    result = evaluate(truth, dict.fromkeys(systems), scores=systems, threshold=0.5, metrics="accuracy")
+    assert [row["value"] for row in result.facts()["metrics"]] == [1.0, 0.5]
+    with pytest.raises(
+        SpecError, match=r"^threshold=… makes predictions of scores, and 'a' has predictions=…; leave out"
+    ):
+        evaluate(truth, {"a": truth, "b": None}, scores={"b": systems["b"]}, threshold=0.5)
+    with pytest.raises(
+        SpecError, match=r"^threshold=0.5 needs the scores of the positive class of two, and 'truth' has"
+    ):
+        evaluate(["a", "b", "c"], scores=[0.1, 0.2, 0.3], label="a", threshold=0.5)
+    both = np.column_stack([np.subtract(1, systems["b"]), systems["b"]])
+    assert evaluate(truth, scores=both, threshold=0.8, metrics="accuracy")["accuracy"].value == 0.75
+
+
+@pytest.mark.parametrize("threshold", ["a", math.nan, math.inf, True])
+def test_a_threshold_is_a_finite_number(threshold: Any) -> None:
+    for score in (
+        lambda: evaluate([1, 0], scores=[0.2, 0.3], threshold=threshold),
+        lambda: score_columns({"y": [1, 0], "s": [0.2, 0.3]}, "y", scores="s", threshold=threshold),
+    ):
+        with pytest.raises(SpecError, match=r"^threshold=.*: give a finite number"):
+            score()
+
+
+def test_scores_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(DataError, match=r"^row 0: 'scores' is 'x' where a number is needed"):
+        evaluate([1, 0], scores=["x", "y"])
+    with pytest.raises(DataError, match="row 1:scores: '0,3' has a decimal comma"):
+        evaluate([1, 0], scores=["0.2", "0,3"])
+    assert evaluate([1, 0], scores=[math.nan, math.nan])["auc"].n_scored == 0

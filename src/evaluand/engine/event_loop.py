@@ -4,8 +4,9 @@ An asynchronous client, such as `AsyncOpenAI` or `httpx.AsyncClient`, holds conn
 first, and breaks in any other. So one loop, in a thread that lives as long as the process, serves runs, evaluations and
 recordings alike, also where the caller has a running loop (a notebook). A forked process starts a new one.
 
-A caller with a running loop may use the same client in it afterwards. So the connections that HTTP clients have pooled
-in the loop of this process are closed once its coroutine has ended; the client then opens new ones.
+A caller with a running loop may use the same client in it afterwards. So the idle connections that httpx, and the
+clients built on it, have pooled in the loop of this process are closed once its coroutine has ended; the client then
+opens new ones.
 
 A coroutine that waits here for another one blocks the loop. The other one then runs in the next loop: `run_coroutine`
 in the thread of a loop uses the next one at once. In another thread it waits for the loop, however long the loop
@@ -15,6 +16,7 @@ lock.
 
 import asyncio
 import atexit
+import gc
 import os
 import sys
 import threading
@@ -40,8 +42,6 @@ MOST_FOREIGN_OF_UNIT: Final = 2
 
 _OTHER_LOOP: Final = ("Event loop is closed", "is bound to a different event loop", "attached to a different loop")
 _POOLING: Final = ("httpcore", "httpcore2")
-_POOLED: Final = frozenset(("aiohttp.client_proto.ResponseHandler", "anyio._backends._asyncio.StreamProtocol"))
-"""The protocols of connections in the pools of aiohttp, of httpx, and of clients that are built on them."""
 _LONGEST_LOCK: Final = 60  # periods of PATIENCE on a lock, after which a loop is taken to wait for this thread
 _MOMENT: Final = 0.001
 _EXIT: Final = 2.0  # seconds that a connection, or the clients of a loop at the end of the process, may take to close
@@ -201,7 +201,7 @@ class _LoopThread:
         self._loop.call_soon_threadsafe(ticket.start)
 
     def close_pooled(self) -> None:
-        """Close the connections that HTTP clients hold open for later requests, unless a coroutine may use them."""
+        """Close the idle connections in the pools of httpx, and of clients built on it, if no coroutine runs."""
         if self.thread is not threading.current_thread():
             ended = threading.Event()
             self._loop.call_soon_threadsafe(self._close_pooled, ended)
@@ -220,10 +220,12 @@ class _LoopThread:
         return transport, protocol
 
     def _close_pooled(self, ended: threading.Event) -> None:
-        for transport in () if self._tickets else list(self._connections):
-            kind = type(transport.get_protocol())
-            if f"{kind.__module__}.{kind.__qualname__}" in _POOLED:
-                transport.close()
+        if self._connections and not self._tickets:
+            idle = {*_idle_sockets()}
+            for transport in [*self._connections]:
+                socket = transport.get_extra_info("socket")
+                if socket is not None and socket.fileno() in idle:
+                    transport.close()
         self._loop.call_soon(ended.set)  # after the connections know that they are closed
 
     def _run(self) -> None:
@@ -316,6 +318,23 @@ def _forget() -> None:
     _starting[0] = threading.Lock()
     _inherited.extend(_loops)
     _loops.clear()
+
+
+def _idle_sockets() -> Iterator[int]:
+    """The file descriptors of connections that pools of httpcore hold open for later requests."""
+    kinds = tuple(sys.modules[name].AsyncConnectionPool for name in _POOLING if name in sys.modules)
+    pools = [each for each in gc.get_objects() if issubclass(type(each), kinds)] if kinds else []
+    for pool in pools:
+        for connection in pool.connections:
+            if connection.is_idle() and (socket := _socket_of(connection)) is not None:
+                yield socket.fileno()
+
+
+def _socket_of(connection: Any) -> Any:
+    """The socket of a connection, perhaps through a proxy; None if it has none yet."""
+    while connection is not None and not hasattr(connection, "_network_stream"):
+        connection = getattr(connection, "_connection", None)
+    return None if connection is None else connection._network_stream.get_extra_info("socket")
 
 
 def _has_running_loop() -> bool:

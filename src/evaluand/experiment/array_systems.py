@@ -9,20 +9,19 @@ import pyarrow as pa
 
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.core.errors import SpecError
-from evaluand.evaluation.prediction_table import PredictionColumns, label_text, to_column, to_numbers
+from evaluand.evaluation.prediction_table import PredictionColumns, label_text, to_column
 from evaluand.experiment.array_columns import check_lengths, check_one_index, read_class_scores, read_groupings
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Proposals
 from evaluand.experiment.columns.readings import read_typed
 from evaluand.experiment.columns.scoring import ColumnOptions, ColumnScores, score_systems
-from evaluand.experiment.columns.systems import SystemSpec, check_direction, complete_scores, decide
+from evaluand.experiment.columns.systems import SystemSpec, make_system
 from evaluand.experiment.columns.tables import NamedTable
 from evaluand.experiment.matrices import Given, as_columns
 from evaluand.metrics.base.metric import Metric
 from evaluand.store.store import MemoryStore
 
 ARGUMENTS: Final = {"pos-label": "label", "score": "scores", "prediction": "predictions"}
-_WITH_CLASSES: Final = ("binary", "multiclass", "text")
 
 
 class Reading(NamedTuple):
@@ -35,68 +34,80 @@ class Reading(NamedTuple):
 
 
 def read_system(
-    columns: Mapping[str, pa.Array],
-    by_class: Mapping[Any, pa.Array],
-    scored_class: Any,
-    reading: Reading,
-    weight: Any,
+    columns: Mapping[str, pa.Array], scores: ScoreColumns, reading: Reading, weight: Any
 ) -> tuple[PredictionColumns, Proposals, Notes]:
     """One system in the types of the scorer `prediction`, the metrics that suit it, and what was taken for granted.
 
     Args:
-        columns: `truth`, and `predictions` if there are any, with all other arrays of the rows.
-        by_class: label → scores.
-        scored_class: the class whose scores alone were passed; None if each class has its own.
+        columns: `truth`, and `predictions` and `confidence` if there are any, with all other arrays of the rows.
         weight: as it was passed.
 
     Raises:
         SpecError: the arrays do not fit each other.
         DataError: a value is no number where one is needed; names its row.
     """
-    notes = Notes(ARGUMENTS)
+    notes = Notes(ARGUMENTS, arrays=True)
     base = NamedTable("the arrays", pa.table(dict(columns)), lambda row: f"row {row}")
     decided = "predictions" in columns
     spec = SystemSpec(
         "predictions" if decided else "scores",
         base,
         prediction="predictions" if decided else None,
-        score=None if scored_class is None else "scores",
+        score=scores.alone,
+        confidence="confidence" if "confidence" in columns else None,
+        rates_class=False,
+        scores=scores.by_text,
     )
-    label = scored_class if reading.label is None and reading.classes is not None else reading.label
-    labels = [each for each in by_class if isinstance(each, str | int | bool)]
-    typed = read_typed(base, "truth", [spec], notes, kind=reading.kind, label=label, scored=labels)
-    has_classes = typed.target.kind in _WITH_CLASSES
-    numbers = {each: to_numbers(f"score of {each!r}", column) for each, column in by_class.items()}
-    scores, gives = complete_scores(numbers, typed.target) if numbers and has_classes else (numbers, "nothing")
-    if "confidence" in columns:
-        gives = "confidence"
-    prediction = typed.predictions.get(spec.name)
-    if scored_class is not None:
-        scores = {scored_class: scores[scored_class], **scores}
-    if prediction is None:
+    label = scores.label if reading.label is None else reading.label
+    typed = read_typed(base, "truth", [spec], notes, kind=reading.kind, label=label)
+    if not decided:
         _check_scored(typed.truth, typed.target.classes, scores)
-        prediction = decide(spec, scores, typed.target, gives, reading.threshold, notes)
-    elif scored_class is not None:
-        check_direction(spec, "scores", scores[scored_class], prediction, scored_class, notes)
-    decides = decided or reading.threshold is not None or scored_class is None
-    remedy = f"{notes.option('prediction')} or {notes.option('threshold')}"
-    built = PredictionColumns.build(
+    system = make_system(
+        spec,
         typed.truth,
-        prediction,
-        confidence=columns.get("confidence"),
-        scores=scores or None,
+        typed.predictions.get(spec.name),
+        typed.target,
+        threshold=reading.threshold,
         weight=weight,
         type=typed.type,
+        notes=notes,
     )
-    return built, Proposals(typed.target, decides, gives, remedy), notes
+    remedy = f"{notes.option('prediction')} or {notes.option('threshold')}"
+    proposals = Proposals(typed.target, system.decides, system.gives, remedy, weighted=weight is not None)
+    return system.columns, proposals, notes
 
 
-def _check_scored(truth: pa.Array, classes: Sequence[Any], scores: Mapping[Any, Any]) -> None:
+class ScoreColumns(NamedTuple):
+    """The columns of scores of one system.
+
+    Attributes:
+        alone: the scores of the positive class, if there is no other.
+        by_text: text of a label → its scores.
+        label: the class that `alone` has scores of, if the order of the classes says it.
+    """
+
+    alone: str | None
+    by_text: Mapping[str, str] | None
+    label: Any
+
+
+def name_scores(given: Given, suffix: str = "") -> tuple[dict[str, Any], ScoreColumns]:
+    """The scores of a system as columns by their names in messages."""
+    if given.score is not None:
+        alone = f"scores{suffix}"
+        return {alone: given.score}, ScoreColumns(alone, None, given.score_label)
+    by_class = dict(read_class_scores(given.scores))
+    columns = {f"score of {label!r}{suffix}": values for label, values in by_class.items()}
+    by_text = dict(zip(map(label_text, by_class), columns, strict=True))
+    return columns, ScoreColumns(None, by_text or None, None)
+
+
+def _check_scored(truth: pa.Array, classes: Sequence[Any], scores: ScoreColumns) -> None:
     """Refuses scores without predictions that belong to no class of the truth."""
     if not classes or truth.null_count == len(truth):
         raise SpecError("scores alone decide between classes, and truth has none; pass predictions too")
-    if not {*scores} & {*truth.drop_null().unique().to_pylist()}:
-        shown = ", ".join(map(repr, list(scores)[:3]))
+    if scores.by_text and not {*scores.by_text} & {*map(label_text, truth.drop_null().unique().to_pylist())}:
+        shown = ", ".join(map(repr, [*scores.by_text][:3]))
         raise SpecError(
             f"scores are a mapping label → n numbers, and no row of truth has {shown}; evaluate systems one by one, or"
             " pass predictions={system: …} too"
@@ -127,15 +138,15 @@ def evaluate_systems(
             raise SpecError(f"{option} of several systems must be a mapping system → n numbers")
     columns: dict[str, Any] = {}
     specs: dict[str, dict[str, Any]] = {}
-    labels: dict[Any, None] = {}
+    scored_label = None
     for system, values in predictions.items():
         name = str(system)
         given = as_columns(truth, values, (scores or {}).get(system), reading.classes, reading.label)
         if name in columns or name == "truth":
             raise SpecError(_SAME_NAME)
-        own, specs[name], of_system = _system_columns(name, given, (confidence or {}).get(system))
+        own, specs[name] = _system_columns(name, given, (confidence or {}).get(system))
         columns |= {"truth": given.truth} | own
-        labels |= dict.fromkeys(of_system)
+        scored_label = given.score_label if scored_label is None else scored_label
     groupings = dict(read_groupings(by))
     others = {name: values for name, values in named.items() if values is not None}
     if {*columns} & {*groupings, *others}:
@@ -157,29 +168,20 @@ def evaluate_systems(
         cluster="cluster" if "cluster" in others else None,
     )
     systems = [SystemSpec(name, base, **spec) for name, spec in specs.items()]
-    return score_systems(
-        base, systems, options, Notes(ARGUMENTS), MemoryStore(), "columns", label=reading.label, scored=[*labels]
-    )
+    label = scored_label if reading.label is None else reading.label
+    return score_systems(base, systems, options, Notes(ARGUMENTS, arrays=True), MemoryStore(), "columns", label=label)
 
 
-def _system_columns(name: str, given: Given, confidence: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
-    """The columns of a system, which of them `SystemSpec` takes for what, and the labels that have scores."""
-    columns: dict[str, Any] = {}
-    spec: dict[str, Any] = {}
+def _system_columns(name: str, given: Given, confidence: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of a system, and which of them `SystemSpec` takes for what."""
+    columns, scores = name_scores(given, f" of {name}")
+    spec: dict[str, Any] = {"score": scores.alone, "scores": scores.by_text, "rates_class": False}
     if given.predictions is not None:
         columns[name], spec["prediction"] = given.predictions, name
-    by_class = dict(read_class_scores(given.scores))
-    if given.scored_class is not None:
-        by_class = {given.scored_class: by_class[given.scored_class]}
-        spec["score"] = f"scores of {name}"
-        columns[spec["score"]] = by_class[given.scored_class]
-    elif by_class:
-        spec["scores"] = {label_text(label): f"score of {label!r} of {name}" for label in by_class}
-        columns |= {f"score of {label!r} of {name}": column for label, column in by_class.items()}
     if confidence is not None:
-        spec["confidence"] = f"confidences of {name}"
+        spec["confidence"] = f"confidence of {name}"
         columns[spec["confidence"]] = confidence
-    return columns, spec, [*by_class]
+    return columns, spec
 
 
 _SAME_NAME: Final = "systems and groups must have different names, none of them 'truth', 'weight' or 'cluster'"

@@ -8,7 +8,7 @@ object, except where values are lists, objects or of mixed types.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, overload
 
@@ -38,12 +38,11 @@ from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_c
 from evaluand.experiment.array_columns import (
     check_lengths,
     check_one_index,
-    read_class_scores,
     read_columns,
     read_groupings,
     take_columns,
 )
-from evaluand.experiment.array_systems import Reading, evaluate_systems, read_system
+from evaluand.experiment.array_systems import Reading, evaluate_systems, name_scores, read_system
 from evaluand.experiment.columns.notes import Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
 from evaluand.experiment.columns.scoring import ColumnScores
@@ -218,7 +217,7 @@ def evaluate(
     arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {}, reading)
     one_class = _one_class(label, scores)
     asked = arrays.proposals.names() if metrics is None else _as_list(metrics)
-    chosen = [_metric(metric, arrays, weighted=weight is not None) for metric in asked]
+    chosen = [_metric(metric, arrays) for metric in asked]
     chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
@@ -238,8 +237,7 @@ def evaluate(
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     result = ArrayEvaluation(values, disparity, tuple(measures), arrays)
     for facts in result.to_dict():
-        of_positive = arrays.scored_class is not None
-        note_reversed_scores("scores", facts, arrays.proposals.target, arrays.notes, of_positive=of_positive)
+        note_reversed_scores("scores", facts, arrays.proposals.target, arrays.notes, of_positive=arrays.of_positive)
     return result
 
 
@@ -259,7 +257,7 @@ def _check_predictions(predictions: Any, scores: Any, threshold: float | None) -
             'predictions is missing; write evaluate(truth, predictions), or evaluate("label", "prediction",'
             " data=PATH) for columns of a table"
         )
-    if predictions is not None and threshold is not None:
+    if predictions is not None and threshold is not None and not isinstance(predictions, Mapping):
         raise SpecError("threshold makes predictions of scores; leave out predictions or threshold")
     if hasattr(predictions, "predict"):
         raise SpecError(f"predictions is {kind_of(predictions)}; pass what it predicts: model.predict(X)")
@@ -413,7 +411,7 @@ class _Arrays:
     further: Mapping[str, pa.Array]
     proposals: Proposals
     notes: Notes
-    scored_class: Any
+    of_positive: bool  # whether scores are those of the positive class alone
 
     @classmethod
     def read(
@@ -431,9 +429,9 @@ class _Arrays:
         if scores is not None and confidence is not None:
             raise SpecError("scores include the confidence of each prediction; give either scores or confidence")
         given = as_columns(truth, predictions, scores, reading.classes, reading.label)
-        by_class, groupings = dict(read_class_scores(given.scores)), list(read_groupings(by))
+        (scored, score_names), groupings = name_scores(given), list(read_groupings(by))
         arrays = {"truth": given.truth, "predictions": given.predictions, "weight": weight, "confidence": confidence}
-        arrays |= {"cluster": cluster, **{f"score of {label!r}": value for label, value in by_class.items()}}
+        arrays |= {"cluster": cluster, **scored}
         arrays |= {f"by {name}": value for name, value in groupings}
         arrays |= {f"column {name}": list(v) if getattr(v, "ndim", 1) == 2 else v for name, v in further.items()}
         check_one_index(arrays)
@@ -443,8 +441,7 @@ class _Arrays:
             raise SpecError(f"by: {twice!r} occurs twice; give each grouping its own name")
         columns = {name: to_column(name, value) for name, value in arrays.items() if value is not None}
         check_lengths(columns)
-        found = {label: columns[f"score of {label!r}"] for label in by_class}
-        system, proposals, notes = read_system(columns, found, given.scored_class, reading, weight)
+        system, proposals, notes = read_system(columns, score_names, reading, weight)
         return cls(
             system,
             {name: columns[f"by {name}"] for name in names},
@@ -452,7 +449,7 @@ class _Arrays:
             {name: columns[f"column {name}"] for name in further},
             proposals,
             notes,
-            given.scored_class,
+            given.score is not None,
         )
 
     def graded(self) -> pa.Table:
@@ -502,7 +499,7 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
     return chosen | ({"scored_by": "classes"} if chosen and scores is not None else {})
 
 
-def _metric(metric: Any, arrays: _Arrays, *, weighted: bool) -> Metric:
+def _metric(metric: Any, arrays: _Arrays) -> Metric:
     kind = arrays.predictions.type
     if isinstance(metric, str):
         if not is_name(metric) and kind in ("integer", "number"):
@@ -514,8 +511,7 @@ def _metric(metric: Any, arrays: _Arrays, *, weighted: bool) -> Metric:
     if kind == "number" and VALUE in metric.columns:
         raise SpecError(f"{metric.kind}: real numbers are hardly ever equal; {_NUMERIC_HINT}")
     arrays.proposals.require_predictions(metric)
-    can_weigh = any(field.name == "weighted" for field in fields(metric))
-    return replace(metric, weighted=True) if weighted and can_weigh else metric  # type: ignore[call-arg]
+    return arrays.proposals.weigh(metric)
 
 
 _NUMERIC_HINT = """take a metric of errors, such as mean_absolute_error, root_mean_squared_error or r_squared:

@@ -14,22 +14,24 @@ import pyarrow as pa
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.evaluation.prediction_table import to_column
-from evaluand.experiment.columns.proposals import guess_positive
 
 Label = str | int | bool
 
 
 class Given(NamedTuple):
-    """Truth, predictions and scores, one value for each row; `scores` by label.
+    """Truth, predictions and scores, one value for each row.
 
     Attributes:
-        scored_class: the class whose scores alone were passed; None if each class has its own.
+        scores: by label.
+        score: the scores of the positive class alone.
+        score_label: the class that `score` is of, if the order of the classes says it.
     """
 
     truth: Any
     predictions: Any
     scores: Any
-    scored_class: Any = None
+    score: Any = None
+    score_label: Any = None
 
 
 def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: Label | None) -> Given:
@@ -76,7 +78,7 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
             raise SpecError("predictions has a column of scores for each class; give either these or scores")
         known = answers.labels(named, truth)
         predictions, scores = answers.most_likely(known), answers.by_label(known)
-    return Given(truth, predictions, *_read_scores(scores, truth, labels, label))
+    return _add_scores(Given(truth, predictions, None), scores, labels, label)
 
 
 def _read_tensor(values: Any) -> Any:
@@ -176,47 +178,18 @@ def _read_matrix(name: str, value: Any) -> _Matrix | None:
     return _Matrix(name, values, named, value if hasattr(value, "iloc") else None)
 
 
-def _read_scores(scores: Any, truth: Any, labels: Sequence[Any] | None, label: Label | None) -> tuple[Any, Any]:
-    """Scores by label: of a matrix, of a list of two columns for each label, or of the positive class alone.
-
-    Returns:
-        The scores, and the positive class if they are those of one class.
-    """
+def _add_scores(given: Given, scores: Any, labels: Sequence[Any] | None, label: Label | None) -> Given:
+    """Scores by label: of a matrix, of a list of two columns for each label, or of the positive class alone."""
     if scores is None or isinstance(scores, Mapping):
-        return scores, None
+        return given._replace(scores=scores)
     if isinstance(scores, list | tuple) and all(getattr(one, "ndim", 1) == 2 and one.shape[1] == 2 for one in scores):
         scores = np.column_stack([np.asarray(one)[:, 1] for one in scores])
     matrix = _read_matrix("scores", scores)
-    if matrix is None:
-        return _read_positive_scores(scores, truth, labels, label)
-    if matrix.values.shape[1] == 1:
-        return _read_positive_scores(matrix.column(0), truth, labels, label)
-    return matrix.by_label(matrix.labels(labels, truth)), None
-
-
-def _read_positive_scores(
-    scores: Any, truth: Any, labels: Sequence[Any] | None, label: Label | None
-) -> tuple[dict[Any, Any], Any]:
-    """The scores of two classes from those of the positive one; of the other so that the order is the opposite."""
-    known = list(labels) if labels is not None else _distinct(truth)
-    positive = label
-    if positive is None and labels is not None and len(known) == 2:
-        positive = known[1]
-    elif positive is None and known and len(known) <= 2:
-        positive = guess_positive(known)
-    if {*known} < {0, 1} and positive in (0, 1):
-        known = [False, True] if isinstance(positive, bool) else [0, 1]
-    if positive is None:
-        raise SpecError(
-            "scores has one number for each row: name the class they are of, as in label=…, or give a column for "
-            "each class"
-        )
-    column = np.asarray(scores, dtype=float)
-    others = [one for one in known if one != positive]
-    if len(others) != 1:
-        return {positive: scores}, positive
-    within = np.nanmin(column, initial=0.0) >= 0 and np.nanmax(column, initial=1.0) <= 1
-    return {others[0]: (1 - column) if within else -column, positive: column}, positive
+    if matrix is not None and matrix.values.shape[1] > 1:
+        return given._replace(scores=matrix.by_label(matrix.labels(labels, given.truth)))
+    if label is None and labels is not None and len(labels) == 2:
+        label = labels[1]
+    return given._replace(score=scores if matrix is None else matrix.column(0), score_label=label)
 
 
 def _distinct(values: Any) -> list[Any]:

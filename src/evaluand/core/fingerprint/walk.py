@@ -59,19 +59,18 @@ _UNSTATED_BY_LIBRARY: Mapping[str, frozenset[str]] = {
         "jinja2": "cache",  # what has been loaded so far
         # the rest: who has used a lock or client so far, what is open, and what was set up at the first request
         "aiohttp": (
-            "_acquired _acquired_per_host _cached_hosts _cleanup_closed_handle _cleanup_handle _conns _cookies "
-            "_expirations _expire_heap _host_only_cookies _loop _morsel_cache _resolve_host_tasks "
-            "_throttle_dns_futures _waiters"
+            "_acquired _acquired_per_host _cached_hosts _cleanup_closed_handle _cleanup_handle _conns _loop "
+            "_resolve_host_tasks _throttle_dns_futures _waiters"
         ),
         "anthropic": "_lazy_tracer _platform",
         "asyncio": "_loop _waiters",
         "google": "_aiohttp_session_lock _aiohttp_sessions",
         "groq": "_platform",
-        "http": "_cookies _now",
+        "http": "_now",  # when a jar of cookies was used
         "httpcore": "_anyio_event _anyio_lock _backend _connections _requests",
         "httpcore2": "_anyio_event _anyio_lock _backend _connections _requests",
         "httpx": "_state",
-        "httpx2": "_state",
+        "httpx2": "_next_expiry _state",
         "huggingface_hub": "_async_client exit_stack",
         "mistralai": (
             "_telemetry_auto_disabled agents audio batch beta chat classifiers embeddings events files fim models ocr "
@@ -321,16 +320,45 @@ class Walk:
         if tables is None:
             return self.value(state, place.inside(value, ""))
         cached = cached_properties(type(value)) | _UNSTATED
-        for library in {module_of(kind).partition(".")[0] for kind in type(value).__mro__}:
-            cached |= _UNSTATED_BY_LIBRARY.get(library, frozenset())
         for table in tables:
             for name, item in table.items():
                 self.judge.flow.note_value(name, item)
         rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
+        rows = [
+            (name, _cookies_of_user(value) if name == "_cookies" and _is_cookie_jar(value) else item)
+            for name, item in rows
+            if not _is_unstated(value, name, item)
+        ]
         return mix("attributes", *(self._attribute(value, name, item, place) for name, item in rows))
 
     def _attribute(self, owner: object, name: str, value: Any, place: Place) -> bytes:
         return leaf("name", name.encode()) + self.value(value, place.inside(owner, f".{name}"))
+
+
+def _is_unstated(owner: object, name: str, item: object) -> bool:
+    """Whether a library uses an attribute for what is no part of the state of its objects.
+
+    A subclass elsewhere may give a public name another meaning: there it must hold an object of the library.
+    """
+    for library in {_library_of(kind) for kind in type(owner).__mro__}:
+        if name in _UNSTATED_BY_LIBRARY.get(library, ()):
+            return name.startswith("_") or library in (_library_of(type(owner)), _library_of(type(item)))
+    return False
+
+
+def _library_of(kind: type) -> str:
+    return module_of(kind).partition(".")[0]
+
+
+def _is_cookie_jar(value: object) -> bool:
+    module = sys.modules.get("http.cookiejar")
+    return module is not None and is_a(value, module.CookieJar)
+
+
+def _cookies_of_user(jar: Any) -> list[tuple[str, ...]]:
+    """The cookies of a jar but for those that services set: these expire, or their domain is that of the request."""
+    own = (each for each in jar if not each.expires and (each.domain_specified or not each.domain))
+    return sorted((each.domain, each.path, each.name, each.value or "") for each in own)
 
 
 class _Cycle(Exception):

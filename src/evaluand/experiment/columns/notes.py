@@ -22,22 +22,43 @@ class Notes(list[str]):
 
     Args:
         arguments: option → argument of the function, where it has another name; None for the command.
+        arrays: whether truth, predictions and scores are arrays, and not names of columns.
 
     Example:
         >>> Notes().option("kind", "numeric"), Notes(PYTHON).option("kind", "numeric"), Notes(PYTHON).option("score")
         ('--kind numeric', "kind='numeric'", 'scores=…')
     """
 
-    def __init__(self, arguments: Mapping[str, str] | None = None) -> None:
+    def __init__(self, arguments: Mapping[str, str] | None = None, *, arrays: bool = False) -> None:
         super().__init__()
         self._arguments = arguments
+        self._arrays = arrays
 
     def option(self, name: str, value: Any = None) -> str:
         """How to write an option with a value."""
         if self._arguments is None:
             return f"--{name}" if value is None else f"--{name} {quote(label_text(value))}"
         argument = self._arguments.get(name, name)
-        return f"{argument}=…" if value is None else f"{argument}={value!r}"
+        if value is None or (self._arrays and name in _COLUMNS):
+            return f"{argument}=…"
+        return f"{argument}={value!r}"
+
+    def class_score(self, label: Any = None, column: str = "COLUMN") -> str:
+        """How to write the scores of one class, or of any.
+
+        Example:
+            >>> Notes().class_score("cat", "p"), Notes(PYTHON).class_score()
+            ('--score cat=p', "scores=['LABEL=COLUMN']")
+        """
+        text = f"{'LABEL' if label is None else label_text(label)}={column}"
+        if self._arguments is None:
+            return f"--score {quote(text)}"
+        if self._arrays:
+            return "scores={LABEL: …}" if label is None else f"scores={{{label!r}: …}}"
+        return f"scores={[text]!r}"
+
+
+_COLUMNS: Final = ("truth", "prediction", "score", "confidence")
 
 
 def note_lines(notes: Iterable[str]) -> list[str]:

@@ -1,9 +1,10 @@
 """The kind of target that a column holds, and the metrics that suit it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,6 +41,7 @@ class Target:
         positive: the positive class of a binary target, or the class that was chosen; None if unknown.
         type: of the labels.
         chosen: whether the positive class was named, and does not follow from the labels.
+        n_true: how many of the classes occur in the truth.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Target:
     positive: Any
     type: pa.DataType
     chosen: bool = False
+    n_true: int = 0
 
 
 def find_target(
@@ -59,17 +62,15 @@ def find_target(
     notes: Notes,
     *,
     label: Any = None,
-    scored: Sequence[Any] = (),
-    scored_alone: str | None = None,
+    scored: Sequence[str] = (),
 ) -> Target:
     """The kind of target.
 
     Args:
         kind: states the kind instead.
-        pos_label: the text of the positive class of two.
+        pos_label: the text of the positive class of two, or of the class of several that metrics look at.
         label: the class that metrics look at, which may also be one of many.
-        scored: classes that have scores, which may occur in no row.
-        scored_alone: the text of the only class that has scores; of two classes it is the positive one.
+        scored: the texts of the classes that have scores; the only one of two classes is the positive one.
 
     Raises:
         SpecError: the values do not suit the kind, or no class is called `pos_label`.
@@ -77,7 +78,7 @@ def find_target(
     if kind is not None and kind not in KINDS:
         raise SpecError(f"{notes.option('kind', kind)}: write one of {', '.join(KINDS)}; numeric is for regression")
     holds = contents(truth.type)
-    classes = _classes(truth, predictions, scored) if holds in ("bools", "integers", "text", "") else []
+    classes = _classes(name, truth, predictions, scored, notes) if holds in ("bools", "integers", "text", "") else []
     found = (
         _check_kind(name, kind, holds, truth, predictions, classes, notes)
         if kind
@@ -85,31 +86,107 @@ def find_target(
     )
     if found not in ("binary", "multiclass", "text"):
         classes = []
-    if pos_label is not None and found != "binary":
-        raise SpecError(f"{notes.option('pos-label')} is for two classes; {name!r} is {found}")
+    if pos_label is not None and not classes:
+        raise SpecError(f"{notes.option('pos-label')} is for classes; {name!r} is {found}")
+    if label is None and pos_label is None and found == "binary":
+        pos_label = scored[0] if len(scored) == 1 and scored[0] in map(label_text, classes) else None
+    positive: Any = None
     if label is not None:
-        return Target(name, found, classes, _find_label(name, classes, label, notes), truth.type, chosen=True)
-    if found == "binary" and pos_label is None and scored_alone in [label_text(each) for each in classes]:
-        pos_label = scored_alone
-    positive = _positive(name, classes, pos_label, notes) if found == "binary" else None
-    return Target(name, found, classes, positive, truth.type, chosen=pos_label is not None)
+        positive = _find_label(name, classes, label, notes)
+    elif pos_label is not None:
+        positive = _find_positive(name, classes, pos_label, notes)
+    elif found == "binary":
+        positive = _guess_positive(classes, notes)
+    if found == "binary":
+        classes = _both_classes(classes, positive)
+    n_true = len(pc.unique(truth.drop_null())) if classes else 0
+    chosen = label is not None or pos_label is not None
+    return Target(name, found, classes, positive, truth.type, chosen, n_true)
 
 
 def _find_label(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
     """The class that is chosen, also by its text; it may occur in no row, which is noted."""
+    label = label.item() if isinstance(label, np.generic) else label
     if not classes or label in classes:
-        return label
-    by_text = {label_text(each): each for each in classes}
-    if isinstance(label, str) and label in by_text:
-        return by_text[label]
-    shown = ", ".join([*by_text][:_SHOWN])
+        return next((each for each in classes if each == label), label)
+    if isinstance(label, str) and (found := _class_with_text(classes, label)) is not None:
+        return found
+    shown = ", ".join([label_text(each) for each in classes][:_SHOWN])
     notes.append(f"no row of {name!r} has the class {label_text(label)!r}; its classes are {shown}")
     return label
 
 
-def _classes(truth: pa.Array, predictions: Sequence[pa.Array], scored: Sequence[Any]) -> list[Any]:
+def _find_positive(name: str, classes: Sequence[Any], text: str, notes: Notes) -> Any:
+    """The class with a text; the absent one if all rows have the same class."""
+    found = _class_with_text(classes, text)
+    if found is None and len(classes) == 1:
+        found = parse_label(text, classes[0])
+    if found is None:
+        known = [label_text(each) for each in classes]
+        more = ", …" if len(known) > _SHOWN else ""
+        shown = " and ".join(known) if len(known) <= 2 else ", ".join(known[:_SHOWN]) + more
+        raise SpecError(f"{notes.option('pos-label')}: {name!r} has no class {text!r}; it has {shown}")
+    return found
+
+
+def _class_with_text(classes: Sequence[Any], text: str) -> Any:
+    """The class with a text, else the only one whose text differs in case, or whose number is equal."""
+    by_text = {label_text(each): each for each in classes}
+    if text in by_text:
+        return by_text[text]
+    alike = [label for known, label in by_text.items() if known.casefold() == text.casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    number = None if not classes or isinstance(classes[0], str | bool) else parse_label(text, classes[0])
+    return number if number in classes else None
+
+
+def parse_label(text: str, like: Any) -> str | int | bool | None:
+    """The label with a text, of the type of another label; None if there is none.
+
+    Example:
+        >>> parse_label("2", 0), parse_label("1.0", 0), parse_label("False", True), parse_label("two", 0)
+        (2, 1, False, None)
+    """
+    if isinstance(like, bool):
+        return {"true": True, "false": False}.get(text.strip().casefold())
+    if isinstance(like, str):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
+
+
+def _both_classes(classes: Sequence[Any], positive: Any) -> list[Any]:
+    """The two classes of a binary target, also if all rows have one; scores below a threshold predict the other."""
+    if positive is None or len(classes) != 1:
+        return [*classes]
+    if positive not in classes:
+        return [*classes, positive]
+    if isinstance(positive, str):
+        places = {text: place for place, text in enumerate(_POSITIVE)}
+        place = places.get(positive.strip().casefold())
+        return [f"not {positive}" if place is None else _NEGATIVE[place], positive]
+    if positive in (0, 1):
+        return [type(positive)(1 - positive), positive]
+    return [positive, 0]
+
+
+def _classes(
+    name: str, truth: pa.Array, predictions: Sequence[pa.Array], scored: Sequence[str], notes: Notes
+) -> list[Any]:
+    """The labels that occur, and those that have scores and occur in no row, unless a label that occurs has none."""
     columns = [each for each in (truth, *predictions) if contents(each.type) in ("bools", "integers", "text", "")]
-    values = {value for each in columns for value in pc.unique(each.drop_null()).to_pylist()} | {*scored}
+    values = {value for each in columns for value in pc.unique(each.drop_null()).to_pylist()}
+    texts = {label_text(value) for value in values}
+    absent = [text for text in scored if text not in texts]
+    if values and absent and (texts <= {*scored} or len(values) + len(absent) <= 2):
+        labels = [parse_label(text, next(iter(values))) for text in absent]
+        if None not in labels and not {*labels} & values:
+            values |= {*labels}
+            notes.append(f"no row of {name!r} has the class {' or '.join(map(repr, absent))}, which has scores")
     return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 
@@ -182,15 +259,7 @@ def _guess_kind(
     return "multiclass"
 
 
-def _positive(name: str, classes: Sequence[Any], pos_label: str | None, notes: Notes) -> Any:
-    if pos_label is not None:
-        by_text = {label_text(label): label for label in classes}
-        alike = [label for text, label in by_text.items() if text.casefold() == pos_label.casefold()]
-        if pos_label not in by_text and len(alike) != 1:
-            raise SpecError(
-                f"{notes.option('pos-label')}: {name!r} has no class {pos_label!r}; it has {' and '.join(by_text)}"
-            )
-        return by_text.get(pos_label, alike[0] if alike else None)
+def _guess_positive(classes: Sequence[Any], notes: Notes) -> Any:
     positive = guess_positive(classes)
     if positive is not None:
         notes.append(f"{label_text(positive)!r} counts as positive; {notes.option('pos-label')} names another class")
@@ -245,12 +314,14 @@ class Proposals:
         decides: whether all systems have predictions.
         gives: what all systems have: `probabilities`, `scores`, `confidence` or `nothing`.
         remedy: what to write where predictions are missing.
+        weighted: whether rows have weights, which every metric then uses if it can.
     """
 
     target: Target
     decides: bool
     gives: str
     remedy: str
+    weighted: bool = False
 
     def names(self) -> list[str]:
         """The names of the metrics that are proposed."""
@@ -266,7 +337,7 @@ class Proposals:
             found = ["accuracy", "f1_macro" if self.target.positive is None else "f1", "mcc"]
         elif self.decides:
             found = ["accuracy", "f1_macro" if self.target.positive is None else "f1", "balanced_accuracy", "mcc"]
-        no_positive = kind == "binary" and self.target.positive is None
+        no_positive = self.target.n_true <= 2 and self.target.positive is None
         of_scores = (name for name in _OF_SCORES[self.gives] if not (no_positive and name == "average_precision"))
         return [*found, *of_scores]
 
@@ -294,7 +365,12 @@ class Proposals:
         if _LABEL in metric.columns:  # of graded answers, which have a label each
             metric = make(name)
         self.require_predictions(metric)
-        return metric
+        return self.weigh(metric)
+
+    def weigh(self, metric: Metric) -> Metric:
+        """The metric with the weights of the rows, if there are any and it can use them."""
+        can_weigh = self.weighted and any(field.name == "weighted" for field in fields(metric))
+        return replace(metric, weighted=True) if can_weigh else metric  # type: ignore[call-arg]
 
     def require_predictions(self, metric: Metric) -> None:
         """Refuses a metric of predictions where there are scores only.

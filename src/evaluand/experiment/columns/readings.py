@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import plural
-from evaluand.evaluation.prediction_table import common_type, label_text
+from evaluand.evaluation.prediction_table import common_type
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Target, find_target, hold_few_integers
@@ -56,7 +56,6 @@ def read_typed(
     kind: str | None = None,
     pos_label: str | None = None,
     label: Any = None,
-    scored: Sequence[Any] = (),
 ) -> TypedColumns:
     """Reads the truth and the predictions of systems together.
 
@@ -77,7 +76,7 @@ def read_typed(
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
     _note_values(base, name, truth, predictions, notes)
     columns = [*predictions.values()]
-    labels = {text for spec in specs for text in spec.scores or ()} or {label_text(each) for each in scored}
+    labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
     target = find_target(
         name,
         truth,
@@ -86,8 +85,7 @@ def read_typed(
         pos_label,
         notes,
         label=label,
-        scored=scored,
-        scored_alone=labels.pop() if len(labels) == 1 else None,
+        scored=labels,
     )
     return TypedColumns(truth, predictions, target, _shared_type(truth, columns))
 

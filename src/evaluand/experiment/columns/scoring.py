@@ -18,7 +18,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind as DisparityKind
 from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.comparison.measures import default_metric
-from evaluand.comparison.rule import Gate
+from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.near_arguments import missing_attribute
@@ -42,10 +42,8 @@ from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore, Store
 
-BASELINE: Final = "baseline"
 _MOST_GROUPS: Final = 1000
 _FLIPS: Final = 3
-_SCALARS: Final = ("bools", "integers", "numbers", "text")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,13 +299,11 @@ def score_systems(
     name: str,
     progress: Progress | None = None,
     label: Any = None,
-    scored: Sequence[Any] = (),
 ) -> ColumnScores:
     """Scores systems whose columns are in the order of the rows of the truth; see `score_tables`.
 
     Args:
-        label: the class that metrics look at, which may also be one of many.
-        scored: classes that have scores, which may occur in no row.
+        label: the class that metrics look at, which may occur in no row.
     """
     typed = read_typed(
         base,
@@ -317,7 +313,6 @@ def score_systems(
         kind=options.kind,
         pos_label=options.pos_label,
         label=label,
-        scored=scored,
     )
     _check_values(base, options.truth, typed)
     weight = _read_weight(base, options.weight, notes)
@@ -339,6 +334,7 @@ def score_systems(
         all(system.decides for system in systems),
         _find_common_scores(systems, notes),
         f"{notes.option('prediction')} or {notes.option('threshold')}",
+        weighted=weight is not None,
     )
     experiment = _experiment(base, systems, proposals, options, name)
     known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
@@ -547,7 +543,9 @@ def _experiment(
 
 def _metrics(proposals: Proposals, options: ColumnOptions, *, real: bool) -> list[Metric]:
     named = options.metrics or proposals.names()
-    found = [proposals.metric(each) if isinstance(each, str) else as_metric(each) or each for each in named]
+    found = [
+        proposals.metric(each) if isinstance(each, str) else proposals.weigh(as_metric(each) or each) for each in named
+    ]
     found = [each for place, each in enumerate(found) if each not in found[:place]]
     for metric in found:
         proposals.require_predictions(metric)
@@ -559,8 +557,6 @@ def _metrics(proposals: Proposals, options: ColumnOptions, *, real: bool) -> lis
     scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
     if scored and proposals.gives == "nothing":
         raise SpecError(f"{scored[0].kind} needs scores: give --score COLUMN, the score of the positive class")
-    if options.weight:
-        found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
     if not options.intervals:
         found = [*map(_without_interval, found)]
     return found

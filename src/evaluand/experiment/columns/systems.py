@@ -39,6 +39,7 @@ class SystemSpec:
         prediction: the column of its predictions; None if it has scores only.
         score: the column of its score of the positive class.
         confidence: the column of the confidence of each prediction.
+        rates_class: whether the confidence also makes scores of two classes.
         scores: label → the column of the score of this class.
     """
 
@@ -47,6 +48,7 @@ class SystemSpec:
     prediction: str | None = None
     score: str | None = None
     confidence: str | None = None
+    rates_class: bool = True
     scores: Mapping[str, str] | None = None
 
 
@@ -123,14 +125,18 @@ def make_system(
         SpecError: the scores do not suit the kind of target.
         DataError: a score is not a number.
     """
+    check_threshold(threshold, notes)
+    if prediction is not None and threshold is not None:
+        decided, alone = notes.option("prediction", spec.prediction), notes.option("threshold")
+        raise SpecError(f"{alone} makes predictions of scores, and {spec.name!r} has {decided}; leave out one of them")
     by_class, gives = _class_scores(spec, prediction, target, notes)
     confidence = None
     if spec.confidence is not None and not by_class:
-        confidence, gives = read_numbers(spec.table, spec.confidence, "--confidence", notes), "confidence"
+        confidence, gives = read_numbers(spec.table, spec.confidence, "confidence", notes), "confidence"
     decides = prediction is not None or threshold is not None
     if prediction is None:
-        prediction = decide(spec, by_class, target, gives, threshold, notes)
-        decides = decides or (len(by_class) > 1 and spec.score is None)
+        prediction = _decide(spec, by_class, target, gives, threshold, notes)
+        decides = decides or spec.score is None
     columns = PredictionColumns.build(
         truth, prediction, scores=by_class or None, confidence=confidence, weight=weight, type=type
     )
@@ -142,39 +148,41 @@ def _class_scores(
 ) -> tuple[dict[Any, pa.Array], str]:
     """Label → scores, and whether they are probabilities."""
     if spec.scores:
-        found = _labelled_scores(spec, target, notes)
-        return complete_scores(found, target)
-    column, option = (spec.score, "--score") if spec.score is not None else (spec.confidence, "--confidence")
-    if column is None or (option == "--confidence" and (target.kind != "binary" or target.positive is None)):
+        return _labelled_scores(spec, prediction, target, notes)
+    column, option = (spec.score, "score") if spec.score is not None else (spec.confidence, "confidence")
+    if column is None:
         return {}, "nothing"
-    _require_binary(spec, target, column)
+    if option == "confidence" and not (spec.rates_class and target.kind == "binary" and target.positive is not None):
+        return {}, "nothing"
+    _require_one_class(target, column, notes)
     positive = target.positive
     if positive is None:
         known = " or ".join(repr(label_text(each)) for each in target.classes)
         words = re.split(r"[^a-z0-9]+", column.casefold())
         first = next((each for each in target.classes if label_text(each).casefold() in words), target.classes[0])
         raise SpecError(
-            f"{column!r} is the score of which class, {known}? Give --pos-label {label_text(first)}, or --score"
-            f" {label_text(first)}={column}"
+            f"{column!r} is the score of which class, {known}? Give {notes.option('pos-label', first)}, or"
+            f" {notes.class_score(first, column)}"
         )
     numbers = read_numbers(spec.table, column, option, notes)
-    if option == "--confidence":
+    if option == "confidence":
         assert prediction is not None
         if not _in_unit(numbers):
             raise SpecError(
-                f"--confidence {column}: not all are between 0 and 1; give the score of a class with --score"
+                f"{notes.option('confidence', column)}: not all are between 0 and 1; give the score of a class as"
+                f" {notes.option('score')}"
             )
         same = pc.equal(prediction, pa.scalar(positive, prediction.type))
         numbers = pc.if_else(same, numbers, pc.subtract(1.0, numbers))
     elif prediction is not None:
-        check_direction(spec, column, numbers, prediction, positive, notes)
-    if not _in_unit(numbers):
+        _check_direction(spec, column, numbers, prediction, positive, notes)
+    if not _in_unit(numbers) or target.kind != "binary":
         return {positive: numbers}, "scores"
     other = [label for label in target.classes if label != positive]
     return {positive: numbers, **{label: pc.subtract(1.0, numbers) for label in other}}, "probabilities"
 
 
-def complete_scores(found: Mapping[Any, pa.Array], target: Target) -> tuple[dict[Any, pa.Array], str]:
+def _complete_scores(found: Mapping[Any, pa.Array], target: Target) -> tuple[dict[Any, pa.Array], str]:
     """Label → scores with that of the other class of two, where it follows; and whether they are probabilities."""
     completed = {**found}
     [(label, numbers)] = found.items() if len(found) == 1 else [(None, None)]
@@ -186,38 +194,57 @@ def complete_scores(found: Mapping[Any, pa.Array], target: Target) -> tuple[dict
     return completed, "probabilities" if sums and all(map(_in_unit, completed.values())) else "scores"
 
 
-def _require_binary(spec: SystemSpec, target: Target, column: str) -> None:
-    if target.kind == "binary":
+def check_threshold(threshold: Any, notes: Notes) -> None:
+    """Refuses a threshold that is no finite number."""
+    if threshold is None:
         return
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.number) or not np.isfinite(threshold):
+        raise SpecError(f"{notes.option('threshold', threshold)}: give a finite number")
+
+
+def _require_one_class(target: Target, column: str, notes: Notes) -> None:
+    """Refuses a single column of scores where it cannot be known of which class they are."""
+    if target.kind == "binary" or (target.kind in ("multiclass", "text") and target.chosen):
+        return
+    stated = notes.option("score", column)
     if target.kind in ("multiclass", "text"):
         raise SpecError(
-            f"--score {column}: {target.name!r} has {len(target.classes):,} classes, so one score does not suffice:"
-            f" give --score LABEL=COLUMN for each class, or --confidence {column} if it is that of each prediction"
+            f"{stated}: {target.name!r} has {len(target.classes):,} classes, so one score does not suffice: give"
+            f" {notes.class_score()} for each class, or {notes.option('confidence', column)} if it is that of each"
+            " prediction"
         )
     what = "numbers" if target.kind == "numeric" else "sets of labels"
     raise SpecError(
-        f"--score {column}: {target.name!r} holds {what}, which have no score of a class; give --prediction {column}"
+        f"{stated}: {target.name!r} holds {what}, which have no score of a class; give"
+        f" {notes.option('prediction', column)}"
     )
 
 
-def _labelled_scores(spec: SystemSpec, target: Target, notes: Notes) -> dict[Any, pa.Array]:
+def _labelled_scores(
+    spec: SystemSpec, prediction: pa.Array | None, target: Target, notes: Notes
+) -> tuple[dict[Any, pa.Array], str]:
+    """The scores of each class; of labels that are in sets, those of any."""
+    columns = spec.scores or {}
+    if target.kind not in ("binary", "multiclass", "text"):
+        return {text: read_numbers(spec.table, column, "score", notes) for text, column in columns.items()}, "nothing"
     by_text = {label_text(label): label for label in target.classes}
     found = {}
-    for text, column in (spec.scores or {}).items():
+    for text, column in columns.items():
         if text not in by_text:
             known = ", ".join([*by_text][:10])
-            raise SpecError(f"--score {text}={column}: {target.name!r} has no class {text!r}; it has {known}")
-        found[by_text[text]] = read_numbers(spec.table, column, "--score", notes)
+            raise SpecError(f"{notes.class_score(text, column)}: {target.name!r} has no class {text!r}; it has {known}")
+        found[by_text[text]] = read_numbers(spec.table, column, "score", notes)
     lacking = [text for text, label in by_text.items() if label not in found]
-    if lacking and target.kind != "binary":
+    if lacking and target.kind != "binary" and (prediction is None or not target.chosen):
         more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
         raise SpecError(
-            f"--score: no score of {', '.join(map(repr, lacking[:_SHOWN]))}{more}; give --score {lacking[0]}=COLUMN"
+            f"{notes.option('score')}: no score of {', '.join(map(repr, lacking[:_SHOWN]))}{more}; give"
+            f" {notes.class_score(lacking[0])}"
         )
-    return found
+    return _complete_scores(found, target)
 
 
-def check_direction(
+def _check_direction(
     spec: SystemSpec, name: str, score: pa.Array, prediction: pa.Array, positive: Any, notes: Notes
 ) -> None:
     """Notes scores that look like those of the prediction, or of the other class."""
@@ -240,7 +267,7 @@ def check_direction(
         )
 
 
-def decide(
+def _decide(
     spec: SystemSpec,
     by_class: Mapping[Any, pa.Array],
     target: Target,
@@ -248,32 +275,37 @@ def decide(
     threshold: float | None,
     notes: Notes,
 ) -> pa.Array:
-    """The predictions that scores make: of the highest class, or at a threshold.
+    """The predictions that scores make: of the highest class, or at a threshold; null where a score is missing.
 
     Args:
-        by_class: label → scores, the positive class first if `spec` has its score only.
+        by_class: label → scores.
     """
-    kind = target.type
-    matrix = np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in by_class.values()], 1)
-    missing: list[bool] = np.asarray(np.isnan(matrix).any(axis=1)).tolist()
-    labels = [*by_class]
-    if spec.score is None:
-        place = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)
+    if threshold is None and spec.score is None:
         notes.append(f"{spec.name!r} predicts the class with the highest score")
-        return pa.array([None if gone else labels[p] for p, gone in zip(place.tolist(), missing, strict=True)], kind)
-    at = threshold if threshold is not None else _HALF if gives == "probabilities" else 0.0
-    positive, others = labels[0], [label for label in target.classes if label != labels[0]]
-    negative = others[0] if others else None
+        return _highest_class(by_class, target.type)
     if threshold is None:
         notes.append(
             f"{spec.name!r} has scores only, so no metric of decisions is proposed; {notes.option('threshold')} makes"
             " predictions"
         )
-    above = (matrix[:, 0] >= at).tolist()
-    return pa.array(
-        [None if gone else positive if yes else negative for yes, gone in zip(above, missing, strict=True)],
-        kind,
-    )
+    elif target.kind != "binary" or target.positive not in by_class:
+        raise SpecError(
+            f"{notes.option('threshold', threshold)} needs the scores of the positive class of two, and"
+            f" {target.name!r} has {', '.join(map(label_text, target.classes[:_SHOWN]))} without a positive one; give"
+            f" {notes.option('prediction')}, or name one of two classes as {notes.option('pos-label')}"
+        )
+    at = threshold if threshold is not None else _HALF if gives == "probabilities" else 0.0
+    score = by_class[target.positive]
+    others = [label for label in target.classes if label != target.positive]
+    yes, no = (pa.scalar(each, target.type) for each in (target.positive, others[0]))
+    return pc.if_else(pc.greater_equal(score, pa.scalar(float(at))), yes, no)
+
+
+def _highest_class(by_class: Mapping[Any, pa.Array], kind: pa.DataType) -> pa.Array:
+    matrix = np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in by_class.values()], 1)
+    missing = np.isnan(matrix).any(axis=1)
+    place = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)
+    return pa.array([*by_class], kind).take(pa.array(place, mask=missing))
 
 
 # Types
@@ -288,12 +320,12 @@ def _nan_as_null(column: pa.Array) -> pa.Array:
 
 
 def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
-    column = table.column(name, option)
+    column = table.column(name, f"--{option}")
     holds = contents(column.type)
     if holds == "text":
         column = read_text_numbers(column, table, name, notes)
     elif holds not in ("integers", "numbers", ""):
-        raise SpecError(f"{option} {name}: holds {holds}; give a column of numbers")
+        raise SpecError(f"{notes.option(option, name)}: holds {holds}; give a column of numbers")
     numbers = column.cast(pa.float64())
     infinite = np.flatnonzero(np.asarray(pc.fill_null(pc.is_inf(numbers), False))).tolist()
     if infinite:
