@@ -41,7 +41,7 @@ class OfQuantile(Metric):
             if listed.ndim == 1:
                 has_quantiles = np.array([values is not None for values in listed], np.bool_)
             else:
-                has_quantiles = ~np.isnan(listed).all(axis=1)
+                has_quantiles = np.asarray(~np.isnan(listed).all(axis=1))
             advice = f"for one of its levels use mean_quantile_loss with levels: [{self.alpha:g}]"
             refuse(columns, has_quantiles, lambda row: f"forecasts several quantiles; {advice}")
         return super().prepare({name: column for name, column in columns.items() if name != QUANTILES})
