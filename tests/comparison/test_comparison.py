@@ -26,6 +26,7 @@ from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.column_statistics import Count, Quantile
+from evaluand.metrics.forecasts import Crps, MeanQuantileLoss
 from evaluand.metrics.replications import PassAtK
 from evaluand.metrics.stats.intervals import binomial_tail, least_mean, normal_tail, paired_score
 from evaluand.report.terminal.comparison import comparison_table
@@ -718,6 +719,29 @@ def test_names_stand_for_evaluations_runs_and_all_of_an_aggregation() -> None:
         find_evaluations(store, a.manifest["spec"]["dataset"])
     with pytest.raises(NotFound):
         find_evaluations(store, "nobody")
+
+
+def test_quantiles_of_different_levels_are_not_compared() -> None:
+    def forecasts(store: Store, name: str, levels: Sequence[float]) -> Evaluation:
+        data = Dataset.from_rows([{"input": str(n), "expected": float(n)} for n in range(9)])
+        run = Runner(store).run(lambda input: {"quantiles": {str(x): float(input) + x for x in levels}}, data)
+        return Evaluator(store).evaluate(run, {"forecast": "forecast"}, name=name)
+
+    store = MemoryStore()
+    a, b = forecasts(store, "a", [0.1, 0.5, 0.9]), forecasts(store, "b", [0.01, 0.5, 0.99])
+    for metric in (Crps(source="quantiles"), MeanQuantileLoss()):
+        with pytest.raises(SpecError, match=r"different levels: 0\.1, 0\.5, 0\.9 and 0\.01, 0\.5, 0\.99; compare with"):
+            compare(a, b, metrics=metric)
+        with pytest.raises(
+            SpecError, match=r"no declared metric can be compared: .* · forecast: the systems have diff"
+        ):
+            compare(a, b, declared=[Measure("forecast", metric)])
+        declared = [Measure("forecast", metric), Measure("forecast", MeanQuantileLoss(levels=[0.5]))]
+        comparison = compare(a, b, declared=declared)
+        assert [row["reason"] for row in comparison.left_out] == ["the systems have different levels"]
+        assert [pair["metric"] for pair in comparison.pairs] == ["mean_quantile_loss"]
+    again = forecasts(store, "c", [0.9, 0.5, 0.1])
+    assert compare(a, again, metrics=Crps(source="quantiles")).pairs[0]["tied"] == 9
 
 
 def test_what_cannot_be_compared_is_reported_in_a_sentence() -> None:

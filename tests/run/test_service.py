@@ -6,6 +6,7 @@ import asyncio
 import base64
 import copy
 import io
+import itertools
 import json
 import logging
 import os
@@ -33,6 +34,7 @@ from evaluand.core.errors import ParameterError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
 from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.http import BadAnswer
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
@@ -1105,7 +1107,7 @@ def test_a_refused_batch_is_halved_until_the_bad_row_is_found(serve: Any) -> Non
     assert sorted(len(rows) for rows in server.rows) == [1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64]
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 405])
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 407, 410])
 def test_a_refusal_that_has_nothing_to_do_with_the_rows_is_asked_for_once(serve: Any, status: int) -> None:
     server = serve(lambda rows: Reply(status))
     run = Runner(policy=Policy(concurrency=8)).run(ServiceTask(server.url, batch=8), data(*range(8)))
@@ -1231,11 +1233,29 @@ def test_rows_with_the_same_invalid_answer_fail_alone_wherever_they_are(serve: A
     assert len(server.rows) <= min(1 + 2 * 4 * len(odd), 2 * 16 - 1)
 
 
-def test_a_service_that_answers_every_batch_with_a_page_gets_less_than_two_requests_per_row(serve: Any) -> None:
+@pytest.mark.parametrize(("rows", "requests"), [(2, 3), (4, 7), (8, 8), (16, 8), (64, 12), (1000, 20)])
+def test_a_service_that_answers_every_batch_with_a_page_gets_few_requests(serve: Any, rows: int, requests: int) -> None:
     server = serve(in_batches(lambda out: Reply(200, b"<html>", "text/html")))
-    run = Runner(policy=Policy(concurrency=16)).run(ServiceTask(server.url, batch=16), data(*map(str, range(16))))
-    assert outcomes(run) == [("BadAnswer", "content_type")] * 16
-    assert len(server.rows) == 2 * 16 - 1
+    policy = Policy(concurrency=rows, same_failures=0)
+    run = Runner(policy=policy).run(ServiceTask(server.url, batch=rows), data(*map(str, range(rows))))
+    assert outcomes(run) == [("BadAnswer", "content_type")] * rows
+    assert len(server.rows) == requests
+
+
+def test_any_two_rows_with_the_same_invalid_answer_fail_alone() -> None:
+    async def fail(odd: set[int], rows: int) -> set[int]:
+        async def send(body: bytes) -> Any:
+            asked = json.loads(body)
+            return {"error": "odd"} if any(row["_index_"] in odd for row in asked) else asked
+
+        batches = Batches(rows, send, "deduplicate", "fail", "ignore")
+        calls = [batches.ask(BatchRow(n, 0, json.dumps({"_index_": n}).encode())) for n in range(rows)]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        return {n for n, answer in enumerate(answers) if isinstance(answer, BadAnswer)}
+
+    for rows in (5, 8, 17):
+        for pair in itertools.combinations(range(rows), 2):
+            assert asyncio.run(fail({*pair}, rows)) == {*pair}
 
 
 def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:

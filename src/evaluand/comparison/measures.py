@@ -19,7 +19,7 @@ from evaluand.aggregation.aggregator import (
     shared_ranges,
     with_ranges,
 )
-from evaluand.comparison.pairing import why_unpairable
+from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, nearest, singular
 from evaluand.evaluation.evaluator import Evaluation
@@ -153,6 +153,9 @@ def resolve_measures(
         candidates = [*_check_declared(evaluations, declared)]
         left_out = _list_left_out(one for one in candidates if not names or one.measure.scorer in names)
         found = [measure for scorer in shared for measure in _usual_measures(evaluations, scorer, candidates)]
+    if not found and left_out:
+        reasons = dict.fromkeys(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in left_out)
+        raise SpecError(f"no declared metric can be compared: {'; '.join(reasons)}")
     if not found:
         raise SpecError(f"no scorer returned numbers: {', '.join(shared)}; name a metric that reads another column")
     if missing is not None:
@@ -238,7 +241,10 @@ def _check_declared(evaluations: Sequence[Evaluation], declared: Iterable[Measur
     for declaration in declared:
         if declaration.criterion is None:
             measure = Measure(declaration.scorer, declaration.metric)
-            yield _Declared(measure, _find_obstacle(measure, tables))
+            obstacle = _find_obstacle(measure, tables)
+            if obstacle is None and why_incomparable(evaluations, measure.scorer, measure.metric):
+                obstacle = f"the systems have different {measure.metric.constant_column}"
+            yield _Declared(measure, obstacle)
 
 
 def _find_obstacle(measure: Measure, tables: Iterable[tuple[Any, Any]]) -> str | None:

@@ -95,12 +95,15 @@ def pair_rows(
         where: attribute → value: only these examples.
 
     Raises:
-        SpecError: the metric averages nothing, or a side lacks the scorer, a column or an attribute.
+        SpecError: the metric averages nothing, a side lacks the scorer, a column or an attribute, or the sides differ
+            in a column that must be constant, such as the levels of quantiles.
         DataError: the metric refuses missing rows, and some rows are missing.
     """
     if why := why_unpairable(metric):
         raise SpecError(why)
     sides = [_Side.read(evaluation, scorer, metric, dict(where or {})) for evaluation in evaluations]
+    if why := why_incomparable(evaluations, scorer, metric):
+        raise SpecError(why)
     examples = number_rows([side.example_key for side in sides])
     keys = list(dict.fromkeys(key for side in sides for key in side.units.keys))
     places = {key: place for place, key in enumerate(keys)}
@@ -135,6 +138,32 @@ def why_unpairable(metric: Metric) -> str | None:
             " the F1 of one answer)"
         )
     return None
+
+
+def why_incomparable(evaluations: Sequence[Evaluation], scorer: str, metric: Metric) -> str | None:
+    """Why the values of a metric mean something else in another evaluation; None if they do not."""
+    name = metric.constant_column
+    if name is None:
+        return None
+    distinct = list(dict.fromkeys(filter(None, (_first_list(each, scorer, name) for each in evaluations))))
+    if len(distinct) < 2:
+        return None
+    first, second = (", ".join(f"{value:g}" for value in values) for values in distinct[:2])
+    return (
+        f"{metric.kind} cannot compare systems with different {name}: {first} and {second}; compare with"
+        f" mean_quantile_loss and the {name} that all systems have"
+    )
+
+
+def _first_list(evaluation: Evaluation, scorer: str, name: str) -> tuple[float, ...]:
+    """The sorted numbers of the first row that has some; the metric refuses rows with others."""
+    if name not in evaluation.columns(scorer):
+        return ()
+    for batch in evaluation.batches(scorer, [name]):
+        for value in batch.column(0):
+            if numbers := value.as_py():
+                return tuple(sorted(numbers))
+    return ()
 
 
 def _side_by_side(

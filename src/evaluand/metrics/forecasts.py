@@ -232,6 +232,10 @@ class MeanQuantileLoss(_OfDistribution):
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return (TRUTH, LEVELS, QUANTILES)
 
+    @property
+    def constant_column(self) -> str | None:
+        return LEVELS if self.levels is None else None
+
     def prepare(self, columns: Columns) -> Columns:
         truth = numbers(columns, TRUTH, self.kind)
         levels, quantiles = self.predicted_quantiles(columns)
@@ -286,6 +290,10 @@ class Crps(_OfDistribution):
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return (TRUTH, SAMPLES) if self.source == SAMPLES else (TRUTH, LEVELS, QUANTILES)
+
+    @property
+    def constant_column(self) -> str | None:
+        return LEVELS if self.source == QUANTILES else None
 
     def prepare(self, columns: Columns) -> Columns:
         truth = numbers(columns, TRUTH, self.kind)

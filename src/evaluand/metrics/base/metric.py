@@ -162,6 +162,11 @@ class Metric(ABC):
         return 1 if self.reduce == "first" else math.inf
 
     @property
+    def constant_column(self) -> str | None:
+        """A column of lists that must be equal, in any order, in all rows and in all systems that are compared."""
+        return None
+
+    @property
     def range(self) -> tuple[float, float]:
         """The values the metric can take; infinite where unbounded."""
         return (-math.inf, math.inf)

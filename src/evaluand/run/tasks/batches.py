@@ -7,6 +7,7 @@ rows.
 
 import asyncio
 import copy
+import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +20,12 @@ from evaluand.engine.rate_limit import RateLimit
 
 LINGER = 0.01  # seconds a batch waits for more rows
 _MAX_LISTED = 5
-_REFUSALS_OF_ANY_ROW = ("401", "403", "404", "405")  # refusals that do not depend on the rows
+_REFUSALS_OF_ANY_ROW = ("401", "402", "403", "404", "405", "407", "410")  # refusals that do not depend on the rows
 _FAULTS_OF_A_ROW = ("content_type", "encoding", "foreign", "form", "json", "too_large")
 """Codes of invalid answers to a batch that one of its rows may have caused."""
+_SAMPLED = 8  # rows; in smaller batches, single rows cost as much as halves
+_FEWEST_SINGLE = 5
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -114,12 +118,17 @@ class Batches:
         """Set the output or the error of each row that still waits.
 
         A refused batch, or one with an invalid answer, is sent again in halves, so that a bad row fails only itself:
-        k bad rows of n cost at most 2 k log₂ n further requests, and fewer than 2 n.
+        k bad rows of n cost about 2 k log₂ n further requests, and fewer than 2 n. If both halves have an invalid
+        answer too, some rows are sent singly; if none of them has another answer, the service is at fault, and all
+        rows fail after about 2 log₂ n requests.
 
         Raises:
             BadRequest: it ends everything.
         """
-        await self._set_outcome(pairs, await self._request(pairs))
+        outcome = await self._request(pairs)
+        if isinstance(outcome, BadAnswer) and _may_be_of_one_row(outcome) and len(pairs) >= _SAMPLED:
+            return await self._halve(pairs, outcome, sample=True)
+        await self._set_outcome(pairs, outcome)
 
     async def _request(self, pairs: Sequence[_Pair]) -> dict[int, Any] | Exception:
         """The outputs of the rows that still wait, or why there are none."""
@@ -141,16 +150,37 @@ class Batches:
         if self._stops and outputs and isinstance(outputs[0], BadRequest):
             raise outputs[0]
 
-    async def _halve(self, pairs: Sequence[_Pair], error: Exception) -> None:
+    async def _halve(self, pairs: Sequence[_Pair], error: Exception, sample: bool = False) -> None:
+        pairs = [(row, answer) for row, answer in pairs if not answer.done()]
         middle = len(pairs) // 2
-        halves = (pairs[:middle], pairs[middle:])
+        halves = [half for half in (pairs[:middle], pairs[middle:]) if half]
         if self._stops and isinstance(error, BadRequest):
             for half in halves:
                 await self._set_outcome(half, await self._request_again(half))
             return
         outcomes = await asyncio.gather(*map(self._request_again, halves))
+        if (
+            sample
+            and all(_are_alike(outcome, error) for outcome in outcomes)
+            and await self._fails_singly(pairs, error)
+        ):
+            for _, answer in pairs:
+                _set_answer(answer, error)
+            return
         for half, outcome in zip(halves, outcomes, strict=True):
             await self._set_outcome(half, outcome)
+
+    async def _fails_singly(self, pairs: Sequence[_Pair], error: Exception) -> bool:
+        """Whether some rows, sent singly, all have an answer as invalid as that of the batch; sets their outcomes."""
+        places = _spread_places(len(pairs))
+        for together in (places[:2], places[2:]):
+            rows = [[pairs[place]] for place in together]
+            outcomes = await asyncio.gather(*map(self._request_again, rows))
+            for row, outcome in zip(rows, outcomes, strict=True):
+                await self._set_outcome(row, outcome)
+            if not all(_are_alike(outcome, error) for outcome in outcomes):
+                return False
+        return True
 
     async def _request_again(self, pairs: Sequence[_Pair]) -> dict[int, Any] | Exception:
         if pace := pairs[0][0].pace:
@@ -198,6 +228,18 @@ def _may_be_of_one_row(error: Exception) -> bool:
     if isinstance(error, BadRequest):
         return error.code not in _REFUSALS_OF_ANY_ROW
     return isinstance(error, BadAnswer) and error.code in _FAULTS_OF_A_ROW
+
+
+def _are_alike(outcome: dict[int, Any] | Exception, error: Exception) -> bool:
+    """Whether an outcome is an error for the same reason."""
+    return isinstance(outcome, BadAnswer) and isinstance(error, BadAnswer) and outcome.code == error.code
+
+
+def _spread_places(rows: int) -> list[int]:
+    """About 2 log₂ n places in a batch: the first, the last, and others at no regular distance."""
+    singles = max(_FEWEST_SINGLE, 2 * math.ceil(math.log2(rows)) - 3)
+    inner = (int(rows * (step * _GOLDEN % 1)) for step in range(1, rows))
+    return list(dict.fromkeys([0, rows - 1, *inner]))[:singles]
 
 
 def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
