@@ -357,6 +357,8 @@ def test_nested_lists_of_numbers_are_read_as_their_array() -> None:
         assert values_of_arrays(listed) == values_of_arrays(array)
         assert evaluate([0, 1, 1], scores=convert(chances))["accuracy"].value == pytest.approx(2 / 3)
     cells, said = np.array([[1, 0, 1], [0, 0, 1]]), np.array([[1, 0, 0], [0, 0, 1]])
+    points = evaluate([[1, 2], [3, 4]], [[1, 2], [3, 5]])
+    assert (points.target.kind, points["accuracy"].value) == ("objects", 0.5)
     named = evaluate([["a", "c"], ["c"]], said.tolist(), classes=["a", "b", "c"])
     assert named["accuracy"].value == 0.5
     listed = evaluate(cells.tolist(), said.tolist())

@@ -95,13 +95,22 @@ def _read_tensor(values: Any) -> Any:
 
 
 def _read_nested(truth: Any, predictions: Any) -> tuple[Any, Any]:
-    """Lists of rows of numbers as matrices, unless the other side has lists of numbers that are no matrix."""
-    found = [_nested_numbers(each) for each in (truth, predictions)]
-    for values, matrix in zip((truth, predictions), found, strict=True):
-        cells = (x for row in values for x in row) if values is matrix and _are_rows(values) else ()
-        if any(isinstance(x, _NUMBERS) for x in cells):
-            return truth, predictions
-    return found[0], found[1]
+    """Lists of rows of numbers as matrices: of scores if the truth holds labels, of labels if both hold 0 and 1.
+
+    Other lists of numbers, such as coordinates, stay values that are equal or not.
+    """
+    cells, answers = _nested_numbers(truth), _nested_numbers(predictions)
+    if not _is_nested(truth):
+        empty = isinstance(truth, list | tuple) and all(value is None for value in truth)
+        return truth, predictions if empty else answers
+    if not _is_nested(predictions):
+        return cells if getattr(predictions, "ndim", 1) > 1 else truth, predictions
+    if any(isinstance(row, list | tuple) and any(isinstance(x, str) for x in row) for row in truth):
+        return truth, answers
+    both = cells is not truth and answers is not predictions
+    if both and np.isin(cells, (0, 1)).all() and np.isin(answers, (0, 1)).all():
+        return cells, answers
+    return truth, predictions
 
 
 def _are_rows(values: Any) -> bool:

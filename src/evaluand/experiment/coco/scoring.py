@@ -29,7 +29,8 @@ from evaluand.experiment.coco.files import (
     results_of,
 )
 from evaluand.experiment.coco.panoptic import is_panoptic, read_panoptic
-from evaluand.experiment.columns.scoring import SystemScores, check_system_gates
+from evaluand.experiment.columns.gates import check_system_gates
+from evaluand.experiment.columns.scoring import SystemScores
 from evaluand.experiment.experiment import Experiment
 from evaluand.metrics.detection.masks import areas_of, read_mask
 from evaluand.metrics.names import make_metric

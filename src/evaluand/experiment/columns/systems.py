@@ -75,8 +75,10 @@ class System:
 
 def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: Notes) -> pa.Array:
     """The truth; as numbers where it is numbers written as text, and predictions are numbers."""
-    column = _nan_as_null(truth.column(name, "--truth"))
-    predicted = [each.table.column(each.prediction, "--prediction") for each in specs if each.prediction is not None]
+    column = _nan_as_null(truth.column(name, notes.name("truth")))
+    predicted = [
+        each.table.column(each.prediction, notes.name("prediction")) for each in specs if each.prediction is not None
+    ]
     kinds = {contents(each.type) for each in predicted}
     if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _all_numbers(column):
         return read_text_numbers(column, truth, name, notes)
@@ -92,7 +94,7 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
     """
     assert spec.prediction is not None
     name = spec.prediction
-    column = _nan_as_null(spec.table.column(name, "--prediction"))
+    column = _nan_as_null(spec.table.column(name, notes.name("prediction")))
     one, other = contents(truth.type), contents(column.type)
     if other == "" or one == other or {one, other} <= {"integers", "numbers"}:
         if one in ("lists", "other"):
@@ -358,7 +360,7 @@ def _nan_as_null(column: pa.Array) -> pa.Array:
 
 
 def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
-    column = table.column(name, f"--{option}")
+    column = table.column(name, notes.name(option))
     holds = contents(column.type)
     if holds == "text":
         column = read_text_numbers(column, table, name, notes)
