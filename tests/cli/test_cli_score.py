@@ -49,6 +49,13 @@ def test_two_columns_are_scored_and_compared(folder: Folder) -> None:
     assert "'yes' counts as positive; --pos-label names another class" in facts["notes"]
 
 
+def test_a_list_in_a_json_object_is_a_part_of_the_file(folder: Folder) -> None:
+    rows = [{"label": "x", "a": "x"}, {"label": "y", "a": "x"}]
+    (folder.path / "rows.json").write_text(json.dumps({"version": 1, "data": rows}))
+    result = folder.call("score", "rows.json#data", "--truth", "label", "--prediction", "a", "--json")
+    assert values(json.loads(result.stdout))["a", "accuracy"] == 0.5
+
+
 def test_groups_have_disparities_and_a_failed_gate_exits_with_3(folder: Folder) -> None:
     given = ("score", "p.csv", "--truth", "label", "--prediction", "a", "--by", "sex", "--metric", "accuracy")
     result = folder.call(*given, "--gate", "accuracy >= 0.9", "--json")

@@ -150,6 +150,13 @@ def test_a_table_without_several_answers_has_one_for_each_row() -> None:
     assert (row.value, row.worst, row.best) == (1.0, 0.5, 1.0)
 
 
+def test_scores_of_classes_are_no_ranked_answers() -> None:
+    scores = {"a": [0.5, 0.6, 0.2], "b": [0.4, 0.3, 0.7], "c": [0.1, 0.1, 0.1]}
+    with pytest.raises(SpecError, match="reads several answers to a row, best first, not scores of classes"):
+        evaluate(["a", "b", "c"], ["a", "a", "b"], scores=scores, metrics=[TopKMetric(k=2)])
+    assert evaluate(["a", "b", "c"], ["a", "a", "b"], scores=scores, metrics=[TopKMetric(k=1)])["top_k"].value == 1 / 3
+
+
 def test_a_ranking_as_one_response_gives_the_same_share() -> None:
     rankings = {"x": ["ant", "bee"], "y": ["bee", "cow"], "z": ["dog", "ant"]}
     data = Dataset.from_rows([{"input": name, "expected": "ant"} for name in rankings])

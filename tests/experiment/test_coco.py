@@ -183,6 +183,16 @@ def test_lvis_splits_precision_by_frequency(write):
     assert values(found) == pytest.approx([0.5, 0.0, np.nan, 1.0], nan_ok=True)
 
 
+def test_the_names_that_others_report_are_coco_s_averages(write):
+    instances, found = draw(0)
+    write(instances=instances, found=as_boxes(found))
+    for name, own in (("mAP", "AP"), ("map", "AP"), ("mean_average_precision", "AP"), ("mAP50", "AP50")):
+        as_reported, as_named = (
+            score_coco("instances.json", "found.json", metrics=[each], intervals=False) for each in (name, own)
+        )
+        assert values(as_reported) == values(as_named)
+
+
 def test_the_command_compares_files_of_results_by_group_and_gate(write):
     instances, found = draw(0)
     write(instances=instances, a=as_boxes(found), b=as_boxes(found[::2]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -55,15 +56,14 @@ def assert_same(truth: Any, predictions: Any, **options: Any) -> ArrayEvaluation
         ([[1], [1, 2]], [[1], [2]], "objects", ""),
         (["1.5", "NaN", "2.5"], ["1", "2", "2.5"], "numeric", "'truth' has 1 cell with 'NaN', taken as missing"),
         (["cat", "None", "cat"], ["cat", "cat", "cat"], "binary", "1 cell with 'None', counted as a class"),
-        ([1, 2, 1], ["1", "2", "2"], "multiclass", "'predictions' has numbers written as text"),
+        ([1, 2, 1], ["1", "2", "2"], "binary", "'predictions' has numbers written as text"),
         ([True, False, True], [1, 1, 0], "binary", "true is taken as 1"),
         ([0, 0], [0, 0], "binary", "has one class only, '0'"),
     ],
 )
 def test_both_doors_agree(truth: Any, predictions: Any, kind: str, note: str) -> None:
     result = assert_same(truth, predictions)
-    if kind != "multiclass" or len({*truth}) > 2:
-        assert result.target.kind == kind
+    assert result.target.kind == kind
     assert note in "\n".join(result.notes)
     assert all(f"note: {each}" in str(result) for each in result.notes)
 
@@ -326,3 +326,88 @@ def test_scores_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(DataError, match="row 1:scores: '0,3' has a decimal comma"):
         evaluate([1, 0], scores=["0.2", "0,3"])
     assert evaluate([1, 0], scores=[math.nan, math.nan])["auc"].n_scored == 0
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        ([["cat"], ["dog"]], "'truth' holds text such as 'cat', 'predictions' holds lists of text such as ['cat']: no"),
+        ([{"label": "cat"}, {"label": "dog"}], "'predictions' holds objects such as {'label': 'cat'}: no prediction"),
+        ([1, ["dog"]], "'predictions' holds lists and numbers such as"),
+    ],
+)
+def test_values_that_are_never_equal_are_refused_at_both_doors(predictions: Any, message: str) -> None:
+    truth = ["cat", "dog"]
+    with pytest.raises(SpecError, match=re.escape(message)):
+        evaluate(truth, predictions)
+    with pytest.raises(SpecError, match=re.escape(message)):
+        score_columns({"truth": truth, "predictions": predictions}, "truth", "predictions")
+
+
+def test_values_that_may_be_equal_are_compared() -> None:
+    assert evaluate(["cat", "dog"], [["cat"], "dog"])["accuracy"].value == 0.5
+    assert evaluate([["a"], []], [[], []])["accuracy"].value == 0.5
+    assert evaluate([[1], [1, 2]], [[1], [2]])["accuracy"].value == 0.5
+
+
+def test_nested_lists_of_numbers_are_read_as_their_array() -> None:
+    chances = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
+    for convert in (np.ndarray.tolist, list):
+        listed, array = evaluate([0, 1, 1], convert(chances)), evaluate([0, 1, 1], chances)
+        assert values_of_arrays(listed) == values_of_arrays(array)
+        assert evaluate([0, 1, 1], scores=convert(chances))["accuracy"].value == pytest.approx(2 / 3)
+    cells, said = np.array([[1, 0, 1], [0, 0, 1]]), np.array([[1, 0, 0], [0, 0, 1]])
+    points = evaluate([[1, 2], [3, 4]], [[1, 2], [3, 5]])
+    assert (points.target.kind, points["accuracy"].value) == ("objects", 0.5)
+    named = evaluate([["a", "c"], ["c"]], said.tolist(), classes=["a", "b", "c"])
+    assert named["accuracy"].value == 0.5
+    listed = evaluate(cells.tolist(), said.tolist())
+    assert listed.target.kind == "multilabel"
+    assert values_of_arrays(listed) == values_of_arrays(evaluate(cells, said))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["1,5", "2,5", "NA", "3,0"], "'1,5' has a decimal comma, as have 3 of 4 cells; write 1.5, or give kind="),
+        (["1.234,5", "2.000,0"], "'1.234,5' has separators of thousands, as have 2 of 2 cells; write 1234.5"),
+        (["1,234.5", "2,000.0"], "'1,234.5' has separators of thousands, as have 2 of 2 cells; write 1234.5"),
+        (["1.234.567", "1.234.568"], "write 1234567, or"),
+        (["1,234,567", "1,234,568"], "write 1234567, or"),
+        (["1 234,5", "2 000"], "write 1234.5, or"),
+        (["10%", "20 %"], "'10%' has a percent sign, as have 2 of 2 cells; write 0.1 or 10 in each, or give kind="),
+        (
+            ["1,234", "2,000"],
+            "'1,234' has a comma, as have 2 of 2 cells; write 1234 if it separates thousands, 1.234 if",
+        ),
+    ],
+)
+def test_numbers_of_other_notations_are_refused_at_both_doors(texts: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        evaluate(texts, texts[::-1])
+    with pytest.raises(DataError, match=re.escape(message)):
+        score_columns({"truth": texts, "predictions": texts[::-1]}, "truth", "predictions")
+    assert evaluate(texts, texts[::-1], kind="multiclass").target.kind == "multiclass"
+
+
+def test_labels_of_numpy_and_labels_written_as_floats_are_classes() -> None:
+    chances = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
+    ones = evaluate([0, 1, 1], chances, classes=np.array([0, 1]), label=np.int64(1))
+    assert (ones.target.positive, ones["f1"].value) == (1, pytest.approx(2 / 3))
+    floats = evaluate(np.array([0.0, 1.0, 1.0]), chances, classes=np.array([0.0, 1.0]), label=np.float64(1.0))
+    assert values_of_arrays(floats) == values_of_arrays(ones)
+    table = {"y": [0.0, 1.0, 1.0], "m": [0.0, 1.0, 0.0]}
+    assert score_columns(table, "y", "m", pos_label="1.0").target.positive == 1
+    assert score_columns(table, "y", "m", pos_label=1.0).target.positive == 1
+
+
+def test_one_class_of_several_may_be_named_at_both_doors() -> None:
+    truth, said = [1, 2, 3, 2], [1, 2, 2, 2]
+    found = evaluate(truth, said, label=2)
+    columns = score_columns({"truth": truth, "predictions": said}, "truth", "predictions", pos_label="2")
+    assert values_of_arrays(found) == values_of_columns(columns)
+    assert found["f1"].value == pytest.approx(0.8)
+    shouted = evaluate(LABEL, SAID, label="YES")
+    assert shouted.target.positive == score_columns({"y": LABEL, "m": SAID}, "y", "m", pos_label="YES").target.positive
+    with pytest.raises(SpecError, match="pos_label=… is for classes; 'y' is numeric"):
+        score_columns({"y": [0.5, 1.5], "m": [0.5, 1.5]}, "y", "m", pos_label="2")

@@ -14,7 +14,7 @@ import pytest
 import sklearn.metrics as sk
 from support.random_cases import Case, check_cases, summarise_cases
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import DataError, SpecError
 from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.correlations import RSquared
@@ -137,3 +137,14 @@ def test_what_is_undefined_has_a_reason_and_no_value(metric: Metric, truth: Any,
 def test_parameters_are_checked(make: Callable[[], Metric], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         make()
+
+
+@pytest.mark.parametrize("metric", [PinballLoss, D2Pinball])
+def test_one_quantile_of_a_forecast_of_several_is_asked_for_by_level(metric: type[PinballLoss | D2Pinball]) -> None:
+    columns = {"truth": [4.0, 5.0], "prediction": [3.0, 5.0], "quantiles": [[1.0, 3.0], None]}
+    table = {name: np.array(values, object if name == "quantiles" else float) for name, values in columns.items()}
+    table["_index_"] = np.arange(2)
+    assert metric(alpha=0.1).columns_for([*columns]) == ("truth", "prediction", "quantiles")
+    with pytest.raises(DataError, match=r"_index_ 0: forecasts several .* mean_quantile_loss with levels: \[0.1\]"):
+        metric(alpha=0.1).prepare(table)
+    assert metric().columns_for([*columns]) == ("truth", "prediction")  # the point is the median

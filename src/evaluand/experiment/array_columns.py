@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError
@@ -90,7 +91,18 @@ def read_class_scores(scores: Any) -> Iterable[tuple[Any, Any]]:
     scores = _as_columns(scores)
     if not hasattr(scores, "items") or hasattr(scores, "to_frame"):
         raise SpecError('scores must be a mapping label → n numbers, such as {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}')
-    classes = list(scores.items())
+    classes = [(plain_label(label), numbers) for label, numbers in scores.items()]
     if not classes:
         raise SpecError("scores is empty; give the scores of at least one class")
     return classes
+
+
+def plain_label(value: Any) -> Any:
+    """A label as a value of Python; an integer if NumPy or pandas made it a float.
+
+    Example:
+        >>> plain_label(np.int64(1)), plain_label(np.float64(0.0)), plain_label("cat")
+        (1, 0, 'cat')
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -38,6 +38,7 @@ from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_c
 from evaluand.experiment.array_columns import (
     check_lengths,
     check_one_index,
+    plain_label,
     read_columns,
     read_groupings,
     take_columns,
@@ -207,6 +208,7 @@ def evaluate(
         by, scores, columns = take("by", by, named=True), take("scores", scores), take("columns", columns)
     if truth is None:
         raise SpecError("truth is None; give an array")
+    label = plain_label(label)
     reading = Reading(kind, label, classes, threshold)
     if isinstance(predictions, Mapping):
         if columns or fairness:
@@ -215,14 +217,14 @@ def evaluate(
         named_metrics = () if metrics is None else tuple(_as_list(metrics))
         return evaluate_systems(truth, predictions, named_metrics, by, named, confidence, scores, disparities, reading)
     arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {}, reading)
-    one_class = _one_class(label, scores)
+    one_class = _one_class(None if label is None else arrays.proposals.target.positive, scores)
     asked = arrays.proposals.names() if metrics is None else _as_list(metrics)
     chosen = [_metric(metric, arrays) for metric in asked]
     chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
-        parameters = one_class if criterion == "calibration_by_group" else {"label": label}
+        parameters = one_class if criterion == "calibration_by_group" else {"label": one_class.get("label")}
         measures += measures_of(criterion, tuple(arrays.by), scorer=SCORER, **parameters)
     for measure in measures:
         check_decided(measure, arrays.predictions.truth)

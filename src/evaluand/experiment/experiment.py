@@ -379,7 +379,7 @@ def _as_measures(given: Any, scorers: Mapping[str, Any]) -> Any:
     if not isinstance(entries, list | tuple):
         return given
     if len(scorers) > 1 and (words := [one for one in entries if isinstance(one, str | Metric)]):
-        metric = f"{words[0]!r}" if isinstance(words[0], str) else f"{type(words[0]).__name__}()"
+        metric = f"make_metric({words[0]!r})" if isinstance(words[0], str) else f"{type(words[0]).__name__}()"
         raise SpecError(
             f"measures: {metric} could read several scorers; write Measure({next(iter(scorers))!r}, {metric})"
         )

@@ -7,13 +7,14 @@ cells are 0 and 1. Names of columns come from `classes`, from a frame, or from t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.evaluation.prediction_table import to_column
+from evaluand.experiment.array_columns import plain_label
 
 Label = str | int | bool
 
@@ -51,7 +52,9 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
         ([['0'], ['0', '1']], [['0'], []])
     """
     truth, predictions, scores = (_read_tensor(values) for values in (truth, predictions, scores))
-    named = None if classes is None else [_python_value(one) for one in classes]
+    truth, predictions = _read_nested(truth, predictions)
+    scores = _nested_numbers(scores) if _is_nested(scores) and not _are_pairs(scores) else scores
+    named = None if classes is None else [plain_label(one) for one in classes]
     cells, answers = _read_matrix("truth", truth), _read_matrix("predictions", predictions)
     if cells is not None and cells.values.shape[1] == 1:
         truth, cells = cells.column(0), None
@@ -89,6 +92,51 @@ def _read_tensor(values: Any) -> Any:
     if hasattr(values, "__array__") and hasattr(values, "shape"):
         return np.asarray(values.detach() if hasattr(values, "detach") else values)
     return values
+
+
+def _read_nested(truth: Any, predictions: Any) -> tuple[Any, Any]:
+    """Lists of rows of numbers as matrices: of scores if the truth holds labels, of labels if both hold 0 and 1.
+
+    Other lists of numbers, such as coordinates, stay values that are equal or not.
+    """
+    cells, answers = _nested_numbers(truth), _nested_numbers(predictions)
+    if not _is_nested(truth):
+        empty = isinstance(truth, list | tuple) and all(value is None for value in truth)
+        return truth, predictions if empty else answers
+    if not _is_nested(predictions):
+        return cells if getattr(predictions, "ndim", 1) > 1 else truth, predictions
+    if any(isinstance(row, list | tuple) and any(isinstance(x, str) for x in row) for row in truth):
+        return truth, answers
+    both = cells is not truth and answers is not predictions
+    if both and np.isin(cells, (0, 1)).all() and np.isin(answers, (0, 1)).all():
+        return cells, answers
+    return truth, predictions
+
+
+def _are_rows(values: Any) -> bool:
+    return _is_nested(values) and all(isinstance(row, list | tuple | np.ndarray) for row in values)
+
+
+def _is_nested(values: Any) -> bool:
+    return isinstance(values, list | tuple) and any(isinstance(row, list | tuple | np.ndarray) for row in values)
+
+
+def _nested_numbers(values: Any) -> Any:
+    """A matrix, if each row is a list of as many numbers, two or more; other values as they are."""
+    if not _are_rows(values):
+        return values
+    widths = {len(row) for row in values}
+    if len(widths) > 1 or min(widths) < 2 or not all(isinstance(x, _NUMBERS) for row in values for x in row):
+        return values
+    return np.asarray(values)
+
+
+def _are_pairs(scores: Sequence[Any]) -> bool:
+    """Whether scores are a list of two columns for each label, as scikit-learn returns those of labels in sets."""
+    return all(getattr(one, "ndim", 1) == 2 and one.shape[1] == 2 for one in scores)
+
+
+_NUMBERS: Final = (int, float, np.number, np.bool_)
 
 
 class _Matrix(NamedTuple):
@@ -168,7 +216,7 @@ def _read_matrix(name: str, value: Any) -> _Matrix | None:
     if hasattr(value, "toarray"):  # sparse
         return _Matrix(name, value.toarray(), None, None)
     named = (
-        [_python_value(one) for one in value.columns]
+        [plain_label(one) for one in value.columns]
         if hasattr(value, "columns") and hasattr(value, "to_numpy")
         else None
     )
@@ -182,7 +230,7 @@ def _add_scores(given: Given, scores: Any, labels: Sequence[Any] | None, label: 
     """Scores by label: of a matrix, of a list of two columns for each label, or of the positive class alone."""
     if scores is None or isinstance(scores, Mapping):
         return given._replace(scores=scores)
-    if isinstance(scores, list | tuple) and all(getattr(one, "ndim", 1) == 2 and one.shape[1] == 2 for one in scores):
+    if isinstance(scores, list | tuple) and scores and _are_pairs(scores):
         scores = np.column_stack([np.asarray(one)[:, 1] for one in scores])
     matrix = _read_matrix("scores", scores)
     if matrix is not None and matrix.values.shape[1] > 1:
@@ -209,7 +257,3 @@ def _distinct(values: Any) -> list[Any]:
 
 def _holds_sets(truth: Any) -> bool:
     return bool(pa.types.is_nested(to_column("truth", truth).type))
-
-
-def _python_value(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.metrics.base.averaging import (
     Averaging,
@@ -15,6 +16,7 @@ from evaluand.metrics.base.averaging import (
     weight_problem,
     zeros_and_ones,
 )
+from evaluand.metrics.base.class_scores import SCORES
 from evaluand.metrics.base.metric import (
     NO_ROWS,
     VALUE,
@@ -129,9 +131,16 @@ class TopK(Accuracy):
         return self.k
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
-        return (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
+        found = (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
+        ranks_scores = self.k > 1 and SCORES in available and RESPONSE_INDEX not in available
+        return (*found, SCORES) if ranks_scores else found
 
     def prepare(self, columns: Columns) -> Columns:
+        if SCORES in columns and any(scores is not None for scores in columns[SCORES]):
+            raise SpecError(
+                f"{self.kind}: it reads several answers to a row, best first, not scores of classes; give each row's "
+                "labels in the order of their scores, to the scorer top_k"
+            )
         return {VALUE: np.where(self._after_top(columns), 0.0, super().prepare(columns)[VALUE])}
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:

@@ -1,16 +1,54 @@
 """Pinball loss and deviances: losses whose best constant prediction is a quantile, or the mean under a distribution."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.metrics.base.metric import Columns, Metric, refuse
 from evaluand.metrics.base.numeric_pairs import MeanError
+
+QUANTILES: Final = "quantiles"
+MEDIAN: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class PinballLoss(MeanError):
+class OfQuantile(Metric):
+    """A metric of predictions of one quantile.
+
+    Args:
+        alpha: the level of the predicted quantile, from 0 to 1.
+
+    Raises:
+        SpecError: `alpha` is not a number from 0 to 1.
+    """
+
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", check_level(self.kind, self.alpha))
+        super().__post_init__()
+
+    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
+        found = super().columns_for(available)
+        return (*found, QUANTILES) if self.alpha != MEDIAN and QUANTILES in available else found
+
+    def prepare(self, columns: Columns) -> Columns:
+        if QUANTILES in columns:
+            listed = columns[QUANTILES]
+            if listed.ndim == 1:
+                has_quantiles = np.array([values is not None for values in listed], np.bool_)
+            else:
+                has_quantiles = np.asarray(~np.isnan(listed).all(axis=1))
+            advice = f"for one of its levels use mean_quantile_loss with levels: [{self.alpha:g}]"
+            refuse(columns, has_quantiles, lambda row: f"forecasts several quantiles; {advice}")
+        return super().prepare({name: column for name, column in columns.items() if name != QUANTILES})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinballLoss(OfQuantile, MeanError):
     """The mean pinball loss of predicted quantiles, which weighs errors below and above the truth differently.
 
     alpha · (truth − prediction) if the truth is above, else (1 − alpha) · (prediction − truth).
@@ -30,12 +68,6 @@ class PinballLoss(MeanError):
     """
 
     kind = "pinball_loss"
-
-    alpha: float = 0.5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", check_level(self.kind, self.alpha))
-        super().__post_init__()
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         return pinball(truth, prediction, self.alpha)

@@ -9,7 +9,7 @@ from evaluand.metrics.base.metric import Columns
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
 from evaluand.metrics.base.weighted_rows import reordered
 from evaluand.metrics.correlations import OfNumbers
-from evaluand.metrics.deviances import check_level, check_power, deviance, outside_domain, pinball
+from evaluand.metrics.deviances import OfQuantile, check_power, deviance, outside_domain, pinball
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class ExplainedLoss(OfNumbers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class D2Pinball(ExplainedLoss):
+class D2Pinball(OfQuantile, ExplainedLoss):
     """The share of the pinball loss that predicted quantiles explain; see `pinball_loss`.
 
     The best constant is the quantile `alpha` of the truths.
@@ -83,12 +83,6 @@ class D2Pinball(ExplainedLoss):
     """
 
     kind = "d2_pinball"
-
-    alpha: float = 0.5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", check_level(self.kind, self.alpha))
-        super().__post_init__()
 
     def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         return pinball(truth, prediction, self.alpha)

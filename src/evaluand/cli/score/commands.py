@@ -188,6 +188,8 @@ def _find_problem(given: dict[str, Any], used: list[str]) -> Path | None:
     if len(files) != 1 or files[0] == STDIN:
         return None
     path = Path(files[0])
+    if not path.exists() and Path(files[0].partition("#")[0]).is_file():
+        return None  # a part of a file
     if not path.exists() and not is_glob(files[0]):
         raise UsageError(f"{files[0]}: no such file or folder")
     if path.suffix in (".yaml", ".yml", ".py"):

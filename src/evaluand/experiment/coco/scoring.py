@@ -29,7 +29,8 @@ from evaluand.experiment.coco.files import (
     results_of,
 )
 from evaluand.experiment.coco.panoptic import is_panoptic, read_panoptic
-from evaluand.experiment.columns.scoring import SystemScores, check_system_gates
+from evaluand.experiment.columns.gates import check_system_gates
+from evaluand.experiment.columns.scoring import SystemScores
 from evaluand.experiment.experiment import Experiment
 from evaluand.metrics.detection.masks import areas_of, read_mask
 from evaluand.metrics.names import make_metric
@@ -44,6 +45,8 @@ NAMES: Final = {
 }
 """The twelve numbers of pycocotools, in its order: the name there and here."""
 
+_MEAN: Final = {"map": "ap", "mean_average_precision": "ap", "map50": "ap50", "map75": "ap75"}
+"""Names under which others report COCO's averages over classes."""
 _LVIS: Final = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR300", "ARs", "ARm", "ARl")
 _LVIS_MOST: Final = 300
 
@@ -291,9 +294,9 @@ def _shape(asked: Shape | None, truth: Instances, systems: Mapping[str, Detectio
 def _metric(name: str, truth: Instances) -> Any:
     if not truth.is_lvis:
         known = {each.lower(): own for each, own in NAMES.items()}
-        return make_metric(known.get(name.lower(), name))
+        return make_metric(known.get(_MEAN.get(name.lower(), name.lower()), name))
     known = {each.lower(): each for each in _LVIS}
-    own = known.get(name.lower())
+    own = known.get(_MEAN.get(name.lower(), name.lower()))
     if own is None:
         raise SpecError(f"LVIS has no metric {name!r}{alternatives(name, _LVIS)}")
     if own == "AR300":

@@ -4,6 +4,7 @@ names      which columns look like truth, predictions and scores
 tables     reads files, and joins them by id
 systems    the predictions and scores of each system in the types of the truth
 proposals  the kind of target, and the metrics that suit it
+gates      the results of gates for each system
 scoring    `score_columns`, which stores, compares and checks gates
 """
 

@@ -13,6 +13,7 @@ PYTHON: Final[Mapping[str, str]] = {
     "score": "scores",
     "prediction": "predictions",
     "confidence": "confidences",
+    "input": "inputs",
 }
 """Options of the command whose arguments in Python have other names."""
 
@@ -42,6 +43,15 @@ class Notes(list[str]):
         if value is None or (self._arrays and name in _COLUMNS):
             return f"{argument}=…"
         return f"{argument}={value!r}"
+
+    def name(self, option: str) -> str:
+        """The name of an option.
+
+        Example:
+            >>> Notes().name("score"), Notes(PYTHON).name("score")
+            ('--score', 'scores')
+        """
+        return f"--{option}" if self._arguments is None else self._arguments.get(option, option)
 
     def class_score(self, label: Any = None, column: str = "COLUMN") -> str:
         """How to write the scores of one class, or of any.

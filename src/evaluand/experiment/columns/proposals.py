@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -106,7 +105,6 @@ def find_target(
 
 def _find_label(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
     """The class that is chosen, also by its text; it may occur in no row, which is noted."""
-    label = label.item() if isinstance(label, np.generic) else label
     if not classes or label in classes:
         return next((each for each in classes if each == label), label)
     if isinstance(label, str) and (found := _class_with_text(classes, label)) is not None:

@@ -6,7 +6,7 @@ that reads a store works on the result. Nothing is graded row by row: the column
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind as DisparityKind
-from evaluand.comparison.gates import GateResult, check_gates
-from evaluand.comparison.measures import default_metric
-from evaluand.comparison.rule import BASELINE, Gate
+from evaluand.comparison.gates import GateResult
+from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.near_arguments import missing_attribute
@@ -26,6 +25,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.prediction_table import SCORER, label_text
+from evaluand.experiment.columns.gates import check_gate_columns, check_system_gates
 from evaluand.experiment.columns.names import guess_columns, looks_like_id
 from evaluand.experiment.columns.notes import PYTHON, Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
@@ -278,11 +278,11 @@ def score_tables(
         notes: where to note what is taken for granted, with the names that options have; by default the command's.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
-    _check_gate_columns(gates, base, options)
-    base, files = _choose_rows(base, files, options)
-    base.column(options.truth, "--truth")
-    joined = join_tables(base, files, options.truth, options.id)
     notes = Notes() if notes is None else notes
+    check_gate_columns(gates, base, options.by, notes)
+    base, files = _choose_rows(base, files, options, notes)
+    base.column(options.truth, notes.name("truth"))
+    joined = join_tables(base, files, options.truth, options.id, notes)
     notes += joined.notes
     specs = _find_systems(joined, options, notes)
     if options.id is None and all(each is base for each in files):
@@ -314,7 +314,7 @@ def score_systems(
         pos_label=options.pos_label,
         label=label,
     )
-    _check_values(base, options.truth, typed)
+    _check_values(base, options.truth, typed, notes)
     weight = _read_weight(base, options.weight, notes)
     systems = [
         make_system(
@@ -336,7 +336,7 @@ def score_systems(
         f"{notes.option('prediction')} or {notes.option('threshold')}",
         weighted=weight is not None,
     )
-    experiment = _experiment(base, systems, proposals, options, name)
+    experiment = _experiment(base, systems, proposals, options, name, notes)
     known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
     results = experiment.run(store, known_scores=known, progress=progress)
     by_name = {spec.name: spec for spec in specs}
@@ -358,16 +358,19 @@ def score_systems(
 def _read_weight(base: NamedTable, name: str | None, notes: Notes) -> pa.Array | None:
     if name is None:
         return None
-    column = base.column(name, "--weight")
+    column = base.column(name, notes.name("weight"))
     return read_text_numbers(column, base, name, notes) if contents(column.type) == "text" else column
 
 
-def _check_values(base: NamedTable, name: str, typed: TypedColumns) -> None:
+def _check_values(base: NamedTable, name: str, typed: TypedColumns, notes: Notes) -> None:
     """Refuses a truth without values, and predictions that are the column of the truth."""
     if typed.truth.null_count == len(typed.truth):
-        raise SpecError(f"--truth: every cell of {name!r} in {base.name} is empty; name another column")
+        raise SpecError(f"{notes.name('truth')}: every cell of {name!r} in {base.name} is empty; name another column")
     if name in typed.predictions and typed.predictions[name].equals(typed.truth):
-        raise SpecError(f"--prediction {name}: is the column of --truth; name the column of the predictions")
+        raise SpecError(
+            f"{notes.option('prediction', name)}: is the column of {notes.name('truth')}; name the column of the"
+            " predictions"
+        )
 
 
 def _note_repeated_ids(table: NamedTable, options: ColumnOptions, notes: Notes) -> None:
@@ -387,16 +390,18 @@ def _note_repeated_ids(table: NamedTable, options: ColumnOptions, notes: Notes) 
 
 
 def _choose_rows(
-    base: NamedTable, files: Sequence[NamedTable], options: ColumnOptions
+    base: NamedTable, files: Sequence[NamedTable], options: ColumnOptions, notes: Notes
 ) -> tuple[NamedTable, Sequence[NamedTable]]:
     """The tables with the columns that paths name, and the rows of the truth that match the filter."""
-    names = [("--truth", options.truth), *(("--prediction", name) for name in options.predictions)]
+    names = [("truth", options.truth), *(("prediction", name) for name in options.predictions)]
     names += [(option, name) for option in ("score", "confidence") for name in getattr(options, f"{option}s")]
-    names += [("--by", name) for each in options.by for name in ([each] if isinstance(each, str) else each)]
-    names += [("--input", name) for name in options.inputs]
-    single = (("--id", options.id), ("--weight", options.weight), ("--cluster", options.cluster))
+    names += [("by", name) for each in options.by for name in ([each] if isinstance(each, str) else each)]
+    names += [("input", name) for name in options.inputs]
+    single = (("id", options.id), ("weight", options.weight), ("cluster", options.cluster))
     names += [(option, name) for option, name in single if name is not None]
-    tables = {id(each): each.with_paths(names) for each in (base, *files)}
+    tables = {
+        id(each): each.with_paths([(notes.name(option), name) for option, name in names]) for each in (base, *files)
+    }
     if options.where is not None:
         tables[id(base)] = tables[id(base)].filtered(RowFilter(options.where))
     return tables[id(base)], [tables[id(each)] for each in files]
@@ -408,12 +413,12 @@ def _choose_rows(
 def _find_systems(joined: JoinedTables, options: ColumnOptions, notes: Notes) -> list[SystemSpec]:
     """The columns of each system; with several files each file is a system, or several."""
     predictions = _split_names(options.predictions, joined.files)
-    plain, labelled = _split_scores(_split_names(options.scores, joined.files), joined.files)
+    plain, labelled = _split_scores(_split_names(options.scores, joined.files), joined.files, notes)
     if not (predictions or plain or labelled):
         raise SpecError("no column of predictions or scores is named")
     twice = next((each for each in predictions if predictions.count(each) > 1), None)
     if twice is not None:
-        raise SpecError(f"--prediction {twice} is named twice")
+        raise SpecError(f"{notes.option('prediction', twice)} is named twice")
     found: list[SystemSpec] = []
     for table in joined.files:
         specs = _systems_in(table, predictions, plain, labelled, options.confidences, notes)
@@ -434,7 +439,7 @@ def _split_names(names: Sequence[str], files: Sequence[NamedTable]) -> list[str]
     return [name for each in found for name in each]
 
 
-def _split_scores(scores: Sequence[str], files: Sequence[NamedTable]) -> tuple[list[str], dict[str, str]]:
+def _split_scores(scores: Sequence[str], files: Sequence[NamedTable], notes: Notes) -> tuple[list[str], dict[str, str]]:
     """Columns of scores, and label → column for those of classes."""
     plain: list[str] = []
     labelled: dict[str, str] = {}
@@ -442,12 +447,15 @@ def _split_scores(scores: Sequence[str], files: Sequence[NamedTable]) -> tuple[l
         label, sign, column = text.rpartition("=")
         if sign and not any(text in each.table.column_names for each in files):
             if label in labelled:
-                raise SpecError(f"--score {text}: the class {label!r} has a score already")
+                raise SpecError(f"{notes.option('score', text)}: the class {label!r} has a score already")
             labelled[label] = column
         else:
             plain.append(text)
     if plain and labelled:
-        raise SpecError("give --score COLUMN for the positive class, or --score LABEL=COLUMN for each class, not both")
+        raise SpecError(
+            f"give {notes.option('score', 'COLUMN')} for the positive class, or {notes.class_score()} for each class,"
+            " not both"
+        )
     return plain, labelled
 
 
@@ -460,20 +468,21 @@ def _systems_in(
     notes: Notes,
 ) -> list[SystemSpec]:
     for column in predictions:
-        table.column(column, "--prediction")
+        table.column(column, notes.name("prediction"))
     for column in (*plain, *labelled.values()):
-        table.column(column, "--score")
+        table.column(column, notes.name("score"))
     if labelled:
         if len(predictions) > 1:
             raise SpecError(
-                "--score LABEL=COLUMN is for one system; name one --prediction, or one file for each system"
+                f"{notes.class_score()} is for one system; name one {notes.name('prediction')}, or one file for each"
+                " system"
             )
         one = predictions[0] if predictions else None
         return [SystemSpec(one or "scores", table, one, scores=labelled)]
     if not predictions:
         return [SystemSpec(column, table, score=column) for column in plain]
-    by_prediction = _match_columns("--score", predictions, plain, notes)
-    confidence = _match_columns("--confidence", predictions, confidences, notes)
+    by_prediction = _match_columns("score", predictions, plain, notes)
+    confidence = _match_columns("confidence", predictions, confidences, notes)
     return [
         SystemSpec(each, table, each, score=by_prediction.get(each), confidence=confidence.get(each))
         for each in predictions
@@ -492,15 +501,15 @@ def _match_columns(option: str, predictions: Sequence[str], columns: Sequence[st
     if len(columns) == len(predictions):
         return _note_match(option, dict(zip(predictions, columns, strict=True)), len(predictions), notes)
     raise SpecError(
-        f"{option} {' '.join(columns)}: which predictions do they belong to, {' or '.join(predictions)}? Give one"
-        f" {option} for each --prediction, in the same order"
+        f"{notes.name(option)} {' '.join(columns)}: which predictions do they belong to,"
+        f" {' or '.join(predictions)}? Give one for each of {notes.name('prediction')}, in the same order"
     )
 
 
 def _note_match(option: str, matched: dict[str, str], n: int, notes: Notes) -> dict[str, str]:
     if n > 1:
         listed = ", ".join(f"{column!r} belongs to {prediction!r}" for prediction, column in matched.items())
-        notes.append(f"{option}: {listed}")
+        notes.append(f"{notes.name(option)}: {listed}")
     return matched
 
 
@@ -528,20 +537,25 @@ def _find_common_scores(systems: Sequence[System], notes: Notes) -> str:
 
 
 def _experiment(
-    base: NamedTable, systems: Sequence[System], proposals: Proposals, options: ColumnOptions, name: str
+    base: NamedTable,
+    systems: Sequence[System],
+    proposals: Proposals,
+    options: ColumnOptions,
+    name: str,
+    notes: Notes,
 ) -> Experiment:
     real = any(system.columns.type == "number" for system in systems)
-    metrics = _metrics(proposals, options, real=real)
-    by = tuple(_grouping(base, each) for each in options.by)
+    metrics = _metrics(proposals, options, notes, real=real)
+    by = tuple(_grouping(base, each, notes) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
     outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts()) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
-    dataset = _dataset(base, systems[0], options)
+    dataset = _dataset(base, systems[0], options, notes)
     return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
 
 
-def _metrics(proposals: Proposals, options: ColumnOptions, *, real: bool) -> list[Metric]:
+def _metrics(proposals: Proposals, options: ColumnOptions, notes: Notes, *, real: bool) -> list[Metric]:
     named = options.metrics or proposals.names()
     found = [
         proposals.metric(each) if isinstance(each, str) else proposals.weigh(as_metric(each) or each) for each in named
@@ -552,11 +566,14 @@ def _metrics(proposals: Proposals, options: ColumnOptions, *, real: bool) -> lis
     if real and (unequal := next((each for each in found if VALUE in each.columns), None)) is not None:
         raise SpecError(
             f"{unequal.kind}: real numbers are hardly ever equal; name a metric of errors, such as mae, or, if"
-            " predictions are the score of a class, give their column with --score instead of --prediction"
+            f" predictions are the score of a class, give them as {notes.option('score')} instead of"
+            f" {notes.option('prediction')}"
         )
     scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
     if scored and proposals.gives == "nothing":
-        raise SpecError(f"{scored[0].kind} needs scores: give --score COLUMN, the score of the positive class")
+        raise SpecError(
+            f"{scored[0].kind} needs scores: give {notes.option('score', 'COLUMN')}, the score of the positive class"
+        )
     if not options.intervals:
         found = [*map(_without_interval, found)]
     return found
@@ -570,16 +587,16 @@ def _without_interval(metric: Metric) -> Metric:
         return metric
 
 
-def _grouping(base: NamedTable, by: str | Sequence[str]) -> tuple[str, ...]:
+def _grouping(base: NamedTable, by: str | Sequence[str], notes: Notes) -> tuple[str, ...]:
     names = (by,) if isinstance(by, str) else tuple(by)
     if len(names) == 1 and names[0] not in base.table.column_names and "," in names[0]:
         names = tuple(part.strip() for part in names[0].split(","))
     for name in names:
-        count = pc.count_distinct(base.column(name, "--by")).as_py()
+        count = pc.count_distinct(base.column(name, notes.name("by"))).as_py()
         if count > _MOST_GROUPS:
             raise SpecError(
-                f"--by {name}: has {count:,} different values in {base.table.num_rows:,} rows; group by a column with"
-                f" fewer (at most {_MOST_GROUPS:,})"
+                f"{notes.option('by', name)}: has {count:,} different values in {base.table.num_rows:,} rows; group by"
+                f" a column with fewer (at most {_MOST_GROUPS:,})"
             )
     return names
 
@@ -590,25 +607,25 @@ def _scorer(systems: Sequence[System]) -> Any:
     return next((each for each in scorers if each.prediction_key is not None), scorers[0])  # type: ignore[attr-defined]
 
 
-def _dataset(base: NamedTable, first: System, options: ColumnOptions) -> Dataset:
+def _dataset(base: NamedTable, first: System, options: ColumnOptions, notes: Notes) -> Dataset:
     """The truth of each row with its groups; the columns of predictions are no part of it."""
     n = base.table.num_rows
     columns: dict[str, pa.Array] = {}
     if options.id:
-        ids = base.column(options.id, "--id")
+        ids = base.column(options.id, notes.name("id"))
         check_ids(ids.cast(pa.string()), base, options.id)
         columns[options.id] = ids
     row = options.id or _free_name("row", base.table.column_names)
     columns.setdefault(row, pa.array(np.arange(n)))
-    attributes = list(dict.fromkeys(name for by in options.by for name in _grouping(base, by)))
+    attributes = list(dict.fromkeys(name for by in options.by for name in _grouping(base, by, notes)))
     roles: dict[str, Any] = {"attributes": attributes, "weight": options.weight, "cluster": options.cluster}
     for option, names in (
-        ("--by", attributes),
-        ("--weight", [options.weight]),
-        ("--cluster", [options.cluster]),
-        ("--input", options.inputs),
+        ("by", attributes),
+        ("weight", [options.weight]),
+        ("cluster", [options.cluster]),
+        ("input", options.inputs),
     ):
-        columns |= {name: base.column(name, option) for name in names if name is not None}
+        columns |= {name: base.column(name, notes.name(option)) for name in names if name is not None}
     columns[options.truth] = first.columns.truth
     id_column = row if options.id is None and "id" in columns else options.id  # which "id" would be by its name
     roles |= {"input": [*options.inputs] or row, "expected": options.truth, "id": id_column}
@@ -637,50 +654,3 @@ def _plain_values(column: pa.Array, encoded: bool) -> list[Any]:
     if not encoded and storage is column:
         return values
     return [None if text is None else identity.decode(text) for text in values]
-
-
-# Gates
-
-
-def _check_gate_columns(gates: Sequence[Gate], base: NamedTable, options: ColumnOptions) -> None:
-    """Refuses a gate on a group of a column that is not grouped by."""
-    grouped = {name for each in options.by for name in ([*each.split(","), each] if isinstance(each, str) else each)}
-    for gate in gates:
-        for name in (*dict(gate.where), *gate.by):
-            if name in base.table.column_names and name not in {each.strip() for each in grouped}:
-                raise SpecError(f"gate {gate.text!r}: values are not grouped by {name!r}; add --by {name}")
-
-
-def check_system_gates(
-    gates: Sequence[Gate],
-    results: Results,
-    measures: Sequence[Measure],
-    metric_by_name: Callable[[str], Metric] = default_metric,
-) -> list[GateResult]:
-    """The results of gates, of which `baseline` is the first system.
-
-    Args:
-        metric_by_name: the metric of a name that no measure has.
-
-    Raises:
-        SpecError: a gate compares, and there is one system.
-    """
-    if not gates:
-        return []
-    evaluations = {result.task: result.evaluation for result in results.tasks}
-    first = next(iter(evaluations))
-    absolute = [gate for gate in gates if gate.baseline is None]
-    found = check_gates(absolute, evaluations, measures=measures, metric_by_name=metric_by_name) if absolute else []
-    for gate in gates:
-        if gate.baseline is None:
-            continue
-        if len(evaluations) == 1:
-            raise SpecError(f"gate {gate.text!r}: compares two systems; name a second --prediction")
-        if gate.baseline == BASELINE:
-            others = {name: each for name, each in evaluations.items() if name != first}
-            found += check_gates(
-                [gate], others, {BASELINE: evaluations[first]}, measures=measures, metric_by_name=metric_by_name
-            )
-        else:
-            found += check_gates([gate], evaluations, measures=measures, metric_by_name=metric_by_name)
-    return found

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, plural
 from evaluand.evaluation.prediction_table import PredictionColumns, label_text
 from evaluand.experiment.columns.notes import Notes
@@ -24,6 +25,11 @@ MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?
 _INFINITE: Final = ("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity")
 _NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 _DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
+_THOUSANDS: Final = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+_GROUPED: Final = re.compile(
+    r"\s*[+-]?\d{1,3}((,\d{3})+(\.\d+)?|(\.\d{3})+,\d+|(\.\d{3}){2,}|([ '\u00a0\u202f]\d{3})+([.,]\d+)?)\s*"
+)
+_PERCENT: Final = re.compile(r"\s*[+-]?\d+([.,]\d+)?\s?%\s*")
 _BOOLEANS: Final = {"true": True, "false": False}
 _SHOWN: Final = 3
 _TOLERANCE: Final = 1e-3
@@ -69,8 +75,10 @@ class System:
 
 def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: Notes) -> pa.Array:
     """The truth; as numbers where it is numbers written as text, and predictions are numbers."""
-    column = _nan_as_null(truth.column(name, "--truth"))
-    predicted = [each.table.column(each.prediction, "--prediction") for each in specs if each.prediction is not None]
+    column = _nan_as_null(truth.column(name, notes.name("truth")))
+    predicted = [
+        each.table.column(each.prediction, notes.name("prediction")) for each in specs if each.prediction is not None
+    ]
     kinds = {contents(each.type) for each in predicted}
     if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _all_numbers(column):
         return read_text_numbers(column, truth, name, notes)
@@ -86,9 +94,11 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
     """
     assert spec.prediction is not None
     name = spec.prediction
-    column = _nan_as_null(spec.table.column(name, "--prediction"))
+    column = _nan_as_null(spec.table.column(name, notes.name("prediction")))
     one, other = contents(truth.type), contents(column.type)
     if other == "" or one == other or {one, other} <= {"integers", "numbers"}:
+        if one in ("lists", "other"):
+            _check_json_types(truth, column, truth_name, name)
         _note_spellings(truth, column, truth_name, name, notes)
         return column
     if {one, other} == {"bools", "integers"} and _is_zero_or_one(column if one == "bools" else truth):
@@ -99,13 +109,43 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
     if other == "text" and one == "bools" and (found := _booleans_of(column)) is not None:
         notes.append(f"{name!r} has true and false in several spellings, taken as bools")
         return found
-    if "lists" in (one, other) or "other" in (one, other) or one == "":
+    if one == "":
+        return column
+    if "lists" in (one, other) or "other" in (one, other):
+        _check_json_types(truth, column, truth_name, name)
         return column
     scores = f"; if {name!r} holds scores, give {notes.option('score', name)}" if other == "numbers" else ""
     raise SpecError(
         f"{truth_name!r} holds {one} such as {_first(truth)!r}, {name!r} holds {other} such as {_first(column)!r}: no"
         f" prediction could be right; name another column, or write both in the same way{scores}"
     )
+
+
+def _check_json_types(truth: pa.Array, column: pa.Array, truth_name: str, name: str) -> None:
+    """Refuses values that are never equal, such as text and lists of it."""
+    one, other = (_json_types(each) for each in (truth, column))
+    if one and other and not one & other:
+        first, second = (_first(each) for each in (truth, column))
+        raise SpecError(
+            f"{truth_name!r} holds {' and '.join(sorted(one))} such as {first!r}, {name!r} holds"
+            f" {' and '.join(sorted(other))} such as {second!r}: no prediction could be right; write both in the same"
+            " way"
+        )
+
+
+def _json_types(column: pa.Array) -> set[str]:
+    """The types of the values of a column, as in JSON; none of empty lists, which any list may equal."""
+    holds = contents(column.type)
+    if isinstance(column, pa.ExtensionArray):
+        texts = [] if column.null_count == len(column) else column.storage.drop_null().to_pylist()
+        return {_JSON_TYPES.get(text[0], "numbers") for text in texts}
+    if holds == "lists":
+        cells = {"integers": "numbers"}.get(inner := contents(column.type.value_type), inner)
+        return {f"lists of {cells}"} if cells in ("bools", "numbers", "text", "lists") else set()
+    return {{"integers": "numbers", "other": "objects"}.get(holds, holds)} if holds else set()
+
+
+_JSON_TYPES: Final = {'"': "text", "{": "objects", "[": "lists", "t": "bools", "f": "bools", "n": "nothing"}
 
 
 def make_system(
@@ -320,7 +360,7 @@ def _nan_as_null(column: pa.Array) -> pa.Array:
 
 
 def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
-    column = table.column(name, f"--{option}")
+    column = table.column(name, notes.name(option))
     holds = contents(column.type)
     if holds == "text":
         column = read_text_numbers(column, table, name, notes)
@@ -389,7 +429,7 @@ def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Not
 
 
 def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, name: str, otherwise: str = "") -> None:
-    """Refuses numbers with a decimal comma.
+    """Refuses numbers with a decimal comma, separators of thousands or a percent sign.
 
     Args:
         cells: (row, text) of those that are no number.
@@ -399,22 +439,45 @@ def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, n
     Raises:
         DataError: names the first, with its column.
     """
-    commas = [(row, text) for row, text in cells if _DECIMAL_COMMA.fullmatch(text)]
-    if not commas or len(commas) < len(cells):
+    marked = [(row, text) for row, text in cells if _is_marked(text)]
+    if not marked or len(marked) < len(cells):
         return
-    row, text = commas[0]
-    number = text.strip().replace(",", ".")
+    row, text = marked[0]
+    sign, remedy = _explain_mark(text.strip())
     raise DataError(
         Fault(
             f"{table.where(row)}:{name}",
-            f"{text!r} has a decimal comma, as have {len(commas):,} of {n:,} cells; write {number}{otherwise}",
+            f"{text!r} has {sign}, as have {len(marked):,} of {n:,} cells; write {remedy}{otherwise}",
             code="decimal_comma",
         )
     )
 
 
+def _is_marked(text: str) -> bool:
+    return any(each.fullmatch(text) for each in (_DECIMAL_COMMA, _GROUPED, _PERCENT))
+
+
+def _explain_mark(text: str) -> tuple[str, str]:
+    """What a number has that Python's numbers have not, and how to write it."""
+    if _PERCENT.fullmatch(text):
+        number = text.rstrip("% ").replace(",", ".")
+        return "a percent sign", f"{float(number) / 100:.12g} or {number} in each"
+    if _THOUSANDS.fullmatch(text):
+        joined = text.replace(",", "")
+        if text.count(",") > 1:
+            return "separators of thousands", joined
+        return "a comma", f"{joined} if it separates thousands, {text.replace(',', '.')} if it is a decimal comma"
+    if _DECIMAL_COMMA.fullmatch(text):
+        return "a decimal comma", text.replace(",", ".")
+    digits, _, fraction = text.rpartition(max(".,", key=text.rfind))
+    if not digits or (text.count(".") > 1 and "," not in text):
+        digits, fraction = text, ""
+    whole = re.sub(r"[^0-9+-]", "", digits)
+    return "separators of thousands", f"{whole}.{fraction}" if fraction else whole
+
+
 def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]], notes: Notes) -> None:
-    """Refuses columns of text that all hold numbers, some of them with a decimal comma.
+    """Refuses columns of text that all hold numbers, some of them with a decimal comma or another mark.
 
     Args:
         columns: (column, its table, its name).
@@ -425,13 +488,14 @@ def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]], no
     found = []
     for column, table, name in columns:
         values = pc.unique(column.drop_null()).to_pylist()
-        if not all(_NUMBER.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text) for text in values):
+        marked = [text for text in values if _is_marked(text)]
+        others = [text for text in values if text not in {*marked} and not _NUMBER.fullmatch(text)]
+        if any(text.strip().lower() not in (*MISSING, *_INFINITE) for text in others):
             return
-        commas = [text for text in values if _DECIMAL_COMMA.fullmatch(text)]
-        if commas:
-            found.append((column, table, name, commas))
-    for column, table, name, commas in found:
-        places = np.flatnonzero(np.asarray(pc.is_in(column, pa.array(commas, column.type))))
+        if marked:
+            found.append((column, table, name, marked))
+    for column, table, name, marked in found:
+        places = np.flatnonzero(np.asarray(pc.is_in(column, pa.array(marked, column.type))))
         cells = [(int(row), column[int(row)].as_py()) for row in places]
         labels = f", or give {notes.option('kind', 'multiclass')} if these are labels"
         _check_commas(cells, len(column), table, name, labels)
@@ -455,6 +519,8 @@ def _in_unit(column: pa.Array) -> bool:
 
 def _first(column: pa.Array) -> Any:
     known = column.drop_null()
+    if isinstance(known, pa.ExtensionArray) and len(known):
+        return identity.decode(known.storage[0].as_py())
     return known[0].as_py() if len(known) else None
 
 

@@ -16,6 +16,7 @@ from evaluand.data.row_filter import RowFilter
 from evaluand.data.source import DataSource, missing_column
 from evaluand.data.sources import open_data, open_file
 from evaluand.experiment.columns.names import guess_columns
+from evaluand.experiment.columns.notes import Notes
 from evaluand.store.tables import is_json
 
 _SHOWN: Final = 3
@@ -139,11 +140,16 @@ class JoinedTables:
     notes: Sequence[str]
 
 
-def join_tables(base: NamedTable, files: Sequence[NamedTable], truth: str, id: str | None) -> JoinedTables:
+def join_tables(
+    base: NamedTable, files: Sequence[NamedTable], truth: str, id: str | None, names: Notes
+) -> JoinedTables:
     """Joins files of predictions with the file of the truth.
 
     Without `id`, the one column is taken that all files have, that looks like an id, and that names each row; else rows
     are joined by their number if all files have the same truth in each row.
+
+    Args:
+        names: the names of options in messages.
 
     Raises:
         DataError: an id is missing or occurs twice, or files differ in the truth of a row.
@@ -155,22 +161,23 @@ def join_tables(base: NamedTable, files: Sequence[NamedTable], truth: str, id: s
     notes: list[str] = []
     key = id or _find_id([base, *others])
     if key is None:
-        _require_same_rows(base, others, truth)
+        _require_same_rows(base, others, truth, names)
         return JoinedTables(base, files, ("rows are joined by their number; every file has the same truth in each",))
     if id is None:
-        notes.append(f"rows are joined by {key!r}, which names each row of every file; --id names another column")
-    ids = _ids(base, key)
+        other_id = names.name("id")
+        notes.append(f"rows are joined by {key!r}, which names each row of every file; {other_id} names another column")
+    ids = _ids(base, key, names)
     joined = []
     for other in files:
         if other is base:
             joined.append(base)
             continue
-        other_ids = _ids(other, key)
+        other_ids = _ids(other, key, names)
         places = pc.index_in(ids, other_ids)
         if places.null_count == len(places):
             raise DataError(
                 f"{other.name} and {base.name} have no {key!r} in common: {other_ids[0].as_py()!r} in the one,"
-                f" {ids[0].as_py()!r} in the other; give the column that joins them with --id"
+                f" {ids[0].as_py()!r} in the other; give the column that joins them as {names.name('id')}"
             )
         matched = NamedTable(other.name, other.table.take(places), _where_after(other, places))
         _check_same_truth(base, matched, truth, ids, key)
@@ -195,9 +202,9 @@ def _is_unique(column: pa.ChunkedArray) -> bool:
     return column.null_count == 0 and len(pc.unique(column)) == len(column)
 
 
-def _ids(table: NamedTable, key: str) -> pa.Array:
+def _ids(table: NamedTable, key: str, names: Notes) -> pa.Array:
     """The ids of a table as text; every row has its own."""
-    column = table.column(key, "--id").cast(pa.string())
+    column = table.column(key, names.name("id")).cast(pa.string())
     check_ids(column, table, key)
     return column
 
@@ -221,7 +228,7 @@ def check_ids(column: pa.Array, table: NamedTable, key: str) -> None:
         raise DataError(faults)
 
 
-def _require_same_rows(base: NamedTable, others: Sequence[NamedTable], truth: str) -> None:
+def _require_same_rows(base: NamedTable, others: Sequence[NamedTable], truth: str, names: Notes) -> None:
     for other in others:
         one, two = base.table.num_rows, other.table.num_rows
         alike = one == two and truth in other.table.column_names
@@ -231,7 +238,7 @@ def _require_same_rows(base: NamedTable, others: Sequence[NamedTable], truth: st
             )
             raise SpecError(
                 f"nothing says which rows of {base.name} and {other.name} belong together ({why});"
-                " give the column that names each row with --id"
+                f" give the column that names each row as {names.name('id')}"
             )
 
 
@@ -243,7 +250,7 @@ def _check_same_truth(base: NamedTable, other: NamedTable, truth: str, ids: pa.A
     """Refuses a second truth that differs from the first."""
     if truth not in other.table.column_names or truth not in base.table.column_names:
         return
-    one, two = (each.column(truth, "--truth").cast(pa.string()) for each in (base, other))
+    one, two = (each.column(truth, "truth").cast(pa.string()) for each in (base, other))
     differ = pc.fill_null(pc.not_equal(one, two), False).to_pylist()
     rows = [row for row, differs in enumerate(differ) if differs]
     if rows:

@@ -1,0 +1,61 @@
+"""Gates on the values of systems whose predictions exist already, of which `baseline` is the first."""
+
+from collections.abc import Callable, Sequence
+
+from evaluand.aggregation.aggregator import Measure
+from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.measures import default_metric
+from evaluand.comparison.rule import BASELINE, Gate
+from evaluand.core.errors import SpecError
+from evaluand.experiment.columns.notes import Notes
+from evaluand.experiment.columns.tables import NamedTable
+from evaluand.experiment.experiment import Results
+from evaluand.metrics.base.metric import Metric
+
+
+def check_gate_columns(
+    gates: Sequence[Gate], base: NamedTable, by: Sequence[str | Sequence[str]], notes: Notes
+) -> None:
+    """Refuses a gate on a group of a column that is not grouped by."""
+    grouped = {name for each in by for name in ([*each.split(","), each] if isinstance(each, str) else each)}
+    for gate in gates:
+        for name in (*dict(gate.where), *gate.by):
+            if name in base.table.column_names and name not in {each.strip() for each in grouped}:
+                raise SpecError(
+                    f"gate {gate.text!r}: values are not grouped by {name!r}; add {notes.option('by', name)}"
+                )
+
+
+def check_system_gates(
+    gates: Sequence[Gate],
+    results: Results,
+    measures: Sequence[Measure],
+    metric_by_name: Callable[[str], Metric] = default_metric,
+) -> list[GateResult]:
+    """The results of gates, of which `baseline` is the first system.
+
+    Args:
+        metric_by_name: the metric of a name that no measure has.
+
+    Raises:
+        SpecError: a gate compares, and there is one system.
+    """
+    if not gates:
+        return []
+    evaluations = {result.task: result.evaluation for result in results.tasks}
+    first = next(iter(evaluations))
+    absolute = [gate for gate in gates if gate.baseline is None]
+    found = check_gates(absolute, evaluations, measures=measures, metric_by_name=metric_by_name) if absolute else []
+    for gate in gates:
+        if gate.baseline is None:
+            continue
+        if len(evaluations) == 1:
+            raise SpecError(f"gate {gate.text!r}: compares two systems; name a second one")
+        if gate.baseline == BASELINE:
+            others = {name: each for name, each in evaluations.items() if name != first}
+            found += check_gates(
+                [gate], others, {BASELINE: evaluations[first]}, measures=measures, metric_by_name=metric_by_name
+            )
+        else:
+            found += check_gates([gate], evaluations, measures=measures, metric_by_name=metric_by_name)
+    return found
