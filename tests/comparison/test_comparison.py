@@ -326,6 +326,17 @@ def test_a_shift_that_only_rounding_varies_is_one_of_equal_differences() -> None
     assert found.reason == "all rows differ alike, so nothing tells the spread"
 
 
+def test_values_that_only_rounding_distinguishes_are_ties() -> None:
+    p = np.arange(1, 40) / 41
+    a, b = p**2, (1 - (1 - p)) ** 2
+    assert (a != b).sum() > 10
+    found = difference(rows_of([*a, 1e-300, 1e15], [*b, 2e-300, 1e15 + 16]), 0, 1, Mean(), 0.95)
+    assert (found.won, found.tied, found.lost) == (2, 39, 0)
+    found = difference(rows_of(a, b), 0, 1, Mean(range=(0, 1)), 0.95)
+    assert (found.difference, found.won, found.tied, found.lost, found.p) == (0, 0, 39, 0, 1)
+    assert found.low < 0 < found.high
+
+
 @pytest.mark.parametrize("metric", [Mean(), Mean(range=(0, 10))])
 def test_agreement_is_as_uncertain_as_that_of_shares_over_the_range(metric: Mean) -> None:
     """Four rows that agree; where the range is not known, values were seen to lie 4 apart."""

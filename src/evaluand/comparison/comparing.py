@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure, dataset_of
 from evaluand.comparison.changed import check_examples
-from evaluand.comparison.difference import difference, rows_without_partner, weighted_mean
+from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm
@@ -422,7 +422,7 @@ def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> lis
 def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: int) -> Iterator[dict[str, Any]]:
     """The first rows lost and won, or where values are not 0 and 1 those that changed most."""
     used = found.take(found.known[a] & found.known[b])
-    change = used.value[b] - used.value[a]
+    change = change_of_rows(used.value[a], used.value[b])
     gain = -change if metric.direction == "lower" else change
     values = used.value[[a, b]]
     by_size = np.zeros(len(gain)) if ((values == 0) | (values == 1)).all() else -np.abs(gain)

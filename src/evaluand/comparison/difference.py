@@ -156,6 +156,17 @@ def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: flo
     )
 
 
+def change_of_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """B − A by row; 0 where the two differ by the rounding of a computation alone.
+
+    Example:
+        >>> change_of_rows(np.array([0.1, 0.1]), np.array([1 - (1 - 0.1), 0.2]))
+        array([0. , 0.1])
+    """
+    rounding = _ULPS * np.finfo(np.float64).eps * np.maximum(np.abs(a), np.abs(b))
+    return np.asarray(np.where(np.abs(b - a) < rounding, 0.0, b - a))
+
+
 def rows_without_partner(rows: PairedRows, a: int, b: int) -> np.ndarray:
     """The rows of side `a` without a partner in `b`."""
     return np.asarray((rows.status[a] != ABSENT) & (rows.status[b] == ABSENT))
@@ -208,7 +219,7 @@ class Sample:
         rows = rows.take(_weights(rows, metric) > 0)
         weight = _weights(rows, metric)
         values = rows.value[[a, b]]
-        change = values[1] - values[0]
+        change = change_of_rows(*values)
         cluster = rows.example if rows.cluster is None else rows.cluster
         repeated = rows.cluster is not None or len(np.unique(cluster)) < len(cluster)
         state = cluster_sums(change, weight, cluster, np.zeros(len(change), np.int64))
@@ -296,6 +307,7 @@ class Sample:
 
 
 _ROUNDING: Final = 1e-12
+_ULPS: Final = 64
 _Z_POWER: Final = NormalDist().inv_cdf(POWER)
 
 
