@@ -411,3 +411,56 @@ def test_one_class_of_several_may_be_named_at_both_doors() -> None:
     assert shouted.target.positive == score_columns({"y": LABEL, "m": SAID}, "y", "m", pos_label="YES").target.positive
     with pytest.raises(SpecError, match="pos_label=… is for classes; 'y' is numeric"):
         score_columns({"y": [0.5, 1.5], "m": [0.5, 1.5]}, "y", "m", pos_label="2")
+
+
+def test_a_metric_is_found_by_the_name_with_the_fewest_other_parameters() -> None:
+    cells, chances = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.2, 0.3], [0.1, 0.2, 0.6]])
+    names = ["label_ranking_average_precision_score", "lrap"]
+    for order in (names, names[::-1]):
+        result = evaluate(cells, (chances >= 0.5).astype(int), scores=chances, metrics=order)
+        assert "empty" not in result["lrap"].signature
+        assert "empty=1.0" in result["label_ranking_average_precision_score"].signature
+
+
+CLASSES = {
+    "text": st.sampled_from(["yes", "no", "a"]),
+    "integers": st.integers(0, 2),
+    "floats": st.sampled_from([0.0, 1.0]),
+    "bools": st.booleans(),
+}
+
+
+@given(st.data())
+def test_both_doors_agree_about_any_scores(data: st.DataObject) -> None:
+    truth = data.draw(st.lists(CLASSES[data.draw(st.sampled_from(sorted(CLASSES)))], min_size=4, max_size=4))
+    scores = data.draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0, 2.0, math.nan]), min_size=4, max_size=4))
+    label = data.draw(st.none() | st.sampled_from(truth))
+    threshold = data.draw(st.sampled_from([None, 0.5]))
+    try:
+        assert_scores_agree(truth, scores, label=label, threshold=threshold)
+    except SpecError as refusal:
+        with pytest.raises(type(refusal)):
+            evaluate(truth, scores=scores, label=label, threshold=threshold)
+        table = {"truth": truth, "scores": scores}
+        with pytest.raises(type(refusal)):
+            score_columns(table, "truth", scores="scores", pos_label=label, threshold=threshold)
+
+
+def test_messages_name_the_arguments_of_their_door() -> None:
+    table = {"y": ["cat", "dog"] * 2, "m": ["cat", "dog"] * 2, "p": [0.5, 0.2, 0.3, 2.0]}
+    with pytest.raises(SpecError, match=re.escape("Give pos_label='cat', or scores=['cat=p']")):
+        score_columns(table, "y", scores="p")
+    with pytest.raises(SpecError, match=re.escape("Give label='cat', or scores={'cat': …}")):
+        evaluate(table["y"], scores=table["p"])
+    with pytest.raises(
+        SpecError, match=r"^confidences='p': not all are between 0 and 1; give the score of a class as sc"
+    ):
+        score_columns(table, "y", "m", confidences="p", pos_label="cat")
+    with pytest.raises(
+        SpecError, match=r"give scores='COLUMN' for the positive class, or scores=.'LABEL=COLUMN'. for each"
+    ):
+        score_columns(table, "y", scores=["p", "cat=p"])
+    with pytest.raises(SpecError, match=r"^predictions: in the table no column is called 'n'"):
+        score_columns(table, "y", "n")
+    with pytest.raises(SpecError, match="give the column that names each row as id"):
+        score_columns([{"y": ["a"], "m": ["a"]}, {"y": ["a", "b"], "m": ["a", "b"]}], "y", "m", truth_file=table)
