@@ -77,8 +77,8 @@ class Measure:
         if self.where is not None:
             RowFilter(self.where)
         if not isinstance(self.metric, Metric):
-            name = repr(self.metric) if isinstance(self.metric, str) else "'accuracy'"
-            raise SpecError(f"a measure needs a metric, such as Accuracy() or make_metric({name}), not {self.metric!r}")
+            made = f"make_metric({self.metric!r})" if isinstance(self.metric, str) else "Accuracy()"
+            raise SpecError(f"a measure needs a metric, such as {made}, not {self.metric!r}")
         by = (self.by,) if isinstance(self.by, str) else self.by
         object.__setattr__(self, "by", tuple((names,) if isinstance(names, str) else tuple(names) for names in by))
         object.__setattr__(self, "disparities", check_kinds(self.disparities))
