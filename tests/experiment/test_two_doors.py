@@ -120,7 +120,7 @@ def test_scores_of_classes_decide_without_predictions() -> None:
     chances = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])
     assert evaluate(["a", "b", "c"], scores=chances)["accuracy"].value == pytest.approx(2 / 3)
     assert evaluate(["a", "b", "c"], scores=chances, classes=["a", "b", "c"])["auc"].value == pytest.approx(0.75)
-    with pytest.raises(SpecError, match="no row of truth has 'old', 'new'; evaluate systems one by one"):
+    with pytest.raises(SpecError, match="no row has the label 'old', 'new'; evaluate systems one by one"):
         evaluate(LABEL, scores={"old": CHANCE, "new": CHANCE})
     with pytest.raises(SpecError, match="pass predictions too, such as"):
         evaluate(np.array([[1, 0], [1, 1]]), scores=np.array([[0.9, 0.2], [0.8, 0.7]]))

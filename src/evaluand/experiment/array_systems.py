@@ -60,12 +60,12 @@ def read_system(
     )
     label = scores.label if reading.label is None else reading.label
     typed = read_typed(base, "truth", [spec], notes, kind=reading.kind, label=label)
-    if not decided:
-        _check_scored(typed.truth, typed.target.classes, scores)
+    prediction = typed.predictions.get(spec.name)
+    _check_scored(typed.truth, prediction, typed.target.classes, scores)
     system = make_system(
         spec,
         typed.truth,
-        typed.predictions.get(spec.name),
+        prediction,
         typed.target,
         threshold=reading.threshold,
         weight=weight,
@@ -102,14 +102,18 @@ def name_scores(given: Given, suffix: str = "") -> tuple[dict[str, Any], ScoreCo
     return columns, ScoreColumns(None, by_text or None, None)
 
 
-def _check_scored(truth: pa.Array, classes: Sequence[Any], scores: ScoreColumns) -> None:
-    """Refuses scores without predictions that belong to no class of the truth."""
-    if not classes or truth.null_count == len(truth):
+def _check_scored(truth: pa.Array, prediction: pa.Array | None, classes: Sequence[Any], scores: ScoreColumns) -> None:
+    """Refuses scores that belong to no class of the rows, and scores without predictions if there are no classes."""
+    if prediction is None and (not classes or truth.null_count == len(truth)):
         raise SpecError("scores alone decide between classes, and truth has none; pass predictions too")
-    if scores.by_text and not {*scores.by_text} & {*map(label_text, truth.drop_null().unique().to_pylist())}:
+    if not scores.by_text or not classes:
+        return
+    labels = truth.drop_null().unique().to_pylist()
+    labels += [] if prediction is None else prediction.drop_null().unique().to_pylist()
+    if labels and not {*scores.by_text} & {*map(label_text, labels)}:
         shown = ", ".join(map(repr, [*scores.by_text][:3]))
         raise SpecError(
-            f"scores are a mapping label → n numbers, and no row of truth has {shown}; evaluate systems one by one, or"
+            f"scores are a mapping label → n numbers, and no row has the label {shown}; evaluate systems one by one, or"
             " pass predictions={system: …} too"
         )
 
