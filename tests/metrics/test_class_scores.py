@@ -473,7 +473,7 @@ def test_labels_of_scores_are_of_the_type_of_the_prediction() -> None:
         evaluate(["a"], ["a"], scores={"a": [0.5]}, confidence=[0.5], metrics="roc_auc")
     with pytest.raises(DataError, match="score of 'a' has 2"):
         evaluate(["a"], ["a"], scores={"a": [0.5, 0.5]}, metrics="roc_auc")
-    with pytest.raises(DataError, match="row 0: .*score of 'a'.* is infinite"):
+    with pytest.raises(DataError, match=r"row 0: .*score of 'a'.* is infinite"):
         evaluate(["a"], ["a"], scores={"a": [math.inf]}, metrics="roc_auc")
 
 
