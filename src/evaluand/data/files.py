@@ -114,9 +114,9 @@ class Spool:
                             f"{path}: expands to more than {MAX_EXPANSION} times its size; decompress it yourself if"
                             " you trust it"
                         )
-        except Exception as error:  # each codec has errors of its own
-            if isinstance(error, DataError):
-                raise
+        except DataError:
+            raise
+        except Exception as error:  # codecs raise errors of different classes
             raise DataError(f"{path}: cannot be decompressed: {error}") from None
         return spool
 

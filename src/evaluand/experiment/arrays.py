@@ -221,17 +221,9 @@ def evaluate(
     asked = arrays.proposals.names() if metrics is None else _as_list(metrics)
     chosen = [_metric(metric, arrays) for metric in asked]
     chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
-    kinds = check_kinds(disparities)
-    measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
-    for criterion in (fairness,) if isinstance(fairness, str) else fairness:
-        parameters = one_class if criterion == "calibration_by_group" else {"label": one_class.get("label")}
-        measures += measures_of(criterion, tuple(arrays.by), scorer=SCORER, **parameters)
-    for measure in measures:
-        check_decided(measure, arrays.predictions.truth)
+    measures = _measures(arrays, chosen, disparities, fairness, one_class)
     if one_class and all(getattr(measure.metric, "label", None) is None for measure in measures):
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
-    readable = (*arrays.predictions.scorer.readable, *arrays.further)
-    check_measures(measures, {SCORER: readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
     compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
@@ -263,6 +255,26 @@ def _check_predictions(predictions: Any, scores: Any, threshold: float | None) -
         raise SpecError("threshold makes predictions of scores; leave out predictions or threshold")
     if hasattr(predictions, "predict"):
         raise SpecError(f"predictions is {kind_of(predictions)}; pass what it predicts: model.predict(X)")
+
+
+def _measures(
+    arrays: _Arrays,
+    metrics: Sequence[Metric],
+    disparities: Kind | Sequence[Kind],
+    fairness: Criterion | Sequence[Criterion],
+    one_class: Mapping[str, Any],
+) -> list[Measure]:
+    """The metrics and the rates of criteria, by each grouping; a SpecError if one does not fit the arrays."""
+    by, kinds = tuple(arrays.by), check_kinds(disparities)
+    measures = [Measure(SCORER, metric, by, kinds) for metric in metrics]
+    for criterion in (fairness,) if isinstance(fairness, str) else fairness:
+        parameters = one_class if criterion == "calibration_by_group" else {"label": one_class.get("label")}
+        measures += measures_of(criterion, by, scorer=SCORER, **parameters)
+    for measure in measures:
+        check_decided(measure, arrays.predictions.truth)
+    readable = (*arrays.predictions.scorer.readable, *arrays.further)
+    check_measures(measures, {SCORER: readable}, arrays.roles)
+    return measures
 
 
 @dataclass(frozen=True)
