@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -12,6 +13,10 @@ from hypothesis import settings
 # Each process of the tests has about one core: on it, threads of numerical libraries wait busily for one another. These
 # are read when NumPy and scikit-learn are imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+# No test reads or writes the settings and the cache of whoever runs it.
+_home = tempfile.TemporaryDirectory(prefix="evaluand-home-", ignore_cleanup_errors=True)
+os.environ |= {f"XDG_{name}_HOME": os.path.join(_home.name, name.lower()) for name in ("CONFIG", "CACHE")}
 
 # Tests kill processes, never the machine; waiting until the disk has what was written would take long on a slow one.
 # Processes that tests start do wait.

@@ -1,0 +1,79 @@
+"""What belongs to the user of this machine and not to a store or a checkout: settings, a cache, and a secret key.
+
+Nothing here comes with a store or a checkout from elsewhere, so it says what may be trusted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from evaluand.core.system import BINARY, put_if_absent
+
+_KEY_BYTES = 32
+
+
+def config_folder() -> Path:
+    """The folder of the user's settings: `$XDG_CONFIG_HOME/evaluand`, or `~/.config/evaluand`."""
+    return _folder("XDG_CONFIG_HOME", "APPDATA", ".config")
+
+
+def cache_folder() -> Path:
+    """The folder of what can be computed again: `$XDG_CACHE_HOME/evaluand`, or `~/.cache/evaluand`."""
+    return _folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")
+
+
+def make_private_folder(folder: Path) -> None:
+    """Makes a folder, and those above it, that only the user can read.
+
+    Raises:
+        OSError: the home of the user cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def keyed_digest(data: bytes) -> str | None:
+    """A digest that only this user can compute, as 32 hexadecimal digits.
+
+    The key is made by the first call, in the user's settings.
+
+    Returns:
+        None if there is no key and none can be written.
+    """
+    key = _read_key() or _write_key()
+    return None if key is None else hmac.new(key, data, hashlib.blake2b).hexdigest()[:32]
+
+
+def _read_key() -> bytes | None:
+    try:
+        key = (config_folder() / "key").read_bytes()
+    except OSError:
+        return None
+    return key if len(key) == _KEY_BYTES else None
+
+
+def _write_key() -> bytes | None:
+    path = config_folder() / "key"
+    temporary = path.with_name(f".key-{secrets.token_hex(4)}.tmp")
+    try:
+        make_private_folder(path.parent)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        put_if_absent(temporary, path)
+    except OSError:
+        return None
+    return _read_key()  # another process may have been first
+
+
+def _folder(variable: str, on_windows: str, otherwise: str) -> Path:
+    base = os.environ.get(variable) or (os.environ.get(on_windows) if sys.platform == "win32" else None)
+    if base and os.path.isabs(base):
+        return Path(base) / "evaluand"
+    return Path(os.path.expanduser("~")) / otherwise / "evaluand"
