@@ -107,8 +107,8 @@ def test_writing_and_removing_replace_a_link_and_leave_its_target(folder: Folder
     folder.remove("removed")
     assert (outside / "a.json").read_text() == "precious"
     assert folder.files() == ["put"]
+    (folder.path / "created").symlink_to(outside / "new")
     with pytest.raises(EngineError, match="File exists"):
-        (folder.path / "created").symlink_to(outside / "new")
         folder.create("created")
     assert not (outside / "new").exists()
 
