@@ -43,7 +43,9 @@ def command() -> None:
 @click.argument("name", metavar="NAME")
 @click.argument("host", metavar="HOST")
 def allow(name: str, host: str) -> None:
-    """Allow the environment variable NAME to be sent to HOST.
+    """Allow a variable to be sent to a host.
+
+    An experiment file may then send the environment variable NAME to HOST.
 
     HOST is a name with an optional port and means https; http://HOST allows it without encryption. A host of this
     machine without a port (127.0.0.1, localhost) means all its ports.
@@ -60,7 +62,10 @@ def allow(name: str, host: str) -> None:
 @click.argument("name", metavar="NAME")
 @click.argument("host", metavar="[HOST]", required=False)
 def remove(name: str, host: str | None) -> None:
-    """Remove the permission to send the environment variable NAME to HOST, or to all hosts."""
+    """Remove permissions of a variable.
+
+    Experiment files may then no longer send the environment variable NAME to HOST, or to any host.
+    """
     hosts = read_settings()
     known = hosts.get(check_name(name), [])
     removed = [one for one in known if host is None or one == Host.parse(host)]
@@ -75,16 +80,17 @@ def remove(name: str, host: str | None) -> None:
 @command.command("list", epilog="\b\nExamples:\n  evaluand secrets list --json")
 @json_option
 def list_(as_json: bool) -> None:
-    """List the environment variables that files may send, with their hosts."""
-    rows = [
-        {"name": one.name, "host": str(one.host), "source": one.source, "set": bool(os.environ.get(one.name))}
-        for one in permissions()
-    ]
+    """List the variables that may be sent."""
+    listed = permissions()
     if as_json:
+        rows = [
+            {"name": one.name, "host": str(one.host), "source": one.source, "set": bool(os.environ.get(one.name))}
+            for one in listed
+        ]
         return print_json({"file": str(settings_file()), "permissions": rows})
     table = Table(box=None, pad_edge=False)
     for title in ("variable", "host", "from", "set"):
         table.add_column(title)
-    for row in rows:
-        table.add_row(row["name"], row["host"], row["source"], "yes" if row["set"] else "no")
+    for one in listed:
+        table.add_row(one.name, str(one.host), one.source, "yes" if os.environ.get(one.name) else "no")
     return show(table)
