@@ -118,7 +118,7 @@ def put_if_absent(temporary: Path, path: Path) -> bool:
     except (AttributeError, NotImplementedError):  # a Python without os.link
         return _move_if_absent(temporary, path)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         return _move_if_absent(temporary, path)
     finally:
@@ -127,7 +127,8 @@ def put_if_absent(temporary: Path, path: Path) -> bool:
 
 CLAIM_SECONDS: Final = 10.0
 _UNSUPPORTED: Final = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
-_NO_LINKS: Final = {errno.EPERM, errno.EACCES, errno.EMLINK, *_UNSUPPORTED}
+NO_LINKS: Final = {errno.EPERM, errno.EACCES, errno.EMLINK, *_UNSUPPORTED}
+"""The errors of a hard link on a file system that has none."""
 
 
 def _move_if_absent(temporary: Path, path: Path) -> bool:

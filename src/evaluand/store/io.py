@@ -1,0 +1,441 @@
+"""The one way to the disk of a store: every read, write, sync, rename, link and removal goes through here.
+
+A store may come from somebody else. So nothing below its root is reached through a link, only regular files are opened,
+what is read has a limit, and what is written can be read by its owner alone. An error of the disk is one sentence with
+the name of the file.
+
+`disk` makes the calls of the operating system; tests put one in its place that fails.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from evaluand.core.errors import EngineError
+from evaluand.core.system import BINARY, NO_LINKS, is_alive, put_if_absent, read_at
+
+MAX_BYTES: Final = 64 << 20  # of a file that is read as a whole: manifests, names, leases
+_BLOCK: Final = 1 << 20
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700
+_NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
+_READ: Final[int] = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | BINARY
+_CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | _NO_FOLLOW | BINARY
+_FOLDER: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_HAS_FOLDER_HANDLES: Final = bool(_NO_FOLLOW) and {os.open, os.stat, os.mkdir, os.rename, os.link, os.unlink} <= (
+    os.supports_dir_fd
+)
+_CANNOT_SYNC: Final = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
+
+
+class Disk:
+    """The calls of the operating system that a store makes."""
+
+    def open(self, name: str, flags: int, folder: int | None) -> int:
+        return os.open(name, flags, _FILE_MODE, dir_fd=folder)
+
+    def read(self, handle: int, size: int, offset: int) -> bytes:
+        return read_at(handle, size, offset)
+
+    def write(self, handle: int, data: Any) -> int:
+        return os.write(handle, data)
+
+    def sync(self, handle: int) -> None:
+        os.fsync(handle)
+
+    def close(self, handle: int) -> None:
+        os.close(handle)
+
+    def state(self, name: str, folder: int | None) -> os.stat_result:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+    def entries(self, folder: int | str) -> list[Entry]:
+        with os.scandir(folder) as entries:
+            return [Entry(e.name, e.is_file(follow_symlinks=False), e.is_dir(follow_symlinks=False)) for e in entries]
+
+    def make_folder(self, name: str, folder: int | None) -> None:
+        os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
+
+    def rename(self, name: str, new: str, folder: int | None) -> None:
+        os.replace(name, new, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def link(self, name: str, new: str, folder: int | None) -> None:
+        os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+
+    def touch(self, name: str, folder: int | None) -> None:
+        os.utime(name, dir_fd=folder, follow_symlinks=False)
+
+    def remove(self, name: str, folder: int | None) -> None:
+        os.unlink(name, dir_fd=folder)
+
+    def remove_folder(self, name: str, folder: int | None) -> None:
+        os.rmdir(name, dir_fd=folder)
+
+
+disk = Disk()
+
+
+class Entry(NamedTuple):
+    """A name in a folder; a link, a device and a pipe are neither a file nor a folder."""
+
+    name: str
+    is_file: bool
+    is_folder: bool
+
+
+class Folder:
+    """A folder of a store.
+
+    A missing file raises `FileNotFoundError`, every other failure `EngineError`.
+
+    Args:
+        root: the store's root, which may be a link.
+        names: the folders below it, none of which may be a link.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *names: str) -> None:
+        self._root, self._names = os.fspath(root), names
+        self.path = Path(self._root, *names)
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(self._root, *self._names, name)
+
+    def exists(self) -> bool:
+        """Whether the folder exists."""
+        try:
+            with self._opened():
+                return True
+        except FileNotFoundError:
+            return False
+
+    def entries(self) -> list[Entry]:
+        """What is in the folder, sorted by name; nothing if it does not exist."""
+        try:
+            with self._opened() as folder, _Errors(self.path, "read"):
+                return sorted(disk.entries(str(self.path) if folder is None else folder))
+        except FileNotFoundError:
+            return []
+
+    def files(self) -> list[str]:
+        """The names of its regular files, sorted."""
+        return [entry.name for entry in self.entries() if entry.is_file]
+
+    def folders(self) -> list[str]:
+        """The names of its folders, sorted."""
+        return [entry.name for entry in self.entries() if entry.is_folder]
+
+    def state(self, name: str) -> os.stat_result | None:
+        """The state of a name itself, which may be a link; None if it does not exist."""
+        try:
+            with self._opened() as folder, _Errors(self.path / name, "read"):
+                return disk.state(self._place(name, folder), folder)
+        except FileNotFoundError:
+            return None
+
+    def has_file(self, name: str) -> bool:
+        """Whether there is a regular file of this name."""
+        state = self.state(name)
+        return state is not None and stat.S_ISREG(state.st_mode)
+
+    def read(self, name: str, most: int = MAX_BYTES) -> bytes:
+        """The content of a file.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            EngineError: it is not a regular file, is larger than `most` bytes, or cannot be read.
+        """
+        handle = self.open(name)
+        try:
+            with _Errors(self.path / name, "read"):
+                return self._read_whole(name, handle, most)
+        finally:
+            disk.close(handle)
+
+    def open(self, name: str) -> int:
+        """A handle for reading a regular file.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            EngineError: it is not a regular file, or cannot be opened.
+        """
+        path = self.path / name
+        with self._opened() as folder, _Errors(path, "read"):
+            place = self._place(name, folder)
+            _require_file(path, disk.state(place, folder))  # before it is opened: that may already do something
+            handle = disk.open(place, _READ, folder)
+            try:
+                _require_file(path, os.fstat(handle))
+            except EngineError:
+                disk.close(handle)
+                raise
+            return handle
+
+    def read_at(self, name: str, handle: int, size: int, offset: int) -> bytes:
+        """Up to `size` bytes of an open file."""
+        with _Errors(self.path / name, "read"):
+            return disk.read(handle, size, offset)
+
+    def make(self) -> None:
+        """Makes the folder, and those above it; their names survive a crash of the machine."""
+        missing = []
+        folder = self
+        while not folder.exists():
+            missing.append(folder)
+            if not folder._names:
+                break
+            folder = Folder(self._root, *folder._names[:-1])
+        for folder in reversed(missing):
+            folder._make()
+
+    def create(self, name: str) -> int:
+        """A handle for appending to a new file.
+
+        Raises:
+            FileNotFoundError: the folder does not exist.
+            EngineError: a file of this name exists, or cannot be written.
+        """
+        with self._opened() as folder, _Errors(self.path / name, "written"):
+            return disk.open(self._place(name, folder), _CREATE, folder)
+
+    def append(self, name: str, handle: int, data: bytes) -> None:
+        """Appends to an open file, by one write.
+
+        Raises:
+            EngineError: the disk did not take all of it; the file may end in a part of it.
+        """
+        try:
+            written = disk.write(handle, data)
+        except OSError as error:
+            raise disk_error(self.path / name, error, "written") from error
+        if written != len(data):
+            raise disk_error(self.path / name, f"the disk took {written} of {len(data)} bytes", "written")
+
+    def sync_file(self, name: str, handle: int) -> None:
+        """Makes the content of an open file survive a crash of the machine."""
+        with _Errors(self.path / name, "written"):
+            disk.sync(handle)
+
+    def sync(self) -> None:
+        """Makes the names in the folder survive a crash of the machine, where a folder can be synced."""
+        with self._opened() as handle, _Errors(self.path, "written"):
+            if handle is None:  # Windows opens no folders
+                return
+            try:
+                disk.sync(handle)
+            except OSError as error:
+                if error.errno not in _CANNOT_SYNC:
+                    raise
+
+    def put(self, name: str, data: bytes, *, durable: bool = True) -> None:
+        """Writes a file in one step, in the place of an earlier one.
+
+        Args:
+            durable: whether it must survive a crash of the machine.
+        """
+        temporary = self._write_temporary(name, data, durable)
+        self.rename(temporary, name)
+        if durable:
+            self.sync()
+
+    def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bool:
+        """Writes a file in one step unless one of this name exists.
+
+        Returns:
+            Whether it was written.
+        """
+        temporary = self._write_temporary(name, data, durable)
+        try:
+            placed = self._link(temporary, name)
+        finally:
+            self.remove(temporary)
+        if placed and durable:
+            self.sync()
+        return placed
+
+    def rename(self, name: str, new: str) -> None:
+        """Renames a file or folder, in the place of an earlier file."""
+        with self._opened() as folder, _Errors(self.path / new, "written"):
+            disk.rename(self._place(name, folder), self._place(new, folder), folder)
+
+    def touch(self, name: str) -> None:
+        """Sets the time of a file to now; does nothing if it does not exist."""
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "written"):
+            disk.touch(self._place(name, folder), folder)
+
+    def remove(self, name: str) -> None:
+        """Removes a file or a link; does nothing if it does not exist."""
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "removed"):
+            disk.remove(self._place(name, folder), folder)
+
+    def remove_folder(self, name: str) -> bool:
+        """Removes an empty folder.
+
+        Returns:
+            Whether it no longer exists; one that is not empty stays.
+        """
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "removed"):
+            try:
+                disk.remove_folder(self._place(name, folder), folder)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return False
+        return True
+
+    def _make(self) -> None:
+        """Makes this folder; the one above exists, or is the place of the root."""
+        if not self._names:
+            with _Errors(self.path, "written"):
+                os.makedirs(self.path, _FOLDER_MODE, exist_ok=True)
+            Folder(self.path.parent).sync()
+            return
+        above = Folder(self._root, *self._names[:-1])
+        with above._opened() as folder, _Errors(self.path, "written"), suppress(FileExistsError):
+            disk.make_folder(above._place(self._names[-1], folder), folder)
+        above.sync()
+
+    def _write_temporary(self, name: str, data: bytes, durable: bool) -> str:
+        temporary = temporary_name(name)
+        handle = self.create(temporary)
+        try:
+            self.append(temporary, handle, data)
+            if durable:
+                self.sync_file(temporary, handle)
+        except EngineError:
+            self.remove(temporary)
+            raise
+        finally:
+            disk.close(handle)
+        return temporary
+
+    def _link(self, name: str, new: str) -> bool:
+        with self._opened() as folder, _Errors(self.path / new, "written"):
+            try:
+                disk.link(self._place(name, folder), self._place(new, folder), folder)
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
+                return put_if_absent(self.path / name, self.path / new)
+        return True
+
+    def _read_whole(self, name: str, handle: int, most: int) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while part := disk.read(handle, _BLOCK, size):
+            size += len(part)
+            if size > most:
+                raise EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _place(self, name: str, folder: int | None) -> str:
+        if name in ("", ".", "..") or "/" in name or "\0" in name or name != os.path.basename(name):
+            raise EngineError(f"{self.path}: {name!r} is not the name of a file in this folder; the store is damaged")
+        return name if folder is not None else str(self.path / name)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int | None]:
+        """A handle of the folder, reached without following links; None where folders have no handles.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            EngineError: one of the folders on the way is not a folder.
+        """
+        if not _HAS_FOLDER_HANDLES:
+            self._check_folders()
+            yield None
+            return
+        handle = self._descend()
+        try:
+            yield handle
+        finally:
+            disk.close(handle)
+
+    def _descend(self) -> int:
+        with _Errors(self.path, "read"):
+            handle = disk.open(self._root, _FOLDER, None)
+            for name in self._names:
+                above = handle
+                try:
+                    handle = disk.open(self._place(name, above), _FOLDER | _NO_FOLLOW, above)
+                except OSError as error:
+                    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                        raise EngineError(f"{self.path}: {name} is not a folder; evaluand follows no links") from None
+                    raise
+                finally:
+                    disk.close(above)
+            return handle
+
+    def _check_folders(self) -> None:
+        with _Errors(self.path, "read"):
+            for depth in range(len(self._names) + 1):
+                path = os.path.join(self._root, *self._names[:depth])
+                state = disk.state(path, None) if depth else os.stat(path)
+                if not stat.S_ISDIR(state.st_mode) or (depth and _is_junction(path)):
+                    raise EngineError(f"{self.path}: {path} is not a folder; evaluand follows no links")
+
+
+def temporary_name(name: str) -> str:
+    """A name for a file that is being written, which says by which process."""
+    return f".{name}-{secrets.token_hex(4)}.{os.getpid()}.tmp"
+
+
+TEMPORARY: Final = re.compile(r"\..+-[0-9a-f]{8}\.([0-9]+)\.tmp")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of `temporary_name`."""
+    return TEMPORARY.fullmatch(name) is not None
+
+
+def is_being_written(name: str) -> bool:
+    """Whether a file is being written by a living process."""
+    found = TEMPORARY.fullmatch(name)
+    return found is not None and is_alive(int(found[1]))
+
+
+def disk_error(path: Path, error: OSError | str, what: str) -> EngineError:
+    """The error of a disk that is full, broken or read-only, or whose files may not be read."""
+    reason = error if isinstance(error, str) else error.strerror or str(error)
+    return EngineError(f"{path}: cannot be {what}: {reason}; {_ADVICE[what]}")
+
+
+_ADVICE: Final = {
+    "read": "check the permissions and the disk",
+    "written": "free space or repair the disk, then resume",
+    "removed": "check the permissions and the disk",
+}
+
+
+class _Errors:
+    """Turns errors of the operating system into one sentence, except that a file does not exist."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            raise disk_error(self._path, error, self._what) from error
+
+
+def _require_file(path: Path, state: os.stat_result) -> None:
+    if not stat.S_ISREG(state.st_mode):
+        raise EngineError(f"{path}: is not a regular file; evaluand opens no links, pipes and devices of a store")
+
+
+def _is_junction(path: str) -> bool:
+    """Whether a folder of Windows leads elsewhere."""
+    is_junction = getattr(os.path, "isjunction", None)  # from Python 3.12
+    return is_junction is not None and bool(is_junction(path))
