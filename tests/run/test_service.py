@@ -1357,6 +1357,7 @@ run: {{retries: 2, total_timeout: 60}}
 
 def test_an_experiment_file_names_a_service(serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", SECRET)
+    monkeypatch.setenv("EVALUAND_SECRETS", "API_TOKEN=127.0.0.1")
     server = serve(lambda asked: {"text": asked["prompt"].upper()})
     (tmp_path / "cases.jsonl").write_text('{"text":"a","answer":"A"}\n{"text":"b","answer":"?"}\n')
     (tmp_path / "views.yaml").write_text(EXPERIMENT.format(url=server.url))

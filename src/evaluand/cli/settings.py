@@ -107,8 +107,8 @@ def find_settings(folder: Path) -> Settings | None:
     return None
 
 
-_NEVER: Final = ("allow", "force")
-"""Options that only whoever calls the command may give: what may be imported, and what may be replaced."""
+_NEVER: Final = ("allow", "force", "git_changes", "give_up", "yes")
+"""Options that only whoever calls the command may give: what may be imported, started, replaced or removed."""
 
 
 def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:

@@ -52,6 +52,7 @@ from evaluand.report.text import (
     clusters_text,
     defaulted_text,
     format_creation,
+    git_text,
     minute,
     number_format,
     numbers,
@@ -497,8 +498,7 @@ def _list_provenance(entry: Facts) -> Iterator[tuple[str, str, str]]:
     versions = {"evaluand": origin.get("evaluand"), "python": origin.get("python")} | (origin.get("packages") or {})
     yield "versions", ", ".join(f"{name} {v}" for name, v in versions.items() if v), ""
     yield "platform", origin.get("platform") or "", ""
-    git = origin.get("git") or {}
-    yield "git", f"{git.get('commit')}{', with changes' if git.get('changed') else ''}" if git else "", "code"
+    yield "git", git_text(origin), "code"
 
 
 _BROWSER = """<noscript><p>Allow this page to run its script to browse the examples.</p></noscript>

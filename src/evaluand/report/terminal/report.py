@@ -30,6 +30,7 @@ from evaluand.report.text import (
     clusters_text,
     defaulted_text,
     format_creation,
+    git_text,
     group_name,
     join_names,
     minute,
@@ -397,9 +398,8 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
         yield "versions", ", ".join(f"{name} {safe(v, CELL)}" for name, v in packages.items() if v)
     if origin.get("platform"):
         yield "platform", safe(origin["platform"], 2 * CELL)
-    if origin.get("git"):
-        commit = safe(origin["git"].get("commit"), CELL)
-        yield "git", f"{commit}{', with changes' if origin['git'].get('changed') else ''}"
+    if git := git_text(origin):
+        yield "git", safe(git, 2 * CELL)
 
 
 def _run_body(facts: Facts) -> Iterator[RenderableType]:
