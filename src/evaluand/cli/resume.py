@@ -173,11 +173,12 @@ def _read_origin(store: WatchedStore, kind: str, id: str, what: str) -> _Origin:
     origin = store.manifest(kind, id)["provenance"].get("origin")
     if not isinstance(origin, dict) or "experiment" not in origin:
         raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
-    values = [origin.get(name) for name in ("experiment", "digest", "task", "limit", "where")]
-    types = (str, str, str, int | None, str | None)
-    if not all(isinstance(value, type) for value, type in zip(values, types, strict=True)) or not values[0]:
+    path, digest, task, limit, where = (origin.get(each) for each in ("experiment", "digest", "task", "limit", "where"))
+    if not (path and isinstance(path, str) and isinstance(digest, str) and isinstance(task, str)) or not (
+        isinstance(limit, int | None) and isinstance(where, str | None)
+    ):
         raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
-    return _Origin(Path(values[0]), *values[1:])
+    return _Origin(Path(path), digest, task, limit, where)
 
 
 def _check_experiment(store: WatchedStore, begun: _Origin, what: str, own: bool, yes: bool) -> None:
