@@ -25,6 +25,7 @@ import orjson
 from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
 from evaluand.store.segments import (
     CHANGED,
+    CHECKSUM_SIZE,
     EARLIER_SUFFIX,
     INCOMPLETE,
     INVALID,
@@ -42,6 +43,7 @@ SYNC_SECONDS = 1.0
 _VOID, _FENCE = _RULES = b'{"void":', b'{"fence":'
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
+_NOTHING: Final = (0, b"")
 
 
 class Log(Protocol):
@@ -65,6 +67,9 @@ class Log(Protocol):
 
     def seed(self, segment: str) -> int | None:
         """With what the checksums of a segment begin; None if its lines have none."""
+
+    def is_own(self, segment: str) -> bool:
+        """Whether this writer has begun the segment."""
 
     def path(self, segment: str) -> str:
         """Where a segment is, for messages."""
@@ -162,7 +167,7 @@ class WorkLog:
             number = self._numbers.get(name)
             if number is None:
                 number = self._numbers[name] = len(self._segments)
-                self._segments.append(_Segment(name, self._log.seed(name)))
+                self._segments.append(_Segment(name, self._log.seed(name), self._log.is_own(name)))
             if size != self._segments[number].size:
                 self._scan(number)
         if self._changed:
@@ -180,8 +185,9 @@ class WorkLog:
         Returns:
             Whether this worker still holds its shards; if not, nothing was written.
         """
-        if not self.write(lines):
+        if not self.leases.holds():
             return False
+        self._log.append(lines)
         now = time.monotonic()
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
@@ -220,11 +226,12 @@ class WorkLog:
         Raises:
             EngineError: a line was damaged after it had been read.
         """
-        return (self._read_body(slot) + b"\n" for slot in range(self.slots) if self._segment[slot] >= 0)
+        return (body + b"\n" for _, body in self._read_bodies(range(self.slots)))
 
     def line(self, slot: int) -> bytes:
         """The line of a finished unit; raises as `lines` does."""
-        return self._read_body(slot) + b"\n"
+        [(_, body)] = self._read_bodies([slot])
+        return body + b"\n"
 
     def records(self) -> Iterator[list[Any]]:
         """The parsed records of these lines.
@@ -232,11 +239,7 @@ class WorkLog:
         Raises:
             EngineError: as `lines`; also for a line that evaluand did not write.
         """
-        return (
-            self._parse(self._segment[slot], self._read_body(slot))
-            for slot in range(self.slots)
-            if self._segment[slot] >= 0
-        )
+        return (self._parse(number, body) for number, body in self._read_bodies(range(self.slots)))
 
     def read_through(self) -> Iterator[list[Any]]:
         """The records of all units finished so far, in the order in which they were written.
@@ -324,12 +327,13 @@ class WorkLog:
 
     def _index(self, number: int, offset: int, chunk: bytes) -> None:
         segment = self._segments[number]
-        seed, size = segment.seed, 0
+        seed, size, is_own = segment.seed, 0, segment.is_own
+        end = None if seed is None else -CHECKSUM_SIZE
         for line in chunk[:-1].split(b"\n"):
             offset += size
             size = len(line) + 1
             segment.n_lines += 1
-            body = read_body(line, seed)
+            body = line[:end] if is_own else read_body(line, seed)
             if body is None:
                 self._add_damage(number, offset, size, CHANGED)
                 continue
@@ -426,33 +430,41 @@ class WorkLog:
         path = self._log.path(self._segments[number].name)
         raise EngineError(f"{path}: evaluand did not write the line {body[:80]!r}…: {reason}") from None
 
-    def _read_body(self, slot: int) -> bytes:
-        number, offset, size = self._segment[slot], self._offset[slot], self._size[slot]
-        segment = self._segments[number]
-        body = read_body(self._read_ahead(number, offset, size - 1), segment.seed)
-        if body is None:
-            raise EngineError(
-                f"{self._log.path(segment.name)}: the line at byte {offset} was damaged after it had been read;"
-                " start again: its call is repeated"
-            )
-        return body
+    def _read_bodies(self, slots: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        """The JSON texts of the lines of those slots that are done, each with the number of its segment."""
+        ahead = self._ahead
+        for slot in slots:
+            number = self._segment[slot]
+            if number < 0:
+                continue
+            size = self._size[slot] - 1  # without the line feed
+            start, data = ahead.get(number, _NOTHING)
+            begin = self._offset[slot] - start
+            if not 0 <= begin <= len(data) - size:
+                data = self._read_ahead(number, self._offset[slot], size)
+                begin = 0
+            body = read_body(data[begin : begin + size], self._segments[number].seed)
+            if body is None:
+                raise EngineError(
+                    f"{self._log.path(self._segments[number].name)}: the line at byte {self._offset[slot]} was damaged"
+                    " after it had been read; start again: its call is repeated"
+                )
+            yield number, body
 
     def _read_ahead(self, number: int, offset: int, size: int) -> bytes:
-        """Bytes of a segment. Reads more than these where the last ones were near: lines are mostly read in order."""
-        start, data = self._ahead.get(number, (-1, b""))
-        if start <= offset and offset + size <= start + len(data):
-            return data[offset - start : offset - start + size]
-        is_near = start >= 0 and start <= offset <= start + len(data) + _AHEAD_BYTES
+        """Bytes of a segment, and further ones if the last were near: lines are mostly read in order."""
+        start, data = self._ahead.pop(number, _NOTHING)
+        is_near = start <= offset <= start + len(data) + _AHEAD_BYTES
+        segment = self._segments[number]
         try:
-            data = self._log.read(self._segments[number].name, offset, max(size, _AHEAD_BYTES) if is_near else size)
+            data = self._log.read(segment.name, offset, max(size, _AHEAD_BYTES) if is_near else size)
         except FileNotFoundError:
-            path = self._log.path(self._segments[number].name)
+            path = self._log.path(segment.name)
             raise EngineError(f"{path}: no longer exists; another process has finished this work") from None
-        self._ahead.pop(number, None)
         while len(self._ahead) >= _BUFFERS:
             self._ahead.pop(next(iter(self._ahead)))
         self._ahead[number] = offset, data
-        return data[:size]
+        return data
 
     def _grow(self, slots: int) -> None:
         self.slots = slots
@@ -477,12 +489,13 @@ class _Segment:
         read_to: the end of its last complete line.
         n_lines: how many complete lines were read.
         is_trusted: whether the beginning of a line with a matching checksum can be relied on.
+        is_own: whether this process is writing it. Then checksums are compared when lines are used, not before.
     """
 
-    __slots__ = ("is_trusted", "n_lines", "name", "read_to", "seed", "size")
+    __slots__ = ("is_own", "is_trusted", "n_lines", "name", "read_to", "seed", "size")
 
-    def __init__(self, name: str, seed: int | None) -> None:
-        self.name, self.seed = name, seed
+    def __init__(self, name: str, seed: int | None, is_own: bool) -> None:
+        self.name, self.seed, self.is_own = name, seed, is_own
         self.is_trusted = not name.endswith(EARLIER_SUFFIX)
         self.size = self.read_to = self.n_lines = 0
 
@@ -509,6 +522,9 @@ class MemoryLog:
 
     def seed(self, segment: str) -> int | None:
         return None
+
+    def is_own(self, segment: str) -> bool:
+        return True
 
     def path(self, segment: str) -> str:
         return "the journal in memory"

@@ -13,6 +13,7 @@ Whatever is not such a line is damage: it does not count, and it is listed.
 
 from __future__ import annotations
 
+from binascii import hexlify
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -72,11 +73,11 @@ def add_checksums(lines: bytes, seed: int) -> bytes:
     """
     if len(lines) > MAX_LINE_BYTES - CHECKSUM_SIZE:
         raise EngineError(f"a result of {len(lines):,} bytes cannot be stored; a line has at most {MAX_LINE_BYTES:,}")
-    end = len(lines) - 1
-    if lines.find(b"\n") == end:
+    end = lines.find(b"\n")
+    if end == len(lines) - 1:
         body = lines[:end]
-        return b"%b%08x\n" % (body, crc32(body, seed))
-    return b"".join(b"%b%08x\n" % (body, crc32(body, seed)) for body in lines[:end].split(b"\n"))
+        return body + b"%08x\n" % crc32(body, seed)
+    return b"".join([b"%b%08x\n" % (body, crc32(body, seed)) for body in lines[:-1].split(b"\n")])
 
 
 def read_body(line: bytes, seed: int | None) -> bytes | None:
@@ -89,7 +90,7 @@ def read_body(line: bytes, seed: int | None) -> bytes | None:
     if seed is None:
         return line
     body = line[:-CHECKSUM_SIZE]
-    return body if line.endswith(b"%08x" % crc32(body, seed)) else None
+    return body if line.endswith(hexlify(crc32(body, seed).to_bytes(4, "big"))) else None
 
 
 def parse_slot(body: bytes) -> int:
