@@ -25,14 +25,15 @@ import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
 
-from evaluand.core.errors import collect_warnings
+from evaluand.core.errors import EvaluandWarning, collect_warnings
 from evaluand.data.dataset import Dataset
 from evaluand.engine import keyed_work as work
 from evaluand.engine.engine import Aborted, Outcome, Policy
 from evaluand.engine.keyed_work import KeyedWork
+from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
-from evaluand.store import journal
+from evaluand.store import journal, segments
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Folder
 from evaluand.store.journal import SHARD_SLOTS, Leases, MemoryLeases, MemoryLog, WorkLog
@@ -113,7 +114,7 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
 
     reader, expected = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
     try:
-        with patch.object(journal, "CHUNK_BYTES", chunk):
+        with patch.object(segments, "CHUNK_BYTES", chunk):
             for count, step in enumerate([*steps, ("refresh",)]):
                 if step[0] == "refresh":
                     reader.refresh()
@@ -162,7 +163,7 @@ def test_a_line_counts_once_its_end_is_written(tmp_path: Path) -> None:
 
 
 def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -> None:
-    long = line(3, "x" * (3 * journal.CHUNK_BYTES))
+    long = line(3, "x" * (3 * segments.CHUNK_BYTES))
     writer, reader = lane(tmp_path), lane(tmp_path)
     with closing(writer, reader):
         writer.append(line(1) + long + line(5))
@@ -172,7 +173,7 @@ def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -
 
 
 def test_a_long_line_that_was_never_finished_counts_for_nothing(tmp_path: Path) -> None:
-    (tmp_path / "1.jsonl").write_bytes(line(1) + line(3, "x" * (3 * journal.CHUNK_BYTES))[:-2])
+    (tmp_path / "1.jsonl").write_bytes(line(1) + line(3, "x" * (3 * segments.CHUNK_BYTES))[:-2])
     reader = lane(tmp_path)
     with closing(reader):
         reader.refresh()
@@ -313,7 +314,7 @@ def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_pat
         assert (reader.n_done, len(list(reader.lines())), reader.is_done(101)) == (41, 41, False)
 
 
-def open_run(store: DirectoryStore) -> Callable[[], Run]:
+def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:
     """A run that stopped half-way; gives what resumes it."""
     stopping = True
 
@@ -324,7 +325,7 @@ def open_run(store: DirectoryStore) -> Callable[[], Run]:
 
     def resume(policy: Policy) -> Run:
         data = Dataset.from_rows([{"input": i} for i in range(100)])
-        return Runner(store, policy).run(task(version="1")(answer), data)
+        return Runner(store, policy).run(task(version=version)(answer), data)
 
     with pytest.raises(Aborted):
         resume(Policy(abort_on_error=True))
@@ -358,6 +359,38 @@ def test_the_call_of_a_damaged_line_is_repeated_and_no_other(tmp_path: Path, dam
     assert run.receipt is not None
     assert run.receipt.called == 100 - len(lines) + 1
     assert run.counts == {"completed": 99, "failed": 1}
+
+
+def test_verify_lists_the_damaged_lines_of_open_journals(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    open_run(store)
+    [id] = store.ids("runs")
+    assert verify(store, "runs", id) == []
+    [segment] = tmp_path.glob("runs/*/journal/*/*.lines")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4][:30] + bytes([lines[4][30] ^ 1]) + lines[4][31:]
+    lines[7] = lines[7][:-1] + b"\x0b"  # its line feed
+    segment.write_bytes(b"".join(lines)[:-5])
+    assert [str(fault) for fault in verify(store, "runs", id)] == [
+        f"{segment}:5: damaged: its checksum does not match; it counts as not done",
+        f"{segment}:8: damaged: its checksum does not match; it counts as not done",
+        f"{segment}:{len(lines) - 1}: damaged: it has no end; it counts as not done",
+    ]
+
+
+def test_a_segment_that_was_moved_from_another_run_counts_for_nothing(tmp_path: Path) -> None:
+    here, there = DirectoryStore(tmp_path / "here"), DirectoryStore(tmp_path / "there")
+    resume = open_run(here)
+    open_run(there, "2")
+    [segment], [other] = (root.glob("runs/*/journal/*/*.lines") for root in (tmp_path / "here", tmp_path / "there"))
+    other.replace(segment)
+    [id] = here.ids("runs")
+    count = len(segment.read_bytes().splitlines())
+    assert len(verify(here, "runs", id)) == count
+    with pytest.warns(EvaluandWarning, match=rf"{count} damaged lines of the journal count as not done"):
+        receipt = resume().receipt
+    assert receipt is not None
+    assert receipt.called == 100
 
 
 def test_a_journal_that_was_not_damaged_is_resumed(tmp_path: Path) -> None:

@@ -29,25 +29,30 @@ from evaluand.store.segments import (
     EARLIER_SUFFIX,
     INCOMPLETE,
     INVALID,
-    MAX_LINE_BYTES,
     OUT_OF_RANGE,
     Damage,
+    Readable,
+    fault_of,
     parse_slot,
     read_body,
+    read_chunks,
 )
 
 SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28  # of a growing log; 16 bytes of memory each
-CHUNK_BYTES = 1 << 20
 SYNC_SECONDS = 1.0
-_VOID, _FENCE = _RULES = b'{"void":', b'{"fence":'
+_VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
 _NOTHING: Final = (0, b"")
 
 
-class Log(Protocol):
+class Log(Readable, Protocol):
     """Append-only segments, one per writer."""
+
+    @property
+    def segment(self) -> str:
+        """The name of this writer's segment, which exists from its first line on."""
 
     def append(self, data: bytes) -> None:
         """Appends complete lines to this writer's segment; they survive the death of the process."""
@@ -55,31 +60,11 @@ class Log(Protocol):
     def sync(self) -> None:
         """Makes the appended lines survive a crash of the machine."""
 
-    @property
-    def segment(self) -> str:
-        """The name of this writer's segment, which exists from its first line on."""
-
-    def segments(self) -> Mapping[str, int]:
-        """The names of all segments, sorted, with their sizes in bytes."""
-
     def size(self, segment: str) -> int:
         """The size of a segment in bytes; 0 if it does not exist."""
 
-    def seed(self, segment: str) -> int | None:
-        """With what the checksums of a segment begin; None if its lines have none."""
-
     def is_own(self, segment: str) -> bool:
         """Whether this writer has begun the segment."""
-
-    def path(self, segment: str) -> str:
-        """Where a segment is, for messages."""
-
-    def read(self, segment: str, offset: int, size: int) -> bytes:
-        """Up to `size` bytes of a segment.
-
-        Raises:
-            FileNotFoundError: it no longer exists.
-        """
 
     def restart(self) -> None:
         """Ends this writer's segment, and begins another."""
@@ -251,7 +236,7 @@ class WorkLog:
         """
         self.refresh()
         for number, segment in enumerate(self._segments):
-            for offset, _, lines in self._read_chunks(segment.name, 0):
+            for offset, _, lines in read_chunks(self._log, segment.name, 0):
                 yield from self._read_counted(number, offset, lines)
 
     def damage(self) -> list[Fault]:
@@ -260,10 +245,7 @@ class WorkLog:
         A last line without its end is listed too, unless it is being written just now.
         """
         damaged = [*self._damaged.values(), *self._find_incomplete()]
-        return [
-            Fault(f"{self._log.path(d.segment)}:{d.line}", f"damaged: {d.reason}; it counts as not done")
-            for d in sorted(damaged)
-        ]
+        return [fault_of(self._log, each) for each in sorted(damaged)]
 
     def warn_of_damage(self, consequence: str = "what is missing is done again") -> None:
         """Warns of damaged lines, of each once; an incomplete last line is how a killed process ends."""
@@ -287,7 +269,7 @@ class WorkLog:
     def _scan(self, number: int) -> None:
         segment = self._segments[number]
         try:
-            for offset, size, lines in self._read_chunks(segment.name, segment.read_to):
+            for offset, size, lines in read_chunks(self._log, segment.name, segment.read_to):
                 if lines:
                     self._index(number, offset, lines)
                 else:
@@ -297,38 +279,10 @@ class WorkLog:
         except FileNotFoundError:  # another process has sealed the artifact
             return
 
-    def _read_chunks(self, name: str, offset: int) -> Iterator[tuple[int, int, bytes]]:
-        """The complete lines of a segment in chunks, each with its offset and size.
-
-        A chunk without lines is a damaged line that was not read into memory.
-        """
-        size = CHUNK_BYTES
-        while chunk := self._log.read(name, offset, size):
-            end = chunk.rfind(b"\n") + 1
-            lines = chunk[:end]
-            if not end:
-                if len(chunk) < size:  # an incomplete last line
-                    return
-                if chunk.startswith(b"[") and size < MAX_LINE_BYTES:
-                    size *= 2
-                    continue
-                if not (end := self._find_line_feed(name, offset + len(chunk)) - offset) > 0:
-                    return
-            yield offset, end, lines
-            offset, size = offset + end, CHUNK_BYTES
-
-    def _find_line_feed(self, name: str, offset: int) -> int:
-        """The position after the first line feed from an offset on; -1 if there is none."""
-        while chunk := self._log.read(name, offset, CHUNK_BYTES):
-            if place := chunk.find(b"\n") + 1:
-                return offset + place
-            offset += len(chunk)
-        return -1
-
     def _index(self, number: int, offset: int, chunk: bytes) -> None:
         segment = self._segments[number]
-        seed, size, is_own = segment.seed, 0, segment.is_own
-        end = None if seed is None else -CHECKSUM_SIZE
+        seed, is_own, is_trusted = segment.seed, segment.is_own, segment.is_trusted
+        end, size = None if seed is None else -CHECKSUM_SIZE, 0
         for line in chunk[:-1].split(b"\n"):
             offset += size
             size = len(line) + 1
@@ -339,11 +293,11 @@ class WorkLog:
                 continue
             try:
                 comma = body.index(b",")
-                slot = int(body[1:comma]) if segment.is_trusted else parse_slot(body)
-                if body.startswith(_RULES, comma + 1):
+                slot = int(body[1:comma]) if is_trusted else parse_slot(body)
+                if body[comma + 1] == _BRACE:
                     self._follow_rule(slot, orjson.loads(body)[1])
                     continue
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, IndexError):
                 self._add_damage(number, offset, size, INVALID)
                 continue
             if self._grows and self.slots <= slot < MOST_SLOTS:
@@ -352,7 +306,7 @@ class WorkLog:
                 self._add_damage(number, offset, size, OUT_OF_RANGE)
             elif self._segment[slot] >= 0:
                 self._passed_over |= (self._segment[slot], self._offset[slot]) != (number, offset)
-            elif self._counts(segment.name, slot, offset):
+            elif not (self._voided or self._fenced) or self._counts(segment.name, slot, offset):
                 self._segment[slot], self._offset[slot], self._size[slot] = number, offset, size
                 self.n_done += 1
 
@@ -432,21 +386,21 @@ class WorkLog:
 
     def _read_bodies(self, slots: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         """The JSON texts of the lines of those slots that are done, each with the number of its segment."""
-        ahead = self._ahead
+        numbers, offsets, sizes, ahead = self._segment, self._offset, self._size, self._ahead
         for slot in slots:
-            number = self._segment[slot]
+            number = numbers[slot]
             if number < 0:
                 continue
-            size = self._size[slot] - 1  # without the line feed
+            offset, size = offsets[slot], sizes[slot] - 1  # without the line feed
             start, data = ahead.get(number, _NOTHING)
-            begin = self._offset[slot] - start
+            begin = offset - start
             if not 0 <= begin <= len(data) - size:
-                data = self._read_ahead(number, self._offset[slot], size)
+                data = self._read_ahead(number, offset, size)
                 begin = 0
             body = read_body(data[begin : begin + size], self._segments[number].seed)
             if body is None:
                 raise EngineError(
-                    f"{self._log.path(self._segments[number].name)}: the line at byte {self._offset[slot]} was damaged"
+                    f"{self._log.path(self._segments[number].name)}: the line at byte {offset} was damaged"
                     " after it had been read; start again: its call is repeated"
                 )
             yield number, body

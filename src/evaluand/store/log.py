@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import EngineError, Fault
 from evaluand.core.system import call_after_fork, is_alive
 from evaluand.store.io import Folder, disk
 from evaluand.store.journal import MemoryLeases, MemoryShards
-from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, seed_of
+from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, fault_of, find_damage, seed_of
 
 T = TypeVar("T")
 
@@ -137,6 +137,24 @@ class FileLog:
         self._lock = threading.Lock()
         self.close()
         self._begin()
+
+
+def find_journal_damage(folder: Folder, scope: str) -> list[Fault]:
+    """The damaged lines in the logs of a journal.
+
+    Args:
+        folder: the folder of the journal.
+        scope: kind and id of its artifact.
+    """
+    faults = []
+    for name in folder.folders():
+        log = FileLog(folder / name, f"{scope}/{name}")
+        try:
+            with suppress(FileNotFoundError):  # another process has sealed the artifact
+                faults += [fault_of(log, damage) for damage in find_damage(log)]
+        finally:
+            log.close()
+    return faults
 
 
 @dataclass(eq=False, slots=True)
