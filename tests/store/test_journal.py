@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -430,6 +430,83 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
     with closing(reader):
         reader.refresh()
         assert list(reader.lines()) == [line(0, "before"), line(3, "after")]
+
+
+MANY_SEGMENTS = """
+import resource, sys
+from evaluand.store.io import Folder
+from evaluand.store.journal import MemoryLeases, WorkLog
+from evaluand.store.log import FileLog
+
+segments, limit = 100, 50
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+folder = Folder(sys.argv[1])
+for slot in range(segments):
+    writer = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
+    writer.append(b"[%d,1]\\n[%d,2]\\n" % (slot, (slot + 1) % segments))
+    writer.close()
+reader = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
+reader.refresh()
+print(reader.n_done, len([*reader.lines()]), len([*reader.read_through()]), len(reader.damage()))
+"""
+
+
+def test_more_segments_are_read_than_files_may_be_open(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MANY_SEGMENTS, str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert result.stdout == "100 100 100 0\n", result.stderr
+
+
+class CountingLog(FileLog):
+    """Remembers which segments were read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Folder(folder), SCOPE)
+        self.reads: list[str] = []
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        self.reads.append(segment)
+        return super().read(segment, offset, size)
+
+
+def write_segments(folder: Path, numbers: Iterable[int]) -> None:
+    """Writes a segment with one line for each number."""
+    for n in numbers:
+        name = f"{n:020}-0.lines"
+        (folder / name).write_bytes(add_checksums(line(n), seed_of(SCOPE, name)))
+
+
+@pytest.mark.parametrize("segments", [50, pytest.param(40_000, marks=pytest.mark.slow)])
+def test_only_segments_that_have_grown_are_read_again(tmp_path: Path, segments: int) -> None:
+    write_segments(tmp_path, range(segments))
+    log = CountingLog(tmp_path)
+    reader = WorkLog(log, MemoryLeases(), None)
+    with closing(reader):
+        reader.refresh()
+        assert log.reads == [f"{n:020}-0.lines" for n in range(segments)]
+        assert list(reader.lines()) == [line(n) for n in range(segments)]
+        log.reads = []
+        write_segments(tmp_path, [segments])
+        reader.refresh()
+        assert log.reads == [f"{segments:020}-0.lines"]
+        assert reader.n_done == segments + 1
+        assert reader.damage() == []
+
+
+def test_an_incomplete_last_line_is_reported_unless_it_is_being_written(tmp_path: Path) -> None:
+    segment = tmp_path / "1.lines"
+    text = add_checksums(line(0) + line(1), seed_of(SCOPE, "1.lines"))
+    segment.write_bytes(text[:-4])
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert [str(fault) for fault in reader.damage()] == [
+            f"{segment}:2: damaged: it has no end; it counts as not done"
+        ]
+        segment.write_bytes(text)
+        assert reader.damage() == []
+        reader.refresh()
+        assert done(reader) == {0, 1}
 
 
 FULL_WHILE_RUNNING = """

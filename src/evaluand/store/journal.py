@@ -154,6 +154,7 @@ class WorkLog:
                 number = self._numbers[name] = len(self._segments)
                 self._segments.append(_Segment(name, self._log.seed(name), self._log.is_own(name)))
             if size != self._segments[number].size:
+                self._segments[number].size = size
                 self._scan(number)
         if self._changed:
             self._changed = False

@@ -146,6 +146,8 @@ def read_chunks(log: Readable, segment: str, offset: int) -> Iterator[tuple[int,
             if not (end := _find_line_feed(log, segment, offset + len(chunk)) - offset) > 0:
                 return
         yield offset, end, lines
+        if len(chunk) < size:
+            return
         offset, size = offset + end, CHUNK_BYTES
 
 
