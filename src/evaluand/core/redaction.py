@@ -7,7 +7,7 @@ means a credential in a configuration, and data in the inputs and outputs of a c
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -208,6 +208,30 @@ def redact_message(text: str) -> str:
     """
     text = _PARAMETER.sub(rf"\1{HIDDEN}", without_passwords(text))
     return _TOKEN.sub(HIDDEN, _SCHEME.sub(_hide_token, text))
+
+
+def redact_command(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command with `***` in place of credentials: of options such as `--api-key`, and in texts.
+
+    It goes by names and forms alone, so that it is the same on all machines.
+
+    Example:
+        >>> redact_command(["bot", "--api-key", "abc", "--token=x1", "--max-tokens", "8", "PASSWORD=word"])
+        ['bot', '--api-key', '***', '--token=***', '--max-tokens', '8', 'PASSWORD=***']
+    """
+    redacted, hides = [], False
+    for argument in arguments:
+        option = argument.startswith("-")
+        name, mark, _ = argument.partition("=")
+        secret = is_secret(name) if option else is_secret(name, strict=True)
+        if hides and not option:
+            redacted.append(HIDDEN)
+        elif secret and mark:
+            redacted.append(f"{name}={HIDDEN}")
+        else:
+            redacted.append(redact_message(argument))
+        hides = option and secret and not mark
+    return redacted
 
 
 def without_password(url: str) -> str:
