@@ -75,7 +75,7 @@ def read_access(spec: ValidParts, folder: Path) -> Access:
     Args:
         folder: the folder of the file.
     """
-    kinds = [
+    kinds: list[tuple[str, KindSpec]] = [
         (f"{group}.{name}", entry)
         for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics))
         for name, entry in entries.items()
