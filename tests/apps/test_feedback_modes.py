@@ -38,8 +38,8 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.feedback import FeedbackKind
-from evaluand.store.segments import add_checksums, seed_of
 from evaluand.store.ownership import with_mac
+from evaluand.store.segments import add_checksums, seed_of
 from evaluand.store.store import Store
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
