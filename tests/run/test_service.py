@@ -722,7 +722,7 @@ def test_a_run_that_was_killed_asks_nothing_twice_that_was_answered(serve: Any, 
 def kept(folder: Path) -> list[bytes]:
     """The complete lines of the journal."""
     return [
-        line for path in folder.glob("store/runs/*/journal/*/*.jsonl") for line in path.read_bytes().split(b"\n")[:-1]
+        line for path in folder.glob("store/runs/*/journal/*/*.lines") for line in path.read_bytes().split(b"\n")[:-1]
     ]
 
 

@@ -85,7 +85,9 @@ class Catalog:
         above = self._root / kind
         found = [entry for entry in above.entries() if ID.fullmatch(entry.name)]
         folders = [entry.name for entry in found if entry.is_folder]
-        states = dict(zip(folders, above.states(folders, SEALED, OPEN), strict=True))
+        states = dict(zip(folders, above.states(folders, SEALED), strict=True))
+        others = [id for id, state in states.items() if state is None]
+        states |= zip(others, above.states(others, OPEN), strict=True)
         for id, row in self._read_changed(kind, states, lambda id: self._read_entry(kind, id)):
             yield _entry(kind, id, DAMAGED, damage=row.message) if isinstance(row, Fault) else row
         for entry in found:

@@ -104,7 +104,8 @@ class DirectoryStore:
         with suppress(FileNotFoundError):  # another process has sealed the artifact
             folder.mkdir(exist_ok=True)
         leases = SqliteLeases(folder / "leases.db") if has_locks(self.root) else SoleLeases(folder / "writer")
-        return WorkLog(FileLog(folder), leases, slots)
+        log = FileLog(Folder(self.root, kind, id, "journal", folder.name), f"{kind}/{id}/{folder.name}")
+        return WorkLog(log, leases, slots)
 
     def draft(self, kind: str, id: str) -> Draft:
         return _DirectoryDraft(self.folder(kind, id))
@@ -153,7 +154,8 @@ class DirectoryStore:
         return faults
 
     def _exists(self, kind: str, id: str) -> bool:
-        return Folder(self.root, kind).states([id], SEALED, OPEN) != [None]
+        folder = self.folder(kind, id)
+        return folder.states([SEALED, OPEN]) != [None, None]
 
     def folder(self, kind: str, id: str) -> Folder:
         """The folder of an artifact."""
