@@ -644,8 +644,10 @@ def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: 
     manifest = orjson.loads(path.read_bytes())
     manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": "support.feedback_functions:noted"}
     path.write_bytes(orjson.dumps(manifest))
-    with pytest.raises(SpecError, match="'answer' has changed"):
+    with pytest.raises(SpecError, match="not begun by you in this store"):
         work(folder, recording.id)
+    with pytest.raises(SpecError, match="'answer' has changed"):
+        work(folder, recording.id, allow=["support.feedback_functions"])
     with pytest.raises(SpecError, match="'answer' has changed"):
         work(folder, recording.id, feedbacks=recording.feedbacks | {"answer": Feedback(noted).on_output()})
     with pytest.raises(SpecError, match="which is missing in feedbacks="):

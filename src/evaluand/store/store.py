@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singular
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLeases, MemoryLog, MemoryShards, WorkLog
+from evaluand.store.ownership import with_mac
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -276,7 +277,7 @@ def begin(
         manifest = store.manifest(kind, id)
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
-        manifest = store.open(head | about() | {"created": now()})
+        manifest = store.open(with_mac(store, head | about() | {"created": now()}))
     if name is not None:
         store.refer(name, kind, id)
     return manifest
