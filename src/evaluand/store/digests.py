@@ -31,7 +31,7 @@ def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False)
     try:
         handle = folder.open(name)
     except FileNotFoundError:
-        raise DamagedFile(str(folder.path / name), "the file is missing") from None
+        raise DamagedFile(str(folder.path / name), "cannot be read: the file is missing") from None
     try:
         if again or _valid.get(_state(handle)) != entry["digest"]:
             _validate(folder, entry, handle)
@@ -54,7 +54,7 @@ def damaged_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> l
 
 def _validate(folder: Folder, entry: Mapping[str, Any], handle: int) -> None:
     if _digest(folder, entry["file"], handle) != entry["digest"]:
-        raise DamagedFile(str(folder.path / entry["file"]), "the file has changed: its digest differs")
+        raise DamagedFile(str(folder.path / entry["file"]), "cannot be read: the file has changed, its digest differs")
     if len(_valid) >= _MOST_REMEMBERED:
         _valid.clear()
     _valid[_state(handle)] = entry["digest"]
