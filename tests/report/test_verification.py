@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> DirectoryStore:
 
 
 def faults(store: DirectoryStore) -> list[Fault]:
-    return [fault for kind, id in store.keys() for fault in verify(store, kind, id)]
+    return [fault for kind, id in store.artifacts() for fault in verify(store, kind, id)]
 
 
 def the_file(store: DirectoryStore, kind: str, pattern: str) -> Path:

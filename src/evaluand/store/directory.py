@@ -73,7 +73,7 @@ class DirectoryStore:
     def ids(self, kind: str) -> list[str]:
         return self.catalog.ids(kind)
 
-    def keys(self) -> list[tuple[str, str]]:
+    def artifacts(self) -> list[tuple[str, str]]:
         """The (kind, id) of every folder of an artifact, whether or not it can be read."""
         root = Folder(self.root)
         return [(kind, id) for kind in KINDS for id in (root / kind).folders() if ID.fullmatch(id)]
@@ -235,15 +235,22 @@ def unneeded_files(folder: Folder, manifest: Manifest) -> list[str]:
 def remove_journal(folder: Folder) -> None:
     """Removes the journal of an artifact, except files that evaluand did not make."""
     journal = folder / JOURNAL
-    for log in journal.folders():
-        leases = journal / log / LEASES
-        for place, known in ((leases, _OF_LEASES), (journal / log, _OF_LOG)):
-            for name in place.files():
-                if known.fullmatch(name) or is_temporary(name):
-                    place.remove(name)
-        (journal / log).remove_folder(LEASES)
-        journal.remove_folder(log)
-    folder.remove_folder(JOURNAL)
+    while not folder.remove_folder(JOURNAL):
+        removed = [_remove_files(journal, log) for log in journal.folders()]
+        if not any(removed):
+            return  # otherwise again: another process may have written meanwhile
+
+
+def _remove_files(journal: Folder, log: str) -> bool:
+    """Removes the files of a log; whether there were any, or an empty folder."""
+    n_removed = 0
+    for folder, known in ((journal / log / LEASES, _OF_LEASES), (journal / log, _OF_LOG)):
+        for name in folder.files():
+            if known.fullmatch(name) or is_temporary(name):
+                folder.remove(name)
+                n_removed += 1
+    (journal / log).remove_folder(LEASES)
+    return journal.remove_folder(log) or n_removed > 0
 
 
 def _import_parquet() -> Any:

@@ -63,7 +63,7 @@ def leftovers(
         EngineError: a manifest cannot be read, so it is unknown what it reaches.
     """
     root = Folder(store.root)
-    keys = store.keys()
+    keys = store.artifacts()
     found = [*_earlier_catalog(root), *_temporary(root)]
     for name in (REFS, *KINDS):
         found += _temporary(root / name)
