@@ -284,3 +284,102 @@ def test_giving_up_imports_nothing(recorded: Callable[..., str], evil: Path) -> 
     recorded()
     assert "fits: 1 failed" in call("resume", "app", "--give-up").stdout
     assert not was_executed(evil)
+
+
+# -- modules and settings
+
+LOOKING = """
+import sys
+from click.testing import CliRunner
+from evaluand.cli import main
+
+for command in sys.stdin.read().splitlines():
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 0, (command, result.output, result.exception)
+
+asked = {"_EVALUAND_COMPLETE": "bash_complete", "COMP_WORDS": "evaluand show ec", "COMP_CWORD": "2"}
+completed = CliRunner(env=asked).invoke(main, [], prog_name="evaluand")
+assert "plain,echo" in completed.output, completed.output
+"""
+PLUGIN = """
+[evaluand.metrics]
+planted = planted_plugin:Metric
+accuracy = planted_plugin:Metric
+[evaluand.formats]
+jsonl = planted_plugin:Format
+"""
+
+
+def test_looking_imports_no_module_of_the_working_folder(checkout: Path, evil: Path) -> None:
+    """In a process of its own, as the console script is started: without the working folder on the import path."""
+    call("run", "e.yaml")
+    names = ("numpy", "yaml", "pyarrow", "click", "orjson", "rich", "pydantic", "pandas", "app", "conftest", "readline")
+    for name in (*names, "sitecustomize", "usercustomize", "evaluand", "planted_plugin", "json"):
+        (checkout / f"{name}.py").write_text(f"open('{evil}/{name}', 'w').close()\n")
+    (checkout / "planted-1.0.dist-info").mkdir()
+    (checkout / "planted-1.0.dist-info" / "METADATA").write_text("Name: planted\nVersion: 1.0\n")
+    (checkout / "planted-1.0.dist-info" / "entry_points.txt").write_text(PLUGIN)
+    commands = [
+        "list", "list metrics", "list runs --json", "show echo", "show echo/same --failed", "verify", "report echo",
+        "export echo/same -o out.csv", "compare echo/same echo/other", "gc --dry-run", "completion bash",
+        "label export echo/same -o labels.csv",
+    ]  # fmt: skip
+    process = [sys.executable, "-P", "-c", LOOKING]
+    looked = subprocess.run(process, input="\n".join(commands), capture_output=True, text=True)
+    assert looked.returncode == 0, looked.stderr
+    assert [path.name for path in evil.iterdir()] == []
+
+
+def test_work_on_a_recording_of_somebody_else_leaves_the_folder_off_the_import_path(
+    recorded: Callable[..., str], checkout: Path
+) -> None:
+    recorded()
+    before = sys.path[:]
+    call("feedback", "work", "app", code=1)
+    call("resume", "app", code=1)
+    assert sys.path == before
+    call("feedback", "work", "app", "--allow", "judges")
+    assert sys.path == [*before, str(checkout)]
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("[export]\noutput = '{outside}'", ("export", "echo/same")),
+        ("[compare]\njunit = '{outside}'\ngate = ['mean >= 0']", ("compare", "echo/same", "echo/other")),
+        ("[report]\noutput = '../outside'", ("report", "echo")),
+        ("[report]\noutput = 'link/outside'", ("report", "echo")),
+        ("[score]\nreport = '{outside}'", ("score", "rows.jsonl", "--truth", "expected", "--prediction", "input")),
+    ],
+)
+def test_settings_of_a_checkout_write_no_file_elsewhere(checkout: Path, text: str, command: tuple[str, ...]) -> None:
+    call("run", "e.yaml")
+    (checkout / "link").symlink_to(checkout.parent)
+    (checkout / "evaluand.toml").write_text(text.format(outside=checkout.parent / "outside"))
+    assert "outside' is outside its folder; give it on the command line" in call(*command, code=1).stderr
+    assert not (checkout.parent / "outside").exists()
+    (checkout / "evaluand.toml").write_text("[export]\noutput = 'inside.csv'")
+    call("export", "echo/same")
+    assert (checkout / "inside.csv").exists()
+
+
+@pytest.mark.parametrize("table", ["gc", "resume"])
+def test_settings_of_a_checkout_do_not_confirm(checkout: Path, table: str) -> None:
+    (checkout / "evaluand.toml").write_text(f"[{table}]\nyes = true\n")
+    assert f"{table}.yes: the command has no such option" in call(table, code=1).stderr
+
+
+def test_settings_that_are_no_file_do_not_count(checkout: Path) -> None:
+    os.mkfifo(checkout / "evaluand.toml")
+    (checkout / "pyproject.toml").symlink_to("/dev/zero")
+    os.mkfifo(checkout / "other.yaml")
+    call("list")
+    call("run")
+
+
+def test_a_store_elsewhere_that_settings_name_is_reported(checkout: Path) -> None:
+    (checkout / "evaluand.toml").write_text('store = "../elsewhere"')
+    assert "note: the store is ../elsewhere, as evaluand.toml says\n" in call("run", "e.yaml").stderr
+    assert "note" not in call("list", "--store", "../elsewhere").stderr
+    (checkout / "evaluand.toml").write_text('store = "inside"')
+    assert "note" not in call("run", "e.yaml").stderr

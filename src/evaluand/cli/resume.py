@@ -12,7 +12,7 @@ import click
 
 from evaluand.apps.recording.stored import KIND
 from evaluand.apps.recording.workers import close_recording
-from evaluand.cli.feedback import importable_here, tell
+from evaluand.cli.feedback import make_importable, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.options import json_option, repeatable, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
@@ -98,7 +98,7 @@ def command(
 
 
 def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
-    importable_here()
+    make_importable(store, store.manifest(KIND, id), allow)
     with stdout_to_stderr(), show_notes():
         recording = close_recording(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)

@@ -26,7 +26,7 @@ from evaluand.store.catalog import Catalog
 from evaluand.store.digests import damaged_tables
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.journal import WorkLog
-from evaluand.store.log import FileLog, SoleLeases, SqliteLeases
+from evaluand.store.log import FileLog, SoleLeases, SqliteLeases, find_journal_damage
 from evaluand.store.manifests import (
     ID,
     OPEN,
@@ -124,8 +124,11 @@ class DirectoryStore:
         except NotFound:
             raise
         except EngineError as error:
-            return [as_fault(folder.path / (SEALED if self.is_sealed(kind, id) else OPEN), error)]
-        return damaged_tables(folder, manifest.get("tables", {}))
+            damage = [as_fault(folder.path / (SEALED if self.is_sealed(kind, id) else OPEN), error)]
+            return damage + find_journal_damage(folder / JOURNAL, f"{kind}/{id}")
+        if "digest" in manifest:
+            return damaged_tables(folder, manifest["tables"])
+        return find_journal_damage(folder / JOURNAL, f"{kind}/{id}")
 
     def find(self, kind: str, work: str) -> list[str]:
         return self.catalog.find(kind, work)

@@ -36,7 +36,7 @@ def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
 
 
 class ForeignCode(SpecError):
-    """A recording that somebody else has begun, or in another store, names code of the user or of its own checkout."""
+    """A recording that somebody else has begun, or in another store, names code that is not allowed by name."""
 
 
 def load_feedbacks(store: Store, manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
@@ -48,24 +48,23 @@ def load_feedback(store: Store, manifest: Manifest, name: str, *, allow: Sequenc
     """A feedback of a recording, loaded from the definition in the manifest; `allow` as in `work`.
 
     Raises:
-        ForeignCode: it names first-party code, but the recording comes from somebody else.
+        ForeignCode: the recording comes from somebody else, and names code that is not in `allow`.
         SpecError: its code cannot be imported, may not be, or has changed.
     """
     form = manifest["provenance"]["forms"].get(name)
     if form is None:
         raise SpecError(f"feedback {name!r} cannot be imported: it was not defined at the top of a module")
-    modules = sorted(_collect_modules(form))
+    own = is_own(store, manifest)
+    modules = sorted(_collect_modules(form)) if own else []
     missing = next((module for module in modules if module not in sys.modules and not _module_places(module)), None)
     if missing is not None:
         hint = f"no module {missing} is found from {os.getcwd()}; start in the folder where it is"
         raise SpecError(f"feedback {name!r} cannot be imported: {hint}")
-    own = is_own(store, manifest)
     try:
-        feedback = Feedback.from_json(form, modules=[*filter(_is_first_party, modules if own else ()), *allow])
+        feedback = Feedback.from_json(form, modules=[*filter(_is_first_party, modules), *allow])
     except NotAllowed as error:
-        is_foreign = not own and _is_first_party(error.module)
-        why = "the recording was not begun by you in this store" if is_foreign else "it is not first-party code"
-        raise (ForeignCode if is_foreign else SpecError)(
+        why = "it is not first-party code" if own else "the recording was not begun by you in this store"
+        raise (SpecError if own else ForeignCode)(
             f"feedback {name!r} cannot be imported: {error.reference} may not be imported: {why}",
             python=f"allow it by name: allow=[{error.module!r}]",
             command=f"allow it by name: --allow {error.module}",

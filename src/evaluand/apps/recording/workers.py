@@ -112,7 +112,7 @@ def close_recording(
 
     Raises:
         SpecError: its app still records; it is deferred and a feedback cannot be imported, or has changed; or somebody
-            else has begun it and a feedback names first-party code.
+            else has begun it and a feedback names code that is not allowed.
     """
     id = find_recording_id(store, recording)
     opened = Recording(store, id)
