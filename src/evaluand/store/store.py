@@ -88,7 +88,7 @@ class Store(Protocol):
         """
 
     def damage(self, kind: str, id: str) -> list[Fault]:
-        """The damage of a sealed artifact's tables: missing, truncated or changed files."""
+        """The damage of a sealed artifact's tables or of an open one's journal."""
 
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
