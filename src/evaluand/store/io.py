@@ -14,13 +14,15 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evaluand.core.errors import EngineError
 from evaluand.core.system import BINARY, NO_LINKS, is_alive, put_if_absent, read_at
+
+T = TypeVar("T")
 
 MAX_BYTES: Final = 64 << 20  # of a file that is read as a whole: manifests, names, leases
 _BLOCK: Final = 1 << 20
@@ -59,6 +61,9 @@ class Disk:
     def entries(self, folder: int | str) -> list[Entry]:
         with os.scandir(folder) as entries:
             return [Entry(e.name, e.is_file(follow_symlinks=False), e.is_dir(follow_symlinks=False)) for e in entries]
+
+    def names(self, folder: int | str) -> list[str]:
+        return os.listdir(folder)
 
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
@@ -103,9 +108,25 @@ class Folder:
     def __init__(self, root: str | os.PathLike[str], *names: str) -> None:
         self._root, self._names = os.fspath(root), names
         self.path = Path(self._root, *names)
+        self._handle: int | None = None
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._root, *self._names, name)
+
+    def hold_open(self) -> None:
+        """Opens the folder once for all that follows, until `close`: a folder that is used often.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+        """
+        if _HAS_FOLDER_HANDLES and self._handle is None:
+            self._handle = self._descend()
+
+    def close(self) -> None:
+        """Ends `hold_open`."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            disk.close(handle)
 
     def exists(self) -> bool:
         """Whether the folder exists."""
@@ -119,7 +140,15 @@ class Folder:
         """What is in the folder, sorted by name; nothing if it does not exist."""
         try:
             with self._opened() as folder, _Errors(self.path, "read"):
-                return sorted(disk.entries(str(self.path) if folder is None else folder))
+                return sorted(self._list(folder, disk.entries))
+        except FileNotFoundError:
+            return []
+
+    def names(self) -> list[str]:
+        """The names in the folder, sorted, whatever they are of; none if it does not exist."""
+        try:
+            with self._opened() as folder, _Errors(self.path, "read"):
+                return sorted(self._list(folder, disk.names))
         except FileNotFoundError:
             return []
 
@@ -134,7 +163,7 @@ class Folder:
     def state(self, name: str) -> os.stat_result | None:
         """The state of a name itself, which may be a link; None if it does not exist."""
         try:
-            with self._opened() as folder, _Errors(self.path / name, "read"):
+            with self._opened() as folder, _Errors(self.path, "read", name):
                 return disk.state(self._place(name, folder), folder)
         except FileNotFoundError:
             return None
@@ -153,7 +182,7 @@ class Folder:
         """
         handle = self.open(name)
         try:
-            with _Errors(self.path / name, "read"):
+            with _Errors(self.path, "read", name):
                 return self._read_whole(name, handle, most)
         finally:
             disk.close(handle)
@@ -179,7 +208,7 @@ class Folder:
 
     def read_at(self, name: str, handle: int, size: int, offset: int) -> bytes:
         """Up to `size` bytes of an open file."""
-        with _Errors(self.path / name, "read"):
+        with _Errors(self.path, "read", name):
             return disk.read(handle, size, offset)
 
     def make(self) -> None:
@@ -194,6 +223,17 @@ class Folder:
         for folder in reversed(missing):
             folder._make()
 
+    def make_last(self, *, durable: bool = True) -> None:
+        """Makes the folder in the one above.
+
+        Args:
+            durable: whether its name must survive a crash of the machine.
+
+        Raises:
+            FileNotFoundError: the one above does not exist.
+        """
+        self._make(durable)
+
     def create(self, name: str) -> int:
         """A handle for appending to a new file.
 
@@ -201,7 +241,7 @@ class Folder:
             FileNotFoundError: the folder does not exist.
             EngineError: a file of this name exists, or cannot be written.
         """
-        with self._opened() as folder, _Errors(self.path / name, "written"):
+        with self._opened() as folder, _Errors(self.path, "written", name):
             return disk.open(self._place(name, folder), _CREATE, folder)
 
     def append(self, name: str, handle: int, data: bytes) -> None:
@@ -219,7 +259,7 @@ class Folder:
 
     def sync_file(self, name: str, handle: int) -> None:
         """Makes the content of an open file survive a crash of the machine."""
-        with _Errors(self.path / name, "written"):
+        with _Errors(self.path, "written", name):
             disk.sync(handle)
 
     def sync(self) -> None:
@@ -261,17 +301,17 @@ class Folder:
 
     def rename(self, name: str, new: str) -> None:
         """Renames a file or folder, in the place of an earlier file."""
-        with self._opened() as folder, _Errors(self.path / new, "written"):
+        with self._opened() as folder, _Errors(self.path, "written", new):
             disk.rename(self._place(name, folder), self._place(new, folder), folder)
 
     def touch(self, name: str) -> None:
         """Sets the time of a file to now; does nothing if it does not exist."""
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "written"):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path, "written", name):
             disk.touch(self._place(name, folder), folder)
 
     def remove(self, name: str) -> None:
         """Removes a file or a link; does nothing if it does not exist."""
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "removed"):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path, "removed", name):
             disk.remove(self._place(name, folder), folder)
 
     def remove_folder(self, name: str) -> bool:
@@ -280,7 +320,7 @@ class Folder:
         Returns:
             Whether it no longer exists; one that is not empty stays.
         """
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "removed"):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path, "removed", name):
             try:
                 disk.remove_folder(self._place(name, folder), folder)
             except OSError as error:
@@ -289,7 +329,7 @@ class Folder:
                 return False
         return True
 
-    def _make(self) -> None:
+    def _make(self, durable: bool = True) -> None:
         """Makes this folder; the one above exists, or is the place of the root."""
         if not self._names:
             with _Errors(self.path, "written"):
@@ -299,7 +339,8 @@ class Folder:
         above = Folder(self._root, *self._names[:-1])
         with above._opened() as folder, _Errors(self.path, "written"), suppress(FileExistsError):
             disk.make_folder(above._place(self._names[-1], folder), folder)
-        above.sync()
+        if durable:
+            above.sync()
 
     def _write_temporary(self, name: str, data: bytes, durable: bool) -> str:
         temporary = temporary_name(name)
@@ -316,7 +357,7 @@ class Folder:
         return temporary
 
     def _link(self, name: str, new: str) -> bool:
-        with self._opened() as folder, _Errors(self.path / new, "written"):
+        with self._opened() as folder, _Errors(self.path, "written", new):
             try:
                 disk.link(self._place(name, folder), self._place(new, folder), folder)
             except FileExistsError:
@@ -337,6 +378,17 @@ class Folder:
             parts.append(part)
         return b"".join(parts)
 
+    def _list(self, folder: int | None, listing: Callable[[int | str], list[T]]) -> list[T]:
+        if folder is None:
+            return listing(str(self.path))
+        if folder != self._handle:
+            return listing(folder)
+        fresh = disk.open(".", _FOLDER, folder)  # listing moves the place in a handle, which threads and forks share
+        try:
+            return listing(fresh)
+        finally:
+            disk.close(fresh)
+
     def _place(self, name: str, folder: int | None) -> str:
         if name in ("", ".", "..") or "/" in name or "\0" in name or name != os.path.basename(name):
             raise EngineError(f"{self.path}: {name!r} is not the name of a file in this folder; the store is damaged")
@@ -353,6 +405,9 @@ class Folder:
         if not _HAS_FOLDER_HANDLES:
             self._check_folders()
             yield None
+            return
+        if self._handle is not None:
+            yield self._handle
             return
         handle = self._descend()
         try:
@@ -419,15 +474,17 @@ _ADVICE: Final = {
 class _Errors:
     """Turns errors of the operating system into one sentence, except that a file does not exist."""
 
-    def __init__(self, path: Path, what: str) -> None:
-        self._path, self._what = path, what
+    __slots__ = ("_name", "_path", "_what")
+
+    def __init__(self, path: Path, what: str, name: str = "") -> None:
+        self._path, self._what, self._name = path, what, name
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            raise disk_error(self._path, error, self._what) from error
+            raise disk_error(self._path / self._name, error, self._what) from error
 
 
 def _require_file(path: Path, state: os.stat_result) -> None:
