@@ -38,6 +38,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.feedback import FeedbackKind
+from evaluand.store.segments import add_checksums, seed_of
 from evaluand.store.store import Store
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
@@ -254,11 +255,12 @@ def test_an_error_of_a_users_own_code_is_not_reported_as_damage_of_the_journal(s
     assert recording.close().evaluate().counts == {"unsure": {"scored": 1}}
 
 
-def test_a_damaged_line_of_a_lane_is_reported_as_damage(folder: DirectoryStore) -> None:
+def test_a_line_with_a_valid_checksum_that_evaluand_did_not_write_is_an_error(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP, [Feedback(length).on_output()], mode="with_app")
     use(recording, "q")
     [segment] = [path for path in (folder.root / KIND / recording.id).rglob("*") if b"scored" in _bytes(path)]
-    segment.write_bytes(b"[0,5]\n")
+    scope = f"{KIND}/{recording.id}/{segment.parent.name}"
+    segment.write_bytes(add_checksums(b"[0,5]\n", seed_of(scope, segment.name)))
     message = f"the journal of recording {recording.id} has a record that evaluand did not write"
     with pytest.raises(EngineError, match=message):
         recording.close()

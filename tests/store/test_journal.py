@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
 
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import collect_warnings
 from evaluand.data.dataset import Dataset
 from evaluand.engine import keyed_work as work
 from evaluand.engine.engine import Aborted, Outcome, Policy
@@ -32,14 +34,21 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store import journal
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.io import Folder
 from evaluand.store.journal import SHARD_SLOTS, Leases, MemoryLeases, MemoryLog, WorkLog
 from evaluand.store.log import FileLog, SqliteLeases
+from evaluand.store.segments import add_checksums, seed_of
 
 SLOTS = 12
+SCOPE = "runs/00/calls"
 
 
-def lane(folder: Path, slots: int = SLOTS) -> WorkLog:
-    return WorkLog(FileLog(folder), MemoryLeases(), slots)
+def log_in(folder: Path) -> FileLog:
+    return FileLog(Folder(folder), SCOPE)
+
+
+def lane(folder: Path, slots: int | None = SLOTS) -> WorkLog:
+    return WorkLog(log_in(folder), MemoryLeases(), slots)
 
 
 @contextmanager
@@ -78,7 +87,8 @@ class Segments:
         for name in sorted(os.listdir(self.folder)):
             whole = (self.folder / name).read_bytes().split(b"\n")[:-1]  # what follows the last line feed is torn
             for text in whole[self.seen.get(name, 0) :]:
-                self.first.setdefault(int(text[1:].split(b",")[0]), text + b"\n")
+                content = text[:-8]  # without its checksum
+                self.first.setdefault(int(content[1:].split(b",")[0]), content + b"\n")
             self.seen[name] = len(whole)
 
 
@@ -98,7 +108,7 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
     writers: dict[int, FileLog] = {}
 
     def log() -> FileLog:
-        logs.append(FileLog(folder))
+        logs.append(log_in(folder))
         return logs[-1]
 
     reader, expected = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
@@ -120,7 +130,9 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
                         b"".join(line(slot, body) for slot in step[2])
                     )
                 else:  # this writer dies while it writes; another takes its number
-                    writers.pop(step[1]).append(line(step[2], f"torn-{count}")[: -step[3]])
+                    writer = writers.pop(step[1])
+                    writer.append(line(step[2], f"torn-{count}"))
+                    os.truncate(folder / writer.segment, writer.size(writer.segment) - step[3])
 
             newcomer, reported = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
             newcomer.refresh()
@@ -182,7 +194,7 @@ def test_a_writer_that_wrote_nothing_leaves_no_segment(tmp_path: Path) -> None:
 
 
 def test_a_log_in_memory_counts_lines_like_one_on_disk(tmp_path: Path) -> None:
-    for log in (MemoryLog(), FileLog(tmp_path)):
+    for log in (MemoryLog(), log_in(tmp_path)):
         one = WorkLog(log, MemoryLeases(), SLOTS)
         with closing(one):
             one.append(line(4, "first") + line(2))
@@ -192,39 +204,106 @@ def test_a_log_in_memory_counts_lines_like_one_on_disk(tmp_path: Path) -> None:
             assert one.n_done == 2
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(b"\n", id="an empty line"),
-        pytest.param(b"\x00\x00\x00\x00\n", id="zeros"),
-        pytest.param(b"[x,1]\n", id="no number"),
-        pytest.param(b"[1]\n", id="no fields"),
-        pytest.param(b"1,2]\n[", id="cut at the front"),
-        pytest.param(b"[1.5,2]\n", id="a fraction"),
-        pytest.param(b"[-1,2]\n", id="a slot below the first"),
-        pytest.param(b"[12,2]\n", id="a slot beyond the last"),
-        pytest.param(b"[99999999999999999999,2]\n", id="a slot far beyond the last"),
-    ],
-)
-def test_a_damaged_segment_is_an_error_that_names_it(tmp_path: Path, damage: bytes) -> None:
-    (tmp_path / "0007.jsonl").write_bytes(line(0) + damage + line(2))
+DAMAGED_LINES = [
+    pytest.param(b"\n", id="an empty line"),
+    pytest.param(b"\x00\x00\x00\x00\n", id="zeros"),
+    pytest.param(b"[x,1]\n", id="no number"),
+    pytest.param(b"[1]\n", id="no fields"),
+    pytest.param(b"1,2]\n[\n", id="cut at the front"),
+    pytest.param(b"[1.5,2]\n", id="a fraction"),
+    pytest.param(b"[-1,2]\n", id="a slot below the first"),
+    pytest.param(b"[12,2]\n", id="a slot beyond the last"),
+    pytest.param(b"[99999999999999999999,2]\n", id="a slot far beyond the last"),
+    pytest.param(b'[1,{"void":[3,4]}]\n', id="a rule with the wrong types"),
+    pytest.param(b'[1,{"void":[]}]\n', id="a rule without a place"),
+    pytest.param(b'[1,{"fence":["a",4]}]\n', id="a fence of a slot"),
+]
+
+
+@pytest.mark.parametrize("has_checksum", [False, True])
+@pytest.mark.parametrize("damage", DAMAGED_LINES)
+def test_a_line_that_is_none_is_reported_with_its_number_and_stops_nothing(
+    tmp_path: Path, damage: bytes, has_checksum: bool
+) -> None:
+    name = "0007.lines" if has_checksum else "0007.jsonl"
+    text = line(0) + damage + line(2)
+    seed = seed_of(SCOPE, name)
+    (tmp_path / name).write_bytes(add_checksums(text, seed) if has_checksum else text)
     reader = lane(tmp_path)
-    with closing(reader), pytest.raises(EngineError, match=r"0007\.jsonl"):
+    with closing(reader):
         reader.refresh()
+        assert list(reader.lines()) == [line(0), line(2)]
+        assert list(reader.read_through()) == [[0, ""], [2, ""]]
+        assert reader.damage()
+        assert {fault.where for fault in reader.damage()} <= {f"{tmp_path / name}:{n}" for n in (2, 3)}
+        assert all(fault.message.endswith("it counts as not done") for fault in reader.damage())
 
 
-@pytest.mark.parametrize(
-    "damage", [b"\n", b"\x00\n", b"[x,1]\n", b"7\n", b"[]\n", b"[1.5,2]\n", b"[-1,2]\n", b"[1e30,2]\n"]
-)
-def test_a_damaged_line_that_is_read_in_passing_is_an_error(tmp_path: Path, damage: bytes) -> None:
-    (tmp_path / "0007.jsonl").write_bytes(line(0) + damage + line(2))
+def test_readers_from_before_and_after_a_fence_agree_on_what_counts(tmp_path: Path) -> None:
+    stopped, taker = log_in(tmp_path), lane(tmp_path)
+    early = lane(tmp_path)
+    stopped.append(line(0, "in time") + line(1, "in time"))
+    offset = stopped.size(stopped.segment)
+    stopped.append(line(2, "late") + line(3, "late") + line(4, "late"))
+    with closing(taker, early):
+        early.refresh()
+        assert done(early) == {0, 1, 2, 3, 4}
+        assert taker.append(line(2, "by the taker"))
+        early.refresh()
+        taker.fence(stopped.segment, offset)
+        stopped.append(line(5, "still late"))
+        assert taker.append(line(4, "by the taker"))
+        newcomer = lane(tmp_path)
+        expected = [line(0, "in time"), line(1, "in time"), line(2, "by the taker"), line(4, "by the taker")]
+        for reader in (early, newcomer, taker):
+            reader.refresh()
+            assert list(reader.lines()) == expected
+            assert sorted(reader.read_through()) == [orjson.loads(each) for each in expected]
+            assert reader.n_done == 4
+        newcomer.close()
+    stopped.close()
+
+
+def test_the_fence_of_a_segment_that_was_not_read_yet_counts(tmp_path: Path) -> None:
+    taker, late = lane(tmp_path), log_in(tmp_path)
+    with closing(taker):
+        taker.fence(late.segment, 0)
+        late.append(line(0))
+        taker.fence(late.segment, 1 << 40)  # the first of two fences of a segment is the one that counts
+        taker.refresh()
+        assert done(taker) == set()
+    late.close()
+
+
+def test_a_line_that_is_void_does_not_count_should_damage_have_moved_it(tmp_path: Path) -> None:
+    writer = lane(tmp_path)
+    with closing(writer):
+        writer.append(line(0) + line(1, "void"))
+        writer.refresh()
+        writer.void([1])
+        assert done(writer) == {0}
+    [segment] = tmp_path.iterdir()
+    segment.write_bytes(b"".join(segment.read_bytes().splitlines(keepends=True)[1:]))
     reader = lane(tmp_path)
-    with closing(reader), pytest.raises(EngineError, match=r"the journal's line .* is damaged"):
-        list(reader.read_through())
+    with closing(reader):
+        reader.refresh()
+        assert done(reader) == set()
+
+
+def test_a_segment_that_is_restarted_goes_on_under_another_name(tmp_path: Path) -> None:
+    log = log_in(tmp_path)
+    first = log.segment
+    log.append(line(0))
+    log.restart()
+    assert log.segment != first
+    assert (log.size(first), log.size(log.segment)) == (len(line(0)) + 8, 0)
+    log.append(line(1))
+    assert [*log.segments()] == [first, log.segment]
+    log.close()
 
 
 def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_path: Path) -> None:
-    reader = WorkLog(FileLog(tmp_path), MemoryLeases(), None)
+    reader = WorkLog(log_in(tmp_path), MemoryLeases(), None)
     with closing(reader):
         for slots in ([0], [*range(2, 40)], [100], [41]):
             reader.append(b"".join(map(line, slots)))
@@ -259,19 +338,26 @@ def open_run(store: DirectoryStore) -> Callable[[], Run]:
         pytest.param(lambda text: text.replace(b'"', b"\x00", 1), id="a byte"),
         pytest.param(lambda text: text[: len(text) // 2] + b"\n", id="the second half"),
         pytest.param(lambda text: text.split(b",")[0] + b",1]\n", id="the fields"),
-        pytest.param(lambda text: text.replace(b'"completed"', b"7"), id="the status"),
+        pytest.param(lambda text: text.replace(b'"completed"', b'"compldted"'), id="the status"),
+        pytest.param(lambda text: text[:-9] + text[-9:].upper(), id="a letter of the checksum"),
+        pytest.param(lambda text: b"", id="all of it"),
     ],
 )
-def test_a_line_damaged_within_is_an_error_and_not_a_result(tmp_path: Path, damaged: Callable[[bytes], bytes]) -> None:
+def test_the_call_of_a_damaged_line_is_repeated_and_no_other(tmp_path: Path, damaged: Callable[[bytes], bytes]) -> None:
     resume = open_run(DirectoryStore(tmp_path))
-    segment = next(path for path in tmp_path.glob("runs/*/journal/*/*.jsonl") if path.stat().st_size)
+    segment = next(path for path in tmp_path.glob("runs/*/journal/*/*.lines") if path.stat().st_size)
     lines = segment.read_bytes().splitlines(keepends=True)
-    lines[10] = damaged(lines[10])
+    place = next(n for n, text in enumerate(lines) if n > 9 and re.search(rb"[a-f]", text[-9:]))
+    lines[place] = damaged(lines[place])
     segment.write_bytes(b"".join(lines))
-    with pytest.raises(EngineError, match="journal"):
-        resume()
-    [id] = DirectoryStore(tmp_path).ids("runs")
-    assert not DirectoryStore(tmp_path).is_sealed("runs", id)
+    with warnings.catch_warnings(action="ignore"), collect_warnings() as warned:
+        run = resume()
+    where = f"{segment}:{place + 1}"
+    expected = f"1 damaged line of the journal counts as not done; what is missing is done again: {where}"
+    assert warned == ([expected] if lines[place] else [])
+    assert run.receipt is not None
+    assert run.receipt.called == 100 - len(lines) + 1
+    assert run.counts == {"completed": 99, "failed": 1}
 
 
 def test_a_journal_that_was_not_damaged_is_resumed(tmp_path: Path) -> None:
@@ -283,12 +369,13 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from evaluand.core.errors import EngineError
+from evaluand.store.io import Folder
 from evaluand.store.log import FileLog
 
-log = FileLog(Path(sys.argv[1]))
+log = FileLog(Folder(sys.argv[1]), "runs/00/calls")
 log.append(b'[0,"before"]\\n')
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (28, hard))
 for slot in (1, 2):
     try:
         log.append(b'[%d,"while the disk is full"]\\n' % slot)
@@ -575,7 +662,7 @@ def written(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
 @pytest.mark.parametrize("slots", [0, 1, SHARD_SLOTS, SHARD_SLOTS + 1, 2 * SHARD_SLOTS + 7])
 def test_work_is_done_once_whatever_the_number_of_units(tmp_path: Path, slots: int) -> None:
     called: list[int] = []
-    one = WorkLog(FileLog(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
+    one = WorkLog(log_in(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
     with closing(one):
         KeyedWork(one, units, lambda unit: called.append(unit.slot), written).perform()
         assert sorted(called) == list(range(slots))
@@ -648,7 +735,7 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
 
     with processes(holder):
         assert holder.reported() == "0 0"
-        one = WorkLog(FileLog(tmp_path), Watched(database), 2 * SHARD_SLOTS)
+        one = WorkLog(log_in(tmp_path), Watched(database), 2 * SHARD_SLOTS)
         with closing(one):
             KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()
             assert sorted(called) == list(range(2 * SHARD_SLOTS))

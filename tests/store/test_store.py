@@ -37,6 +37,7 @@ from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.io import Folder as StoreFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog, SqliteLeases
 from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolve
@@ -911,7 +912,7 @@ def test_work_that_another_process_seals_meanwhile_ends_quietly(folder: Director
     folder.lane("runs", A, "lane", 4).close()
     journal = path_of(folder, A) / "journal" / "lane"
     leases = SealsFirst(journal / "leases.db", lambda: sealed(DirectoryStore(folder.root), A), after)
-    lane = WorkLog(FileLog(journal), leases, 4)
+    lane = WorkLog(FileLog(StoreFolder(journal), f"runs/{A}/lane"), leases, 4)
 
     def line(unit: _Unit, outcome: Outcome) -> tuple[bytes, int]:
         return b"[%d,1]\n" % unit.slot, 0

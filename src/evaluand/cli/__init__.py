@@ -45,6 +45,7 @@ _COMMANDS = {
     "score": "Score and compare columns of predictions, or files of predictions by the metrics of their problem.",
     "tradeoff": "Trade the utility of systems off against disparities of groups.",
     "schema": "Show, check and convert schemas of files and tables.",
+    "secrets": "Allow environment variables to be sent to hosts.",
     "completion": "Print the script for shell completion.",
 }
 

@@ -2,7 +2,7 @@
 
 A header or a URL may contain a secret: write it as the name of an environment variable, `Bearer ${TOKEN}`; its value is
 read when a client is made. No such value appears in an error raised here, nor in what the HTTP library logs while a
-client is open.
+client is open. A variable that a file names is sent only where the user allows it (`evaluand.core.secret_hosts`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from evaluand._version import __version__
-from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError, warn
 from evaluand.core.redaction import TOKEN
+from evaluand.core.secret_hosts import is_exposed, permissions, refusal
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import sent
@@ -50,8 +51,10 @@ _SECRET = 8  # characters; a shorter value may occur in an answer by chance
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
-_CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key", re.IGNORECASE)
-_SECRET_PARAMETER = re.compile(r"(auth|token|secret|password|key|sig|signature)$", re.IGNORECASE)
+_CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key|credential|pwd|(?<![a-z])pass(?![a-z])", re.IGNORECASE)
+_SECRET_PARAMETER = re.compile(
+    r"(auth|token|secret|password|key|sig|signature|credentials?|pwd|(?<![a-z])pass)$|^(pass)?code$", re.IGNORECASE
+)
 _LIKE_A_SECRET = re.compile(  # stricter than `TOKEN`: the value of a header is rarely a harmless name
     rf"\b(bearer|basic)\s+\S|\b(sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{{6,}}|{TOKEN}", re.IGNORECASE
 )
@@ -77,16 +80,20 @@ class HttpClient:
     Args:
         url: the URL; in its path and query, `${NAME}` is replaced by an environment variable.
         headers: the headers of each request, with `${NAME}` as in the URL.
+        of_file: whether a file names them and not the user's own code, so that variables are sent only where the user
+            allows it.
 
     Raises:
         ParameterError: the URL or a header is invalid.
     """
 
-    def __init__(self, url: str, method: str, headers: Mapping[str, str]) -> None:
-        self.url, self.method, self.headers = url, method, dict(headers)
+    def __init__(self, url: str, method: str, headers: Mapping[str, str], *, of_file: bool = False) -> None:
+        self.url, self.method, self.headers, self.of_file = url, method, dict(headers), of_file
         faults: list[tuple[tuple[str, ...], str]] = [(("url",), message) for message in _url_faults(url)]
         for name, value in headers.items():
             faults += [(("headers", name), message) for message in _header_faults(name, value)]
+            if of_file and name.lower() == "host":  # a host that is reached through another would receive the secrets
+                faults.append((("headers", name), "is set by the url; leave it out"))
         if faults:
             raise ParameterError(faults)
         self._host = urlsplit(url).netloc
@@ -95,11 +102,18 @@ class HttpClient:
         self._in_progress = 0
 
     def check(self) -> None:
-        """Raises a SpecError if no request can be sent: a variable is not set, or the client is not installed."""
+        """Checks that requests can be sent, and warns of secrets without encryption.
+
+        Raises:
+            SpecError: a variable is not set or must not be sent to this host, or the client is not installed.
+        """
         _library()
-        faults = []
+        refusals = dict(self._refusals())
+        faults = [(self._place(name), message) for name, message in refusals.items()]
         for name in self._names:
             value = self._secrets.get(name)
+            if name in refusals:
+                continue
             if value is None:
                 faults.append((self._place(name), f"the environment variable {name} is not set"))
             elif not (value.isascii() and value.isprintable()):
@@ -107,6 +121,18 @@ class HttpClient:
                 faults.append((self._place(name), message))
         if faults:
             raise ParameterError(faults)
+        if self._names and not self.of_file and is_exposed(self.url) and self._host not in _warned_of:
+            _warned_of.add(self._host)
+            warn(f"{', '.join(self._names)} is sent to http://{self._host} without encryption; use https")
+
+    def _refusals(self) -> Iterator[tuple[str, str]]:
+        """The variables that a file names and that are not sent to this host, with the reason."""
+        if self.of_file and self._names:
+            allowed, url = permissions(), str(_library().URL(self.url))  # as the client reads it
+            for name in self._names:
+                reason = refusal(name, self.url, allowed) or refusal(name, url, allowed)
+                if reason is not None:
+                    yield name, reason
 
     def _place(self, variable: str) -> tuple[str]:
         return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)
@@ -282,6 +308,9 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         members |= {key: _DuplicateKey(key) for key, times in Counter(key for key, _ in pairs).items() if times > 1}
     return members
+
+
+_warned_of: set[str] = set()
 
 
 def _library() -> Any:

@@ -219,6 +219,7 @@ class KeyedWork(Generic[U]):
             self._until = time.monotonic() + self.policy.total_timeout
         if self.failure and not self.tally.done and 0 < self.policy.same_failures < self.lane.slots:
             self._alike = []
+        self.lane.warn_of_damage()
         with machinery():
             self._perform()
 
@@ -228,6 +229,7 @@ class KeyedWork(Generic[U]):
             others = self.lane.leases.busy()
             self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
             self.lane.refresh()
+            self.lane.warn_of_damage()
             if self.lane.n_done == self.lane.slots:
                 break
             if time.monotonic() >= self._until:

@@ -16,6 +16,7 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest, singular
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
+from evaluand.core.secret_hosts import reading_file
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
@@ -362,7 +363,9 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise ValidationError.from_exception_data(kind, [_unknown_parameter(kind, name, known) for name in unknown])
-    made = TypeAdapter(registry.find(group, kind)).validate_python(dict(parameters))
+    kind_adapter = TypeAdapter(registry.find(group, kind))
+    with reading_file():
+        made = kind_adapter.validate_python(dict(parameters))
     if lax := list(_lax_flags(made, parameters)):
         raise ValidationError.from_exception_data(kind, lax)
     return made

@@ -28,6 +28,7 @@ import orjson
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, NotFound
 from evaluand.core.system import has_locks, is_alive, put_if_absent, sync_folder
+from evaluand.store.io import Folder
 from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog, SoleLeases, SqliteLeases
 from evaluand.store.store import KINDS, Draft, Manifest, Ref, check_name, with_seal
@@ -89,7 +90,8 @@ class DirectoryStore:
         with suppress(FileNotFoundError):  # another process has sealed the artifact
             folder.mkdir(exist_ok=True)
         leases = SqliteLeases(folder / "leases.db") if has_locks(self.root) else SoleLeases(folder / "writer")
-        return WorkLog(FileLog(folder), leases, slots)
+        log = FileLog(Folder(self.root, kind, id, "journal", folder.name), f"{kind}/{id}/{folder.name}")
+        return WorkLog(log, leases, slots)
 
     def draft(self, kind: str, id: str) -> Draft:
         return _DirectoryDraft(self, kind, id)

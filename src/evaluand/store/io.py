@@ -31,8 +31,8 @@ _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 _READ: Final[int] = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | BINARY
 _CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | _NO_FOLLOW | BINARY
 _FOLDER: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-_HAS_FOLDER_HANDLES: Final = bool(_NO_FOLLOW) and {os.open, os.stat, os.mkdir, os.rename, os.link, os.unlink} <= (
-    os.supports_dir_fd
+_HAS_FOLDER_HANDLES: Final = bool(_NO_FOLLOW) and all(
+    getattr(os, name, None) in os.supports_dir_fd for name in ("open", "stat", "mkdir", "rename", "link", "unlink")
 )
 _CANNOT_SYNC: Final = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
@@ -64,6 +64,18 @@ class Disk:
 
     def names(self, folder: int | str) -> list[str]:
         return os.listdir(folder)
+
+    def sizes(self, folder: int | str) -> dict[str, int]:
+        """The regular files of a folder with their sizes in bytes."""
+        found = {}
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # it was removed meanwhile
+                    # Windows lists the size that a file had when it was last closed
+                    state = os.lstat(entry.path) if isinstance(folder, str) else entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(state.st_mode):
+                        found[entry.name] = state.st_size
+        return found
 
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
@@ -159,6 +171,14 @@ class Folder:
     def folders(self) -> list[str]:
         """The names of its folders, sorted."""
         return [entry.name for entry in self.entries() if entry.is_folder]
+
+    def sizes(self) -> dict[str, int]:
+        """Its regular files with their sizes in bytes; nothing if it does not exist."""
+        try:
+            with self._opened() as folder, _Errors(self.path, "read"):
+                return self._list(folder, disk.sizes)
+        except FileNotFoundError:
+            return {}
 
     def state(self, name: str) -> os.stat_result | None:
         """The state of a name itself, which may be a link; None if it does not exist."""
@@ -362,8 +382,8 @@ class Folder:
                 disk.link(self._place(name, folder), self._place(new, folder), folder)
             except FileExistsError:
                 return False
-            except OSError as error:
-                if error.errno not in NO_LINKS:
+            except (OSError, AttributeError, NotImplementedError) as error:  # a Python without os.link
+                if isinstance(error, OSError) and error.errno not in NO_LINKS:
                     raise
                 return put_if_absent(self.path / name, self.path / new)
         return True
@@ -378,7 +398,7 @@ class Folder:
             parts.append(part)
         return b"".join(parts)
 
-    def _list(self, folder: int | None, listing: Callable[[int | str], list[T]]) -> list[T]:
+    def _list(self, folder: int | None, listing: Callable[[int | str], T]) -> T:
         if folder is None:
             return listing(str(self.path))
         if folder != self._handle:

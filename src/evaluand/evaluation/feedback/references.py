@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Self
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.identity import decode, encode
 from evaluand.core.redaction import secret_in
+from evaluand.core.secret_hosts import reading_file
 from evaluand.evaluation.provider import Provider
 
 _COMMON: Final = {
@@ -130,7 +131,8 @@ def referred(reference: Any, modules: Collection[str] = ()) -> Referred:
 
     def make() -> Callable[..., Any]:
         try:
-            provider: Any = kind(**parameters)
+            with reading_file():
+                provider: Any = kind(**parameters)
         except Exception as error:
             raise SpecError(f"{name} cannot be constructed: {type(error).__name__}: {error}") from error
         code: Callable[..., Any] = getattr(provider, method) if of_provider else provider
