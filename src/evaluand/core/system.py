@@ -74,7 +74,7 @@ def is_alive(pid: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """Which process this is, among all that ever share a folder: in other containers, on other machines, before a crash.
+    """Which process this is, among those of all containers and machines, now and before a crash.
 
     Attributes:
         boot: the start of the machine and the clock since then, which processes with an equal `boot` share; empty if

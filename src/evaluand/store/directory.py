@@ -30,7 +30,8 @@ from evaluand.core.errors import EngineError, Fault, NotFound
 from evaluand.core.system import has_locks, is_alive, put_if_absent, sync_folder
 from evaluand.store.io import Folder
 from evaluand.store.journal import WorkLog
-from evaluand.store.log import FileLog, SoleLeases, SqliteLeases
+from evaluand.store.leases import FileLeases
+from evaluand.store.log import FileLog
 from evaluand.store.store import KINDS, Draft, Manifest, Ref, check_name, with_seal
 
 if TYPE_CHECKING:
@@ -86,12 +87,14 @@ class DirectoryStore:
         return stored
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
-        folder = self._folder(kind, id) / "journal" / _file_name(name)
-        with suppress(FileNotFoundError):  # another process has sealed the artifact
-            folder.mkdir(exist_ok=True)
-        leases = SqliteLeases(folder / "leases.db") if has_locks(self.root) else SoleLeases(folder / "writer")
-        log = FileLog(Folder(self.root, kind, id, "journal", folder.name), f"{kind}/{id}/{folder.name}")
-        return WorkLog(log, leases, slots)
+        self._folder(kind, id)  # checks the names
+        log_name = _file_name(name)
+        folder = Folder(self.root, kind, id, "journal", log_name)
+        log = FileLog(folder, f"{kind}/{id}/{log_name}")
+        leases = FileLeases(folder, log)
+        lane = WorkLog(log, leases, slots)
+        leases.fence = lane.fence
+        return lane
 
     def draft(self, kind: str, id: str) -> Draft:
         return _DirectoryDraft(self, kind, id)

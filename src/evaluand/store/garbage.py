@@ -18,7 +18,8 @@ from pathlib import Path
 from evaluand.core.errors import singular
 from evaluand.core.provenance import origins
 from evaluand.store.directory import ID, DirectoryStore, is_being_written
-from evaluand.store.log import SqliteLeases
+from evaluand.store.io import Folder
+from evaluand.store.leases import is_worked_on
 from evaluand.store.store import KINDS
 
 QUIET_SECONDS = 3600.0
@@ -160,16 +161,8 @@ def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftov
 
 def _is_in_use(folder: Path) -> bool:
     """Whether a living process holds a lease on part of an open artifact."""
-    for entry in _entries(folder / "journal"):
-        path = Path(entry.path) / "leases.db"
-        if entry.is_dir(follow_symlinks=False) and path.is_file() and not path.is_symlink():
-            leases = SqliteLeases(path)
-            try:
-                if leases.busy():
-                    return True
-            finally:
-                leases.release()
-    return False
+    journal = Folder(folder.parent.parent, folder.parent.name, folder.name, "journal")
+    return any(is_worked_on(journal / name, QUIET_SECONDS) for name in journal.folders())
 
 
 def _folders(folder: Path) -> list[str]:
@@ -186,7 +179,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 def _idle(path: Path) -> float:
     """Seconds since the last change in a file or folder; 0 if it no longer exists."""
-    times = [entry.st_mtime for name, entry in _stats(path) if not name.startswith("leases.db")]
+    times = [entry.st_mtime for _, entry in _stats(path)]
     return time.time() - max(times) if times else 0.0
 
 

@@ -114,8 +114,8 @@ def pack_state(number: int, state: State) -> bytes:
     """The content of a state file.
 
     Example:
-        >>> pack_state(3, State(done=[(0, 2)]))
-        b'{"crc":"4bfa1bcb","state":{"workers":{},"done":[[0,2]],"takers":[],"fences":[]}}\\n'
+        >>> print(pack_state(3, State(done=[(0, 2)])).decode().strip())
+        {"crc":"54741041","state":{"workers":{},"done":[[0,2]],"takers":[],"fences":[]}}
     """
     parts = {
         "workers": {name: _pack_worker(worker) for name, worker in state.workers.items()},
@@ -156,6 +156,8 @@ def _pack_worker(worker: Worker) -> list[Any]:
 
 def _read_state(parts: Any) -> State:
     workers, done, takers, fences = (parts[key] for key in ("workers", "done", "takers", "fences"))
+    if type(workers) is not dict:
+        raise TypeError(workers)
     ranges = [(_read_count(start), _read_count(stop)) for start, stop in done]
     if any(start >= stop for start, stop in ranges) or _merge(ranges) != ranges:
         raise ValueError(ranges)
@@ -190,5 +192,3 @@ def _read_segment(name: Any) -> str:
     if type(name) is not str or not _SEGMENT.fullmatch(name):
         raise ValueError(name)
     return name
-
-

@@ -39,6 +39,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, Protocol, TypeVar
 
 from evaluand.core.errors import EngineError
@@ -145,6 +146,9 @@ class FileLeases:
         self.fence = fence
         self._log_folder, self._folder, self._log = folder, folder / FOLDER, log
         self._seen: dict[str, tuple[tuple[int, float], float]] = {}  # worker → its last change, and when it was seen
+        self._units: set[int]
+        self._ended: dict[int, bool]  # units that the state still says this worker has: whether each is done
+        self._beating: threading.Event | None
         self._begin()
 
     def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
@@ -222,12 +226,11 @@ class FileLeases:
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._units: set[int] = set()
-        self._ended: dict[int, bool] = {}  # units that the state still says this worker has: whether each is done
+        self._units, self._ended = set(), {}
         self._is_fenced = True
         self._written: set[tuple[str, int]] = set()  # fences
         self._former: set[str] = set()  # names under which this worker has lost its leases
-        self._beating: threading.Event | None = None
+        self._beating = None
         self._lost = False
         self._tries = 0
         self._latest: tuple[int, State] = 0, State()
@@ -349,12 +352,14 @@ class FileLeases:
         """
         is_fresh = False
         for tries in range(_MOST_TRIES):
+            if not self._latest[0]:
+                self._latest, is_fresh = self._read(), True
             number, before = self._latest
             state, units = before.copy(), set(self._units)
             self._require_place(state)
-            result = change(state, units)
             ended = dict(self._ended)
-            _end_leases(state, units, ended)
+            self._end_leases(state, units, ended)
+            result = change(state, units)
             if result is None and is_fresh and not (self._ended and self._seq):
                 return None
             if result is None and not is_fresh:
@@ -380,6 +385,15 @@ class FileLeases:
                 raise _Lost
             self._seq = 0
 
+    def _end_leases(self, state: State, units: set[int], ended: dict[int, bool]) -> None:
+        for unit, is_done in ended.items():
+            units.discard(unit)
+            state.takers.pop(unit, None)
+            if is_done:
+                state.mark_done(unit)
+        if ended and self._seq:
+            state.workers[self._name] = replace(state.workers[self._name], units=tuple(units))
+
     def _put(self, number: int, state: State, units: set[int], leave: bool) -> bool:
         """Puts a state there, with this worker in it; returns whether it counts."""
         self._tries += 1
@@ -390,7 +404,7 @@ class FileLeases:
             others = state.holders()
             present = tuple(sorted(unit for unit in units if unit not in others))
             state.workers[name] = Worker(this_process(), beat, seq, present, self._is_fenced)
-        file = f"{number:012d}.json"
+        file = _file_name(number)
         if not _NUMBER.fullmatch(file):
             raise EngineError(f"{self._folder.path}: has a file that evaluand did not write; remove this folder")
         placed = self._place_file(file, pack_state(number, state))
@@ -428,6 +442,22 @@ class FileLeases:
         return _read_latest(self._folder, numbers, self._latest)
 
 
+def is_worked_on(folder: Folder, recent: float) -> bool:
+    """Whether a worker that may live has a part of a log; nothing is written.
+
+    Args:
+        folder: the folder of the log.
+        recent: workers of other machines and containers count if any worker was active in so many seconds.
+    """
+    folder = folder / FOLDER
+    number, state = _read_latest(folder)
+    holders = [worker for worker in state.workers.values() if worker.units and not worker.process.has_ended()]
+    if any(_shares_clock(worker) and 0 <= boot_seconds() - worker.beat <= LEASE_SECONDS for worker in holders):
+        return True
+    changed = folder.state(_file_name(number)) if holders else None
+    return changed is not None and time.time() - changed.st_mtime < recent
+
+
 class _Replay:
     """An iterable that can be iterated again as far as it was."""
 
@@ -441,16 +471,12 @@ class _Replay:
             yield item
 
 
-def _end_leases(state: State, units: set[int], ended: dict[int, bool]) -> None:
-    for unit, is_done in ended.items():
-        units.discard(unit)
-        state.takers.pop(unit, None)
-        if is_done:
-            state.mark_done(unit)
-
-
 def _shares_clock(worker: Worker) -> bool:
     return worker.process.boot == this_process().boot != ""
+
+
+def _file_name(number: int) -> str:
+    return f"{number:012d}.json"
 
 
 def _list_numbers(folder: Folder) -> list[int]:
@@ -490,7 +516,7 @@ def _read_earlier(folder: Folder, numbers: list[int]) -> State:
 
 def _read_state(folder: Folder, number: int) -> State | None:
     """The state in a file; None if it is damaged, or is not a file."""
-    name = f"{number:012d}.json"
+    name = _file_name(number)
     found = folder.state(name)
     if found is None:
         raise FileNotFoundError(name)
@@ -502,7 +528,7 @@ def _read_state(folder: Folder, number: int) -> State | None:
 def _sweep(folder: Folder, numbers: list[int]) -> None:
     for number in numbers[:-KEPT_STATES]:
         with suppress(EngineError):  # not a file
-            folder.remove(f"{number:012d}.json")
+            folder.remove(_file_name(number))
 
 
 class MemoryShards:
@@ -528,7 +554,7 @@ class MemoryLeases:
         self._mine: set[int] = set()
         self._units: set[int] = set()
 
-    def claim(self, shards: int) -> tuple[int, int] | None:
+    def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
         known = self._shards
         with known.lock:
             if known.free:
@@ -550,7 +576,7 @@ class MemoryLeases:
             self._shards.free += sorted(set(shards) - self._mine - {*self._shards.free}, reverse=True)
 
     def release(self) -> None:
-        self._give(self._mine, free=sorted(self._mine, reverse=True))
+        self._give([*self._mine], free=sorted(self._mine, reverse=True))
         for unit in [*self._units]:
             self.drop(unit)
 
@@ -568,11 +594,17 @@ class MemoryLeases:
             self._shards.taken.discard(unit)
             self._units.discard(unit)
 
+    def has(self, unit: int) -> bool:
+        return unit in self._mine or unit in self._units
+
+    def holds(self) -> bool:
+        return True
+
     def held(self) -> int:
         with self._shards.lock:
             return self._shards.held + len(self._shards.taken)
 
-    def busy(self) -> bool:
+    def busy(self, *, patient: bool = False) -> bool:
         with self._shards.lock:
             return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from evaluand.core.errors import EngineError
 from evaluand.core.identity import DIGEST_SIZE
-from evaluand.store.log import unwritable
+from evaluand.store.io import disk_error
 
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
@@ -77,7 +77,7 @@ def _report_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise disk_error(path, error, "written") from error
 
 
 def read_table(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch]:

@@ -241,7 +241,7 @@ class Worker:
         """Judges until nothing is left here; returns whether the recording is complete."""
         try:
             LocalEngine().map(self._tasks(), run_task, self._finish, self._policy)
-            return self._is_sealed() or (self._lanes.are_complete and not self._lanes.records.leases.busy())
+            return self._is_sealed() or (self._lanes.are_complete and not self._lanes.records.leases.busy(patient=True))
         finally:
             self._lanes.close()
 
