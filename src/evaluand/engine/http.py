@@ -8,7 +8,6 @@ client is open. A variable that a file names is sent only where the user allows 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import logging
 import os
@@ -24,11 +23,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 from weakref import WeakKeyDictionary
 
-import orjson
-
 from evaluand._version import __version__
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError, warn
-from evaluand.core.redaction import TOKEN
+from evaluand.core.redaction import TOKEN, hide_values, is_secret, use_secret, written_forms
 from evaluand.core.secret_hosts import is_exposed, permissions, refusal
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
@@ -207,10 +204,7 @@ class HttpClient:
 
     def hide_secrets(self, text: str) -> str:
         """A text with `${NAME}` in place of the value of each variable."""
-        for name, value in self._secrets.items():
-            for written in written_forms(value):
-                text = text.replace(written, f"${{{name}}}")
-        return text
+        return hide_values(text, {value: f"${{{name}}}" for name, value in self._secrets.items()})
 
     def _parse(self, body: bytes) -> Any:
         try:
@@ -221,8 +215,7 @@ class HttpClient:
 
     @property
     def _secrets(self) -> dict[str, str]:
-        values = {name: value for name in self._names if (value := os.environ.get(name, "").strip())}
-        return dict(sorted(values.items(), key=lambda pair: -len(pair[1])))  # one may be part of another
+        return {name: value for name in self._names if (value := os.environ.get(name, "").strip())}
 
     async def _client(self) -> _Client:
         loop = asyncio.get_running_loop()
@@ -236,6 +229,9 @@ class HttpClient:
         """The client of one loop; a generator, because asyncio closes open generators when a loop ends."""
         self.check()
         http, secrets = _library(), self._secrets
+        for name, value in secrets.items():
+            if is_secret(name) or len(value) >= _SECRET:
+                use_secret(value, f"${{{name}}}")
         client = http.AsyncClient(
             headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}
             | {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()},
@@ -344,17 +340,6 @@ def _redact_logs(hide_secrets: Callable[[str], str]) -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(redact)
-
-
-def written_forms(value: str) -> Iterator[str]:
-    """The forms in which a value may appear in a text: as it is, in JSON, in Python, in a URL, or within base64."""
-    yield from {value, orjson.dumps(value)[1:-1].decode(), value.replace("\\", "\\\\").replace("'", "\\'")}
-    yield quote(value, safe="")
-    if len(value) >= _SECRET:
-        for before, cut in ((0, 0), (1, 2), (2, 3)):
-            encoded = base64.b64encode(b"\0" * before + value.encode()).decode()
-            core = encoded[cut : (before + len(value)) * 4 // 3]  # the digits that no neighbour influences
-            yield from {core, core.replace("+", "-").replace("/", "_")}
 
 
 def _url_faults(url: str) -> Iterator[str]:

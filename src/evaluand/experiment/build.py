@@ -277,6 +277,9 @@ def _import_code(spec: KindSpec, folder: Path) -> dict[str, Any]:
 _CODE_OF_SCORERS = {"feedback": ("implementation", "aggregate")}
 """The parameters of a kind of scorer that are the user's code."""
 
+CODE_PARAMETERS = {kind: (parameter,) for kind, parameter in _CODE.items()} | _CODE_OF_SCORERS
+"""The parameters of all kinds that are the user's code."""
+
 
 def _require_callable(code: Any, spec: CodeSpec) -> Any:
     if not callable(code):

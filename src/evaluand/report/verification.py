@@ -22,7 +22,7 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
 
     Checks that the files hold the bytes that were written, that the manifest is unchanged, that the id is that of the
     spec, that digest and counts are those of the rows, and that the artifacts it was made from are in the store. Of an
-    open artifact only the id is checked.
+    open artifact the id and the lines of the journal are checked; its damaged lines count as not done.
 
     Raises:
         NotFound: the store has no such artifact.
@@ -38,7 +38,7 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
     where = f"{kind} {id}"
     faults = list(_identity(manifest, kind, id, where))
     if not store.is_sealed(kind, id):
-        return faults
+        return faults + store.damage(kind, id)
     if manifest != with_seal(manifest):
         faults.append(Fault(where, "the manifest was changed: its seal does not match its content"))
     damage = store.damage(kind, id)

@@ -31,7 +31,7 @@ from evaluand.core.system import has_locks, is_alive, put_if_absent, sync_folder
 from evaluand.store.io import Folder
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
-from evaluand.store.log import FileLog
+from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.store import KINDS, Draft, Manifest, Ref, check_name, with_seal
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class DirectoryStore:
         return batches
 
     def damage(self, kind: str, id: str) -> list[Fault]:
+        if not self.is_sealed(kind, id):
+            return find_journal_damage(Folder(self.root, kind, id, "journal"), f"{kind}/{id}")
         folder = self._folder(kind, id)
         faults = []
         for entry in self.manifest(kind, id).get("tables", {}).values():

@@ -15,10 +15,9 @@ left some unused, and units are taken one by one, each under a lease that counts
 
 from __future__ import annotations
 
-import threading
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import orjson
@@ -27,27 +26,34 @@ from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
 from evaluand.store.leases import Leases
 from evaluand.store.segments import (
     CHANGED,
+    CHECKSUM_SIZE,
     EARLIER_SUFFIX,
     INCOMPLETE,
     INVALID,
-    MAX_LINE_BYTES,
     OUT_OF_RANGE,
     Damage,
+    Readable,
+    fault_of,
     parse_slot,
     read_body,
+    read_chunks,
 )
 
 SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28  # of a growing log; 16 bytes of memory each
-CHUNK_BYTES = 1 << 20
 SYNC_SECONDS = 1.0
-_VOID, _FENCE = _RULES = b'{"void":', b'{"fence":'
+_VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
+_NOTHING: Final = (0, b"")
 
 
-class Log(Protocol):
+class Log(Readable, Protocol):
     """Append-only segments, one per writer."""
+
+    @property
+    def segment(self) -> str:
+        """The name of this writer's segment, which exists from its first line on."""
 
     def append(self, data: bytes) -> None:
         """Appends complete lines to this writer's segment; they survive the death of the process."""
@@ -55,28 +61,11 @@ class Log(Protocol):
     def sync(self) -> None:
         """Makes the appended lines survive a crash of the machine."""
 
-    @property
-    def segment(self) -> str:
-        """The name of this writer's segment, which exists from its first line on."""
-
-    def segments(self) -> Mapping[str, int]:
-        """The names of all segments, sorted, with their sizes in bytes."""
-
     def size(self, segment: str) -> int:
         """The size of a segment in bytes; 0 if it does not exist."""
 
-    def seed(self, segment: str) -> int | None:
-        """With what the checksums of a segment begin; None if its lines have none."""
-
-    def path(self, segment: str) -> str:
-        """Where a segment is, for messages."""
-
-    def read(self, segment: str, offset: int, size: int) -> bytes:
-        """Up to `size` bytes of a segment.
-
-        Raises:
-            FileNotFoundError: it no longer exists.
-        """
+    def is_own(self, segment: str) -> bool:
+        """Whether this writer has begun the segment."""
 
     def restart(self) -> None:
         """Ends this writer's segment, and begins another."""
@@ -123,8 +112,9 @@ class WorkLog:
             number = self._numbers.get(name)
             if number is None:
                 number = self._numbers[name] = len(self._segments)
-                self._segments.append(_Segment(name, self._log.seed(name)))
+                self._segments.append(_Segment(name, self._log.seed(name), self._log.is_own(name)))
             if size != self._segments[number].size:
+                self._segments[number].size = size
                 self._scan(number)
         if self._changed:
             self._changed = False
@@ -141,8 +131,9 @@ class WorkLog:
         Returns:
             Whether this worker still holds its shards; if not, nothing was written.
         """
-        if not self.write(lines):
+        if not self.leases.holds():
             return False
+        self._log.append(lines)
         now = time.monotonic()
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
@@ -181,11 +172,12 @@ class WorkLog:
         Raises:
             EngineError: a line was damaged after it had been read.
         """
-        return (self._read_body(slot) + b"\n" for slot in range(self.slots) if self._segment[slot] >= 0)
+        return (body + b"\n" for _, body in self._read_bodies(range(self.slots)))
 
     def line(self, slot: int) -> bytes:
         """The line of a finished unit; raises as `lines` does."""
-        return self._read_body(slot) + b"\n"
+        [(_, body)] = self._read_bodies([slot])
+        return body + b"\n"
 
     def records(self) -> Iterator[list[Any]]:
         """The parsed records of these lines.
@@ -193,11 +185,7 @@ class WorkLog:
         Raises:
             EngineError: as `lines`; also for a line that evaluand did not write.
         """
-        return (
-            self._parse(self._segment[slot], self._read_body(slot))
-            for slot in range(self.slots)
-            if self._segment[slot] >= 0
-        )
+        return (self._parse(number, body) for number, body in self._read_bodies(range(self.slots)))
 
     def read_through(self) -> Iterator[list[Any]]:
         """The records of all units finished so far, in the order in which they were written.
@@ -209,7 +197,7 @@ class WorkLog:
         """
         self.refresh()
         for number, segment in enumerate(self._segments):
-            for offset, _, lines in self._read_chunks(segment.name, 0):
+            for offset, _, lines in read_chunks(self._log, segment.name, 0):
                 yield from self._read_counted(number, offset, lines)
 
     def damage(self) -> list[Fault]:
@@ -218,10 +206,7 @@ class WorkLog:
         A last line without its end is listed too, unless it is being written just now.
         """
         damaged = [*self._damaged.values(), *self._find_incomplete()]
-        return [
-            Fault(f"{self._log.path(d.segment)}:{d.line}", f"damaged: {d.reason}; it counts as not done")
-            for d in sorted(damaged)
-        ]
+        return [fault_of(self._log, each) for each in sorted(damaged)]
 
     def warn_of_damage(self, consequence: str = "what is missing is done again") -> None:
         """Warns of damaged lines, of each once; an incomplete last line is how a killed process ends."""
@@ -245,7 +230,7 @@ class WorkLog:
     def _scan(self, number: int) -> None:
         segment = self._segments[number]
         try:
-            for offset, size, lines in self._read_chunks(segment.name, segment.read_to):
+            for offset, size, lines in read_chunks(self._log, segment.name, segment.read_to):
                 if lines:
                     self._index(number, offset, lines)
                 else:
@@ -255,52 +240,25 @@ class WorkLog:
         except FileNotFoundError:  # another process has sealed the artifact
             return
 
-    def _read_chunks(self, name: str, offset: int) -> Iterator[tuple[int, int, bytes]]:
-        """The complete lines of a segment in chunks, each with its offset and size.
-
-        A chunk without lines is a damaged line that was not read into memory.
-        """
-        size = CHUNK_BYTES
-        while chunk := self._log.read(name, offset, size):
-            end = chunk.rfind(b"\n") + 1
-            lines = chunk[:end]
-            if not end:
-                if len(chunk) < size:  # an incomplete last line
-                    return
-                if chunk.startswith(b"[") and size < MAX_LINE_BYTES:
-                    size *= 2
-                    continue
-                if not (end := self._find_line_feed(name, offset + len(chunk)) - offset) > 0:
-                    return
-            yield offset, end, lines
-            offset, size = offset + end, CHUNK_BYTES
-
-    def _find_line_feed(self, name: str, offset: int) -> int:
-        """The position after the first line feed from an offset on; -1 if there is none."""
-        while chunk := self._log.read(name, offset, CHUNK_BYTES):
-            if place := chunk.find(b"\n") + 1:
-                return offset + place
-            offset += len(chunk)
-        return -1
-
     def _index(self, number: int, offset: int, chunk: bytes) -> None:
         segment = self._segments[number]
-        seed, size = segment.seed, 0
+        seed, is_own, is_trusted = segment.seed, segment.is_own, segment.is_trusted
+        end, size = None if seed is None else -CHECKSUM_SIZE, 0
         for line in chunk[:-1].split(b"\n"):
             offset += size
             size = len(line) + 1
             segment.n_lines += 1
-            body = read_body(line, seed)
+            body = line[:end] if is_own else read_body(line, seed)
             if body is None:
                 self._add_damage(number, offset, size, CHANGED)
                 continue
             try:
                 comma = body.index(b",")
-                slot = int(body[1:comma]) if segment.is_trusted else parse_slot(body)
-                if body.startswith(_RULES, comma + 1):
+                slot = int(body[1:comma]) if is_trusted else parse_slot(body)
+                if body[comma + 1] == _BRACE:
                     self._follow_rule(slot, orjson.loads(body)[1])
                     continue
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, IndexError):
                 self._add_damage(number, offset, size, INVALID)
                 continue
             if self._grows and self.slots <= slot < MOST_SLOTS:
@@ -309,7 +267,7 @@ class WorkLog:
                 self._add_damage(number, offset, size, OUT_OF_RANGE)
             elif self._segment[slot] >= 0:
                 self._passed_over |= (self._segment[slot], self._offset[slot]) != (number, offset)
-            elif self._counts(segment.name, slot, offset):
+            elif not (self._voided or self._fenced) or self._counts(segment.name, slot, offset):
                 self._segment[slot], self._offset[slot], self._size[slot] = number, offset, size
                 self.n_done += 1
 
@@ -387,33 +345,41 @@ class WorkLog:
         path = self._log.path(self._segments[number].name)
         raise EngineError(f"{path}: evaluand did not write the line {body[:80]!r}…: {reason}") from None
 
-    def _read_body(self, slot: int) -> bytes:
-        number, offset, size = self._segment[slot], self._offset[slot], self._size[slot]
-        segment = self._segments[number]
-        body = read_body(self._read_ahead(number, offset, size - 1), segment.seed)
-        if body is None:
-            raise EngineError(
-                f"{self._log.path(segment.name)}: the line at byte {offset} was damaged after it had been read;"
-                " start again: its call is repeated"
-            )
-        return body
+    def _read_bodies(self, slots: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        """The JSON texts of the lines of those slots that are done, each with the number of its segment."""
+        numbers, offsets, sizes, ahead = self._segment, self._offset, self._size, self._ahead
+        for slot in slots:
+            number = numbers[slot]
+            if number < 0:
+                continue
+            offset, size = offsets[slot], sizes[slot] - 1  # without the line feed
+            start, data = ahead.get(number, _NOTHING)
+            begin = offset - start
+            if not 0 <= begin <= len(data) - size:
+                data = self._read_ahead(number, offset, size)
+                begin = 0
+            body = read_body(data[begin : begin + size], self._segments[number].seed)
+            if body is None:
+                raise EngineError(
+                    f"{self._log.path(self._segments[number].name)}: the line at byte {offset} was damaged"
+                    " after it had been read; start again: its call is repeated"
+                )
+            yield number, body
 
     def _read_ahead(self, number: int, offset: int, size: int) -> bytes:
-        """Bytes of a segment. Reads more than these where the last ones were near: lines are mostly read in order."""
-        start, data = self._ahead.get(number, (-1, b""))
-        if start <= offset and offset + size <= start + len(data):
-            return data[offset - start : offset - start + size]
-        is_near = start >= 0 and start <= offset <= start + len(data) + _AHEAD_BYTES
+        """Bytes of a segment, and further ones if the last were near: lines are mostly read in order."""
+        start, data = self._ahead.pop(number, _NOTHING)
+        is_near = start <= offset <= start + len(data) + _AHEAD_BYTES
+        segment = self._segments[number]
         try:
-            data = self._log.read(self._segments[number].name, offset, max(size, _AHEAD_BYTES) if is_near else size)
+            data = self._log.read(segment.name, offset, max(size, _AHEAD_BYTES) if is_near else size)
         except FileNotFoundError:
-            path = self._log.path(self._segments[number].name)
+            path = self._log.path(segment.name)
             raise EngineError(f"{path}: no longer exists; another process has finished this work") from None
-        self._ahead.pop(number, None)
         while len(self._ahead) >= _BUFFERS:
             self._ahead.pop(next(iter(self._ahead)))
         self._ahead[number] = offset, data
-        return data[:size]
+        return data
 
     def _grow(self, slots: int) -> None:
         self.slots = slots
@@ -438,12 +404,13 @@ class _Segment:
         read_to: the end of its last complete line.
         n_lines: how many complete lines were read.
         is_trusted: whether the beginning of a line with a matching checksum can be relied on.
+        is_own: whether this process is writing it. Then checksums are compared when lines are used, not before.
     """
 
-    __slots__ = ("is_trusted", "n_lines", "name", "read_to", "seed", "size")
+    __slots__ = ("is_own", "is_trusted", "n_lines", "name", "read_to", "seed", "size")
 
-    def __init__(self, name: str, seed: int | None) -> None:
-        self.name, self.seed = name, seed
+    def __init__(self, name: str, seed: int | None, is_own: bool) -> None:
+        self.name, self.seed, self.is_own = name, seed, is_own
         self.is_trusted = not name.endswith(EARLIER_SUFFIX)
         self.size = self.read_to = self.n_lines = 0
 
@@ -470,6 +437,9 @@ class MemoryLog:
 
     def seed(self, segment: str) -> int | None:
         return None
+
+    def is_own(self, segment: str) -> bool:
+        return True
 
     def path(self, segment: str) -> str:
         return "the journal in memory"

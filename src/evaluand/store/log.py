@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import threading
@@ -10,12 +9,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
+from weakref import WeakSet
 
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import EngineError, Fault
 from evaluand.core.system import call_after_fork
 from evaluand.store.io import Folder, disk
-from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, seed_of
+from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, fault_of, find_damage, seed_of
 
 
 class FileLog:
@@ -30,44 +31,34 @@ class FileLog:
         scope: where the journal is: kind, id and name of the log. Its lines are valid nowhere else.
     """
 
-    _own: int | None
-    _retired: list[int]
-    _unsynced: str
-
     def __init__(self, folder: Folder, scope: str) -> None:
         self._folder, self._scope = folder, scope
         self._begin()
+        _logs.add(self)
 
     @property
     def segment(self) -> str:
         """The name of this writer's segment; another one after a failed write, and in a forked process."""
-        self._check_process()
         return self._segment
 
     def append(self, data: bytes) -> None:
-        self._check_process()
-        with self._lock:
-            if self._own is None:
-                self._own = self._create()
-            if self._own is None:
-                return  # another process has sealed the artifact, so it has this line
-            try:
-                self._folder.append(self._segment, self._own, add_checksums(data, self._seed))
-            except EngineError:
-                self._retire()  # the segment may end in an incomplete line
-                raise
+        own = self._own or self._create()
+        if own is None:
+            return  # another process has sealed the artifact, so it has this line
+        try:
+            self._folder.append(own.name, own.handle, add_checksums(data, own.seed))
+        except EngineError:
+            self._retire(own)  # the segment may end in an incomplete line
+            raise
 
     def sync(self) -> None:
-        self._check_process()
-        with self._syncing:
-            name, handle = self._segment, self._own
-            if handle is not None:
-                self._folder.sync_file(name, handle)
-                if self._unsynced == name:
-                    with suppress(FileNotFoundError):  # another process has sealed the artifact
-                        self._folder.sync()
-                    self._unsynced = ""
-            self._close_retired()
+        if (own := self._own) is None:
+            return
+        self._folder.sync_file(own.name, own.handle)
+        if not own.has_lasting_name:
+            with suppress(FileNotFoundError):  # another process has sealed the artifact
+                self._folder.sync()
+            own.has_lasting_name = True
 
     def segments(self) -> Mapping[str, int]:
         found = self._folder.sizes()
@@ -80,6 +71,9 @@ class FileLog:
     def seed(self, segment: str) -> int | None:
         return seed_of(self._scope, segment) if segment.endswith(SUFFIX) else None
 
+    def is_own(self, segment: str) -> bool:
+        return segment == self._segment or any(segment == own.name for own in self._retired)
+
     def path(self, segment: str) -> str:
         return str(self._folder.path / segment)
 
@@ -88,57 +82,78 @@ class FileLog:
 
     def restart(self) -> None:
         self.sync()
-        with self._lock:
-            self._retire()
+        self._retire(self._own)
 
     def close(self) -> None:
-        self._check_process()
-        with self._syncing:
-            with self._lock:
-                self._retire()
-            self._close_retired()
+        self._retire(self._own)
+        while self._retired:
+            disk.close(self._retired.pop().handle)
         _readers.close(self)
 
     def _begin(self) -> None:
-        self._pid = os.getpid()
-        self._lock, self._syncing = threading.Lock(), threading.Lock()
-        self._own, self._retired, self._unsynced = None, [], ""
+        self._lock = threading.Lock()
+        self._own: _OwnSegment | None = None
+        self._retired: list[_OwnSegment] = []
         self._choose()
-
-    def _check_process(self) -> None:
-        """In a fork, begins a segment; that of the parent remains its own."""
-        if self._pid != os.getpid():
-            self._retired += [] if self._own is None else [self._own]
-            self._close_retired()
-            self._begin()
 
     def _choose(self) -> None:
         self._segment = f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
-        self._seed = seed_of(self._scope, self._segment)
 
-    def _retire(self) -> None:
-        """Ends this writer's segment; another thread may be syncing its handle, which is closed later."""
-        if self._own is not None:
-            self._retired.append(self._own)
-            self._own = None
-        self._choose()
+    def _create(self) -> _OwnSegment | None:
+        """This writer's segment, made by the first thread that writes; None if the journal no longer exists."""
+        with self._lock:
+            if self._own is None:
+                name = self._segment
+                try:
+                    try:
+                        handle = self._folder.create(name)
+                    except FileNotFoundError:
+                        self._folder.make_last()
+                        handle = self._folder.create(name)
+                except FileNotFoundError:
+                    return None
+                self._own = _OwnSegment(name, handle, seed_of(self._scope, name))
+            return self._own
 
-    def _close_retired(self) -> None:
-        while self._retired:
-            disk.close(self._retired.pop())
+    def _retire(self, own: _OwnSegment | None) -> None:
+        """Ends a segment. Its handle stays open until the log is closed, since other threads may be writing."""
+        with self._lock:
+            if own is self._own:
+                self._retired += [] if own is None else [own]
+                self._own = None
+                self._choose()
 
-    def _create(self) -> int | None:
-        """A handle of a new segment; None if the journal no longer exists."""
+    def _fork(self) -> None:
+        """In a forked process: the segment remains that of the parent."""
+        self._lock = threading.Lock()
+        self.close()
+        self._begin()
+
+
+def find_journal_damage(folder: Folder, scope: str) -> list[Fault]:
+    """The damaged lines in the logs of a journal.
+
+    Args:
+        folder: the folder of the journal.
+        scope: kind and id of its artifact.
+    """
+    faults = []
+    for name in folder.folders():
+        log = FileLog(folder / name, f"{scope}/{name}")
         try:
-            try:
-                handle = self._folder.create(self._segment)
-            except FileNotFoundError:
-                self._folder.make_last()
-                handle = self._folder.create(self._segment)
-        except FileNotFoundError:
-            return None
-        self._unsynced = self._segment
-        return handle
+            with suppress(FileNotFoundError):  # another process has sealed the artifact
+                faults += [fault_of(log, damage) for damage in find_damage(log)]
+        finally:
+            log.close()
+    return faults
+
+
+@dataclass(eq=False, slots=True)
+class _OwnSegment:
+    name: str
+    handle: int
+    seed: int
+    has_lasting_name: bool = False
 
 
 _SEGMENT: Final = re.compile(rf"[0-9A-Za-z._-]+({re.escape(SUFFIX)}|{re.escape(EARLIER_SUFFIX)})")
@@ -171,7 +186,7 @@ class _Readers:
             for key in [key for key in self._handles if key[0] is log]:
                 disk.close(self._handles.pop(key))
 
-    def reset(self) -> None:
+    def fork(self) -> None:
         """In a forked process: another thread of the parent may have held the lock."""
         self._lock = threading.Lock()
         while self._handles:
@@ -180,4 +195,13 @@ class _Readers:
 
 MAX_READERS: Final = 32
 _readers = _Readers()
-call_after_fork(_readers.reset)
+_logs: Final = WeakSet[FileLog]()
+
+
+def _fork() -> None:
+    _readers.fork()
+    for log in [*_logs]:
+        log._fork()
+
+
+call_after_fork(_fork)

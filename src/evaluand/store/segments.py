@@ -13,17 +13,20 @@ Whatever is not such a line is damage: it does not count, and it is listed.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from binascii import hexlify
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 from zlib import crc32
 
 import orjson
 
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import EngineError, Fault
 
 SUFFIX: Final = ".lines"
 EARLIER_SUFFIX: Final = ".jsonl"
 CHECKSUM_SIZE: Final = 8
 MAX_LINE_BYTES: Final = 1 << 30
+CHUNK_BYTES = 1 << 20
 
 CHANGED: Final = "its checksum does not match"
 INVALID: Final = "it is not a JSON list that begins with a slot"
@@ -72,11 +75,11 @@ def add_checksums(lines: bytes, seed: int) -> bytes:
     """
     if len(lines) > MAX_LINE_BYTES - CHECKSUM_SIZE:
         raise EngineError(f"a result of {len(lines):,} bytes cannot be stored; a line has at most {MAX_LINE_BYTES:,}")
-    end = len(lines) - 1
-    if lines.find(b"\n") == end:
+    end = lines.find(b"\n")
+    if end == len(lines) - 1:
         body = lines[:end]
-        return b"%b%08x\n" % (body, crc32(body, seed))
-    return b"".join(b"%b%08x\n" % (body, crc32(body, seed)) for body in lines[:end].split(b"\n"))
+        return body + b"%08x\n" % crc32(body, seed)
+    return b"".join([b"%b%08x\n" % (body, crc32(body, seed)) for body in lines[:-1].split(b"\n")])
 
 
 def read_body(line: bytes, seed: int | None) -> bytes | None:
@@ -89,7 +92,7 @@ def read_body(line: bytes, seed: int | None) -> bytes | None:
     if seed is None:
         return line
     body = line[:-CHECKSUM_SIZE]
-    return body if line.endswith(b"%08x" % crc32(body, seed)) else None
+    return body if line.endswith(hexlify(crc32(body, seed).to_bytes(4, "big"))) else None
 
 
 def parse_slot(body: bytes) -> int:
@@ -103,3 +106,87 @@ def parse_slot(body: bytes) -> int:
         raise ValueError(INVALID)
     slot: int = record[0]
     return slot
+
+
+class Readable(Protocol):
+    """What can be read of a log."""
+
+    def segments(self) -> Mapping[str, int]:
+        """The names of all segments, sorted, with their sizes in bytes."""
+
+    def seed(self, segment: str) -> int | None:
+        """With what the checksums of a segment begin; None if its lines have none."""
+
+    def path(self, segment: str) -> str:
+        """Where a segment is, for messages."""
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes of a segment.
+
+        Raises:
+            FileNotFoundError: it no longer exists.
+        """
+
+
+def read_chunks(log: Readable, segment: str, offset: int) -> Iterator[tuple[int, int, bytes]]:
+    """The complete lines of a segment in chunks, each with its offset and size.
+
+    A chunk without lines is a damaged line that was not read into memory. An incomplete last line is passed over.
+    """
+    size = CHUNK_BYTES
+    while chunk := log.read(segment, offset, size):
+        end = chunk.rfind(b"\n") + 1
+        lines = chunk[:end]
+        if not end:
+            if len(chunk) < size:
+                return
+            if chunk.startswith(b"[") and size < MAX_LINE_BYTES:
+                size *= 2
+                continue
+            if not (end := _find_line_feed(log, segment, offset + len(chunk)) - offset) > 0:
+                return
+        yield offset, end, lines
+        if len(chunk) < size:
+            return
+        offset, size = offset + end, CHUNK_BYTES
+
+
+def _find_line_feed(log: Readable, segment: str, offset: int) -> int:
+    """The position after the first line feed from an offset on; -1 if there is none."""
+    while chunk := log.read(segment, offset, CHUNK_BYTES):
+        if place := chunk.find(b"\n") + 1:
+            return offset + place
+        offset += len(chunk)
+    return -1
+
+
+def find_damage(log: Readable) -> Iterator[Damage]:
+    """The damage of a log that nobody works on, found without an index, so that memory is bounded."""
+    for name, total in log.segments().items():
+        seed, read_to, n = log.seed(name), 0, 0
+        for offset, size, lines in read_chunks(log, name, 0):
+            place, read_to = offset, offset + size
+            for line in lines[:-1].split(b"\n"):
+                n += 1
+                length = len(line) + 1 if lines else size
+                if reason := _find_fault(line, seed):
+                    yield Damage(name, n, place, length, reason)
+                place += length
+        if read_to < total:
+            yield Damage(name, n + 1, read_to, total - read_to, INCOMPLETE)
+
+
+def _find_fault(line: bytes, seed: int | None) -> str:
+    body = read_body(line, seed)
+    if body is None:
+        return CHANGED
+    try:
+        slot = parse_slot(body)
+    except ValueError:
+        return INVALID
+    return "" if slot >= -1 else OUT_OF_RANGE
+
+
+def fault_of(log: Readable, damage: Damage) -> Fault:
+    """The report of some damage."""
+    return Fault(f"{log.path(damage.segment)}:{damage.line}", f"damaged: {damage.reason}; it counts as not done")

@@ -16,6 +16,7 @@ from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singul
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.leases import MemoryLeases, MemoryShards
+from evaluand.store.ownership import with_mac
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,7 +89,7 @@ class Store(Protocol):
         """
 
     def damage(self, kind: str, id: str) -> list[Fault]:
-        """The damage of a sealed artifact's tables: missing, truncated or changed files."""
+        """The damage of a sealed artifact's tables or of an open one's journal."""
 
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
@@ -276,7 +277,7 @@ def begin(
         manifest = store.manifest(kind, id)
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
-        manifest = store.open(head | about() | {"created": now()})
+        manifest = store.open(with_mac(store, head | about() | {"created": now()}))
     if name is not None:
         store.refer(name, kind, id)
     return manifest
