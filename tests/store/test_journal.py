@@ -435,7 +435,8 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
 MANY_SEGMENTS = """
 import resource, sys
 from evaluand.store.io import Folder
-from evaluand.store.journal import MemoryLeases, WorkLog
+from evaluand.store.journal import WorkLog
+from evaluand.store.leases import MemoryLeases
 from evaluand.store.log import FileLog
 
 segments, limit = 100, 50

@@ -1,7 +1,7 @@
 """What not every operating system and file system offers, each with its substitute or one clear sentence.
 
 Windows has neither forks nor process groups, and ends a process that is sent signal 0; some network drives and memory
-cards have neither hard links nor locks. Modules import none of these names themselves, so that every module can be
+cards have no hard links. Modules import none of these names themselves, so that every module can be
 imported everywhere.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -18,7 +17,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -268,32 +266,6 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-@cache
-def has_locks(folder: Path) -> bool:
-    """Whether files in a folder can be locked, as SQLite requires; some network drives refuse.
-
-    A folder that cannot be written to is taken to have locks.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows, whose locks SQLite uses
-        return True
-    probe = folder / f".locks-{secrets.token_hex(4)}.{os.getpid()}.tmp"
-    try:
-        handle = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError:
-        return True
-    try:
-        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in {errno.ENOLCK, *_UNSUPPORTED}:
-            return False
-    finally:
-        os.close(handle)
-        probe.unlink(missing_ok=True)
-    return True
 
 
 def lock_file(handle: int) -> bool:

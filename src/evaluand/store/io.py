@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -58,12 +58,19 @@ class Disk:
     def state(self, name: str, folder: int | None) -> os.stat_result:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
+    def states(self, names: Iterable[str], folder: int | None) -> list[os.stat_result | None]:
+        """The states of names, or of files in folders; None for those that do not exist."""
+        found: list[os.stat_result | None] = []
+        for name in names:
+            try:
+                found.append(os.stat(name, dir_fd=folder, follow_symlinks=False))
+            except (FileNotFoundError, NotADirectoryError):
+                found.append(None)
+        return found
+
     def entries(self, folder: int | str) -> list[Entry]:
         with os.scandir(folder) as entries:
             return [Entry(e.name, e.is_file(follow_symlinks=False), e.is_dir(follow_symlinks=False)) for e in entries]
-
-    def names(self, folder: int | str) -> list[str]:
-        return os.listdir(folder)
 
     def sizes(self, folder: int | str) -> dict[str, int]:
         """The regular files of a folder with their sizes in bytes."""
@@ -77,6 +84,9 @@ class Disk:
                         found[entry.name] = state.st_size
         return found
 
+    def names(self, folder: int | str) -> list[str]:
+        return os.listdir(folder)
+
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
 
@@ -84,10 +94,16 @@ class Disk:
         os.replace(name, new, src_dir_fd=folder, dst_dir_fd=folder)
 
     def link(self, name: str, new: str, folder: int | None) -> None:
-        os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        if folder is not None:
+            os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        else:
+            os.link(name, new)
 
     def touch(self, name: str, folder: int | None) -> None:
-        os.utime(name, dir_fd=folder, follow_symlinks=False)
+        if folder is not None:
+            os.utime(name, dir_fd=folder, follow_symlinks=False)
+        else:
+            os.utime(name)
 
     def remove(self, name: str, folder: int | None) -> None:
         os.unlink(name, dir_fd=folder)
@@ -119,8 +135,15 @@ class Folder:
 
     def __init__(self, root: str | os.PathLike[str], *names: str) -> None:
         self._root, self._names = os.fspath(root), names
-        self.path = Path(self._root, *names)
         self._handle: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Folder({str(self.path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The path of the folder."""
+        return Path(self._root, *self._names)
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._root, *self._names, name)
@@ -151,7 +174,7 @@ class Folder:
     def entries(self) -> list[Entry]:
         """What is in the folder, sorted by name; nothing if it does not exist."""
         try:
-            with self._opened() as folder, _Errors(self.path, "read"):
+            with self._opened() as folder, _Errors(self, "read"):
                 return sorted(self._list(folder, disk.entries))
         except FileNotFoundError:
             return []
@@ -159,7 +182,7 @@ class Folder:
     def names(self) -> list[str]:
         """The names in the folder, sorted, whatever they are of; none if it does not exist."""
         try:
-            with self._opened() as folder, _Errors(self.path, "read"):
+            with self._opened() as folder, _Errors(self, "read"):
                 return sorted(self._list(folder, disk.names))
         except FileNotFoundError:
             return []
@@ -175,7 +198,7 @@ class Folder:
     def sizes(self) -> dict[str, int]:
         """Its regular files with their sizes in bytes; nothing if it does not exist."""
         try:
-            with self._opened() as folder, _Errors(self.path, "read"):
+            with self._opened() as folder, _Errors(self, "read"):
                 return self._list(folder, disk.sizes)
         except FileNotFoundError:
             return {}
@@ -183,10 +206,19 @@ class Folder:
     def state(self, name: str) -> os.stat_result | None:
         """The state of a name itself, which may be a link; None if it does not exist."""
         try:
-            with self._opened() as folder, _Errors(self.path, "read", name):
+            with self._opened() as folder, _Errors(self, "read", name):
                 return disk.state(self._place(name, folder), folder)
         except FileNotFoundError:
             return None
+
+    def states(self, names: Iterable[str], file: str = "") -> list[os.stat_result | None]:
+        """The states of names that `entries` lists; with `file`, those of a file in each of these folders."""
+        places = [f"{name}/{file}" if file else name for name in names]
+        try:
+            with self._opened() as folder, _Errors(self, "read"):
+                return disk.states(places if folder is not None else [str(self.path / p) for p in places], folder)
+        except FileNotFoundError:
+            return [None] * len(places)
 
     def has_file(self, name: str) -> bool:
         """Whether there is a regular file of this name."""
@@ -202,7 +234,9 @@ class Folder:
         """
         handle = self.open(name)
         try:
-            with _Errors(self.path, "read", name):
+            with _Errors(self, "read", name):
+                if os.fstat(handle).st_size > most:
+                    raise self._too_large(name, most)
                 return self._read_whole(name, handle, most)
         finally:
             disk.close(handle)
@@ -214,13 +248,12 @@ class Folder:
             FileNotFoundError: it does not exist.
             EngineError: it is not a regular file, or cannot be opened.
         """
-        path = self.path / name
-        with self._opened() as folder, _Errors(path, "read"):
+        with self._opened() as folder, _Errors(self, "read", name):
             place = self._place(name, folder)
-            _require_file(path, disk.state(place, folder))  # before it is opened: that may already do something
+            self._require_file(name, disk.state(place, folder))  # before it is opened: that may already do something
             handle = disk.open(place, _READ, folder)
             try:
-                _require_file(path, os.fstat(handle))
+                self._require_file(name, os.fstat(handle))
             except EngineError:
                 disk.close(handle)
                 raise
@@ -228,7 +261,7 @@ class Folder:
 
     def read_at(self, name: str, handle: int, size: int, offset: int) -> bytes:
         """Up to `size` bytes of an open file."""
-        with _Errors(self.path, "read", name):
+        with _Errors(self, "read", name):
             return disk.read(handle, size, offset)
 
     def make(self) -> None:
@@ -261,7 +294,7 @@ class Folder:
             FileNotFoundError: the folder does not exist.
             EngineError: a file of this name exists, or cannot be written.
         """
-        with self._opened() as folder, _Errors(self.path, "written", name):
+        with self._opened() as folder, _Errors(self, "written", name):
             return disk.open(self._place(name, folder), _CREATE, folder)
 
     def append(self, name: str, handle: int, data: bytes) -> None:
@@ -279,12 +312,12 @@ class Folder:
 
     def sync_file(self, name: str, handle: int) -> None:
         """Makes the content of an open file survive a crash of the machine."""
-        with _Errors(self.path, "written", name):
+        with _Errors(self, "written", name):
             disk.sync(handle)
 
     def sync(self) -> None:
         """Makes the names in the folder survive a crash of the machine, where a folder can be synced."""
-        with self._opened() as handle, _Errors(self.path, "written"):
+        with self._opened() as handle, _Errors(self, "written"):
             if handle is None:  # Windows opens no folders
                 return
             try:
@@ -321,17 +354,17 @@ class Folder:
 
     def rename(self, name: str, new: str) -> None:
         """Renames a file or folder, in the place of an earlier file."""
-        with self._opened() as folder, _Errors(self.path, "written", new):
+        with self._opened() as folder, _Errors(self, "written", new):
             disk.rename(self._place(name, folder), self._place(new, folder), folder)
 
     def touch(self, name: str) -> None:
         """Sets the time of a file to now; does nothing if it does not exist."""
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path, "written", name):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "written", name):
             disk.touch(self._place(name, folder), folder)
 
     def remove(self, name: str) -> None:
         """Removes a file or a link; does nothing if it does not exist."""
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path, "removed", name):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "removed", name):
             disk.remove(self._place(name, folder), folder)
 
     def remove_folder(self, name: str) -> bool:
@@ -340,7 +373,7 @@ class Folder:
         Returns:
             Whether it no longer exists; one that is not empty stays.
         """
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path, "removed", name):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "removed", name):
             try:
                 disk.remove_folder(self._place(name, folder), folder)
             except OSError as error:
@@ -352,12 +385,12 @@ class Folder:
     def _make(self, durable: bool = True) -> None:
         """Makes this folder; the one above exists, or is the place of the root."""
         if not self._names:
-            with _Errors(self.path, "written"):
+            with _Errors(self, "written"):
                 os.makedirs(self.path, _FOLDER_MODE, exist_ok=True)
             Folder(self.path.parent).sync()
             return
         above = Folder(self._root, *self._names[:-1])
-        with above._opened() as folder, _Errors(self.path, "written"), suppress(FileExistsError):
+        with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):
             disk.make_folder(above._place(self._names[-1], folder), folder)
         if durable:
             above.sync()
@@ -377,7 +410,7 @@ class Folder:
         return temporary
 
     def _link(self, name: str, new: str) -> bool:
-        with self._opened() as folder, _Errors(self.path, "written", new):
+        with self._opened() as folder, _Errors(self, "written", new):
             try:
                 disk.link(self._place(name, folder), self._place(new, folder), folder)
             except FileExistsError:
@@ -394,9 +427,18 @@ class Folder:
         while part := disk.read(handle, _BLOCK, size):
             size += len(part)
             if size > most:
-                raise EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
+                raise self._too_large(name, most)
             parts.append(part)
         return b"".join(parts)
+
+    def _require_file(self, name: str, state: os.stat_result) -> None:
+        if not stat.S_ISREG(state.st_mode):
+            raise EngineError(
+                f"{self.path / name}: is not a regular file; evaluand opens no links, pipes and devices of a store"
+            )
+
+    def _too_large(self, name: str, most: int) -> EngineError:
+        return EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
 
     def _list(self, folder: int | None, listing: Callable[[int | str], T]) -> T:
         if folder is None:
@@ -410,7 +452,7 @@ class Folder:
             disk.close(fresh)
 
     def _place(self, name: str, folder: int | None) -> str:
-        if name in ("", ".", "..") or "/" in name or "\0" in name or name != os.path.basename(name):
+        if name in ("", ".", "..") or "/" in name or "\0" in name or (os.name == "nt" and not _is_name(name)):
             raise EngineError(f"{self.path}: {name!r} is not the name of a file in this folder; the store is damaged")
         return name if folder is not None else str(self.path / name)
 
@@ -436,7 +478,7 @@ class Folder:
             disk.close(handle)
 
     def _descend(self) -> int:
-        with _Errors(self.path, "read"):
+        with _Errors(self, "read"):
             handle = disk.open(self._root, _FOLDER, None)
             for name in self._names:
                 above = handle
@@ -451,7 +493,7 @@ class Folder:
             return handle
 
     def _check_folders(self) -> None:
-        with _Errors(self.path, "read"):
+        with _Errors(self, "read"):
             for depth in range(len(self._names) + 1):
                 path = os.path.join(self._root, *self._names[:depth])
                 state = disk.state(path, None) if depth else os.stat(path)
@@ -494,22 +536,20 @@ _ADVICE: Final = {
 class _Errors:
     """Turns errors of the operating system into one sentence, except that a file does not exist."""
 
-    __slots__ = ("_name", "_path", "_what")
-
-    def __init__(self, path: Path, what: str, name: str = "") -> None:
-        self._path, self._what, self._name = path, what, name
+    def __init__(self, folder: Folder, what: str, name: str = "") -> None:
+        self._folder, self._what, self._name = folder, what, name
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            raise disk_error(self._path / self._name, error, self._what) from error
+            raise disk_error(self._folder.path / self._name, error, self._what) from error
 
 
-def _require_file(path: Path, state: os.stat_result) -> None:
-    if not stat.S_ISREG(state.st_mode):
-        raise EngineError(f"{path}: is not a regular file; evaluand opens no links, pipes and devices of a store")
+def _is_name(name: str) -> bool:
+    """Whether Windows takes a text for the name of a file: without folders, drives and streams."""
+    return name == os.path.basename(name) and ":" not in name
 
 
 def _is_junction(path: str) -> bool:
