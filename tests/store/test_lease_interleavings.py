@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from support.worker_process import open_lane
 
 from evaluand.store import io, leases as leasing
@@ -179,6 +179,7 @@ def interleave(random: Random, steps: int) -> int:
         shutil.rmtree(folder)
 
 
+@settings(max_examples=30)
 @given(st.randoms(use_true_random=False))
 def test_no_two_workers_have_one_shard_and_nothing_done_is_lost(random: Random) -> None:
     interleave(random, 12)
