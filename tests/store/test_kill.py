@@ -11,7 +11,6 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +25,6 @@ from evaluand.store.journal import SHARD_SLOTS
 EXAMPLES = 2000
 KILLS = 10
 CONCURRENCY = 8
-
-
-@pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    one = Nursery(tmp_path_factory.mktemp("nursery"))
-    yield one
-    one.close()
 
 
 @dataclass
