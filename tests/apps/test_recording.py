@@ -367,7 +367,7 @@ def test_a_damaged_score_is_judged_again_when_the_recording_is_closed(folder: Di
         recording.close()
     assert recording.run is not None
     assert recording.evaluation is not None
-    assert Evaluator(MemoryStore()).evaluate(recording.run, feedbacks()).digest == recording.evaluation.digest
+    assert Evaluator(MemoryStore()).evaluate(recording.run, recording.feedbacks).digest == recording.evaluation.digest
 
 
 # What survives
