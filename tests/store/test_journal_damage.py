@@ -24,7 +24,9 @@ SLOTS = 30
 SCOPE = "runs/00"
 LOGS = ("calls", "calls", "scorer0")  # of three writers
 
-BODY = st.one_of(st.text(max_size=12), st.integers(-(2**53), 2**53), st.lists(st.sampled_from(["completed", "failed", '"', "\\"])))
+BODY = st.one_of(
+    st.text(max_size=12), st.integers(-(2**53), 2**53), st.lists(st.sampled_from(["completed", "failed", '"', "\\"]))
+)
 WRITTEN = st.lists(st.lists(st.tuples(st.integers(0, SLOTS - 1), BODY), max_size=8), min_size=3, max_size=3)
 PLACE = st.tuples(st.integers(0, 2), st.floats(0, 1, exclude_max=True))  # a segment, and where in it
 DAMAGE = st.one_of(
