@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KINDS = ("runs", "evaluations", "aggregations", "comparisons", "datasets", "recordings")
-FORMAT = 1
+FORMAT = 2
 
 Manifest = dict[str, Any]
-"""Keys: format, kind, id, name, spec, attempt, work, pinned, created, provenance; sealed also digest, counts, tables
-and seal.
+"""Keys: format, kind, id, name, spec, attempt, created, provenance and seal; of work also work, pinned, observed, fresh
+and app; sealed also digest, counts, tables and sealed.
 
 `work` lists what identifies the work without its data, so that finished rows are found again."""
 
@@ -59,13 +59,14 @@ class Store(Protocol):
     """Stores artifacts."""
 
     def ids(self, kind: str) -> list[str]:
-        """The ids of all artifacts of a kind, open ones too, sorted."""
+        """The ids of all artifacts of a kind that can be read, open ones too, sorted."""
 
     def manifest(self, kind: str, id: str) -> Manifest:
         """The manifest of an artifact, sealed or open (then without `digest`).
 
         Raises:
             NotFound: the store has no such artifact.
+            EngineError: the manifest is damaged.
         """
 
     def is_sealed(self, kind: str, id: str) -> bool:
@@ -122,7 +123,7 @@ class MemoryStore:
 
     def open(self, manifest: Manifest) -> Manifest:
         key = manifest["kind"], manifest["id"]
-        self._manifests.setdefault(key, encode(manifest))
+        self._manifests.setdefault(key, encode(with_seal(manifest | {"format": FORMAT})))
         return self.manifest(*key)
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
@@ -165,7 +166,7 @@ class _MemoryDraft:
         key = self._kind, self._id
         if not self._store.is_sealed(*key):
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            self._store._manifests[key] = encode(with_seal(manifest | {"tables": tables}))
+            self._store._manifests[key] = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
             self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
         return self._store.manifest(*key)
