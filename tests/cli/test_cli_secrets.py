@@ -343,3 +343,27 @@ def test_access_of_a_file_that_names_none_and_of_one_with_faults(folder: Path) -
     assert call("validate", "plain.yaml", "--access").stdout == "plain.yaml names no host, no program and no code\n"
     (folder / "wrong.yaml").write_text(EXPERIMENT.format(task="{kind: program}") + "metric: 3\n")
     assert "wrong.yaml:8" in call("validate", "wrong.yaml", "--access", code=1).stdout
+
+
+@pytest.mark.parametrize(
+    ("task", "reported"),
+    [
+        (
+            "{kind: program, command: bot, env: {BOT_TOKEN: hunter2}}",
+            "tasks.bot.env.BOT_TOKEN: is a credential written into the file; leave it out and set it in your",
+        ),
+        (
+            "{function: app.py:Bot, parameters: {api_key: hunter2}}",
+            "tasks.bot: parameters.api_key would be stored; let the code read it from an environment variable",
+        ),
+        (
+            "{function: app.py:Bot, parameters: {clients: [{options: sk-proj-hunter2abc}]}}",
+            "tasks.bot: parameters.clients.options would be stored",
+        ),
+    ],
+)
+def test_credentials_for_programs_and_code_are_not_written_into_a_file(folder: Path, task: str, reported: str) -> None:
+    (folder / "theirs.yaml").write_text(EXPERIMENT.format(task=task))
+    shown = call("validate", "theirs.yaml", code=1).output
+    assert reported in shown
+    assert "hunter2" not in shown

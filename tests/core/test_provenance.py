@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -290,3 +291,27 @@ def _head(folder: Path) -> str:
 
 def _git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+# -- the experiment
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"provenance": None},
+        {"provenance": []},
+        {"provenance": {"origin": "e.yaml"}},
+        {"provenance": {"origin": {"experiment": ["e.yaml"]}}},
+        {"provenance": {"origin": {"experiment": ""}}},
+    ],
+)
+def test_a_manifest_without_a_usable_origin_has_no_experiment(manifest: dict[str, Any]) -> None:
+    assert provenance.experiment_origin(manifest) is None
+
+
+def test_values_of_other_types_are_no_part_of_an_origin() -> None:
+    written = {"experiment": "e.yaml", "digest": 5, "task": {}, "limit": True, "where": ["a"]}
+    found = provenance.experiment_origin({"provenance": {"origin": written}})
+    assert found == provenance.ExperimentOrigin("e.yaml", None, None, None, None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import html
+import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from evaluand.engine.engine import Aborted, Policy
 from evaluand.evaluation.evaluator import Evaluator, ScorerFailed
 from evaluand.evaluation.scorer import Score
 from evaluand.run.runner import Runner
+from evaluand.run.task import FunctionTask
 from evaluand.run.tasks.program import ProgramTask
 from evaluand.store.directory import DirectoryStore
 
@@ -206,3 +209,52 @@ def test_a_value_in_use_is_found_whatever_its_name() -> None:
     assert redact("refused blue-elephant-7") == "refused ${RUN_ID}"
     use_secret("no1")
     assert redact("no1") == "no1"
+
+
+CODE = """
+import os
+
+API_KEY = os.environ["BOT_KEY"]
+HEADERS = {"Authorization": "Bearer " + os.environ["MODELS_API_KEY"], "Accept": "json"}
+MODE = os.environ["MODE"]
+
+class Bot:
+    def __init__(self, api_key, mode):
+        self.api_key, self.mode = api_key, mode
+
+    def __call__(self, input, suffix="-" + os.environ["MODELS_API_KEY"]):
+        return [input, API_KEY, HEADERS, MODE, suffix]
+"""
+
+
+def bot_identity(folder: Path, name: str, **more: str) -> Any:
+    (folder / f"{name}.py").write_text(CODE)
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    bot = module.Bot(os.environ["BOT_KEY"], more.get("mode", "plain"))
+    identity = FunctionTask(bot).identify()
+    return identity.spec, [*identity.parts.values()]
+
+
+def test_the_fingerprint_of_code_does_not_depend_on_the_keys_it_has_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOT_KEY", "0091")
+    monkeypatch.setenv("MODE", "fast")
+    here = bot_identity(tmp_path, "bot")
+    monkeypatch.setenv("BOT_KEY", "0092")
+    monkeypatch.setenv("MODELS_API_KEY", "another-key-of-somebody-else")
+    assert bot_identity(tmp_path, "bot") == here
+    assert bot_identity(tmp_path, "bot", mode="other") != here
+    monkeypatch.setenv("MODE", "slow")
+    assert bot_identity(tmp_path, "bot") != here
+
+
+def test_a_text_of_the_code_counts_whatever_its_name() -> None:
+    def guard(secret: str) -> Any:
+        return FunctionTask(lambda input: secret in input).identify().spec
+
+    assert guard("xyzzy") != guard("plugh")

@@ -6,7 +6,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
 
 import click
 
@@ -20,6 +19,7 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import WatchedStore, carry_out, print_results
 from evaluand.core.errors import NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
+from evaluand.core.provenance import ExperimentOrigin, experiment_origin
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.ownership import is_own
@@ -77,8 +77,13 @@ def command(
         return click.echo(f"nothing to resume: {what} is complete", err=True)
     if kind == KIND:
         return _close(store, id, allow, give_up, folder, as_json)
-    begun = _read_origin(store, kind, id, what)
-    _check_experiment(store, begun, what, is_own(store, store.manifest(kind, id)), yes)
+    manifest = store.manifest(kind, id)
+    begun = experiment_origin(manifest)
+    if begun is None:
+        raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
+    if begun.task is None:
+        raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
+    _check_experiment(store, begun, what, is_own(store, manifest), yes)
     with stdout_to_stderr(), show_notes():
         experiment = Experiment.from_file(begun.path)
         if begun.where:
@@ -87,13 +92,11 @@ def command(
         try:
             results = carry_out(experiment, store, display(as_json, quiet=False), **options)
         except SpecError as error:
-            if _digest(begun.path) != begun.digest:
+            if _digest(Path(begun.path)) != begun.digest:
                 error.add_note(f"{begun.path} has changed since")
             raise
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
-        click.echo(
-            f"not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(str(begun.path)))}", err=True
-        )
+        click.echo(f"not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(begun.path))}", err=True)
     conclude([], None, failed=print_results(results, store, as_json=as_json))
 
 
@@ -154,41 +157,14 @@ def _is_run(store: WatchedStore, name: str) -> bool:
         return False
 
 
-class _Origin(NamedTuple):
-    """What a manifest says about the experiment that began an artifact."""
-
-    path: Path
-    digest: str
-    task: str
-    limit: int | None
-    where: str | None
-
-
-def _read_origin(store: WatchedStore, kind: str, id: str, what: str) -> _Origin:
-    """Reads the origin of an open artifact, which somebody else may have written.
-
-    Raises:
-        SpecError: it was not begun by an experiment file, or the origin is damaged.
-    """
-    origin = store.manifest(kind, id)["provenance"].get("origin")
-    if not isinstance(origin, dict) or "experiment" not in origin:
-        raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
-    path, digest, task, limit, where = (origin.get(each) for each in ("experiment", "digest", "task", "limit", "where"))
-    if not (path and isinstance(path, str) and isinstance(digest, str) and isinstance(task, str)) or not (
-        isinstance(limit, int | None) and isinstance(where, str | None)
-    ):
-        raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
-    return _Origin(Path(path), digest, task, limit, where)
-
-
-def _check_experiment(store: WatchedStore, begun: _Origin, what: str, own: bool, yes: bool) -> None:
+def _check_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, own: bool, yes: bool) -> None:
     """Makes sure that the user wants the code of an experiment file to be executed that a manifest names.
 
     Raises:
         SpecError: the file does not exist, is in a store, or is not the one that began the work of somebody else; or
             nobody can be asked.
     """
-    path, shown = begun.path, safe(begun.path)
+    path, shown = Path(begun.path), safe(begun.path)
     if not path.is_file():
         raise SpecError(
             f"{what} was started from {shown}, which no longer exists; restore the file, or run another one"

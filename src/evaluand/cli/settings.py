@@ -144,6 +144,8 @@ def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
         values = tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError(f"{path}: is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SpecError(f"{path}: is nested too deeply") from None
     for key in keys:
         found = values.get(key)
         if found is None:

@@ -1,17 +1,17 @@
 """Where an artifact came from: facts worth recording that are not part of its identity."""
 
+import os
 import platform
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluand._version import __version__
 from evaluand.core.checkout import find_checkout, read_commit
-from evaluand.core.fingerprint.homes import working_folder
 from evaluand.core.user import user_settings
 
 PACKAGES = ("numpy", "pyarrow", "pydantic", "orjson")
@@ -24,7 +24,7 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in PACKAGES},
-        "git": _git(working_folder(), _looks.get() or user_settings().git_changes),
+        "git": _git(_working_folder(), _looks.get() or user_settings().git_changes),
         "origin": dict(origin or {}),
     }
 
@@ -45,6 +45,36 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from (("evaluations", id) for id in made["evaluations"])
     elif kind == "recordings":
         yield from ((of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1]))
+
+
+class ExperimentOrigin(NamedTuple):
+    """What a manifest says about the experiment file that began an artifact; None where it says nothing usable."""
+
+    path: str
+    digest: str | None
+    task: str | None
+    limit: int | None
+    where: str | None
+
+
+def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
+    """The experiment file that began an artifact, read with types: somebody else may have written the manifest.
+
+    Example:
+        >>> experiment_origin({"provenance": {"origin": {"experiment": "/work/e.yaml", "limit": "all"}}})
+        ExperimentOrigin(path='/work/e.yaml', digest=None, task=None, limit=None, where=None)
+    """
+    facts = manifest.get("provenance")
+    origin = facts.get("origin") if isinstance(facts, Mapping) else None
+    if not isinstance(origin, Mapping):
+        return None
+    path, *texts = (value if isinstance(value := origin.get(name), str) else None for name in _TEXTS)
+    limit = origin.get("limit")
+    digest, task, where = texts
+    return ExperimentOrigin(path, digest, task, limit if type(limit) is int else None, where) if path else None
+
+
+_TEXTS = ("experiment", "digest", "task", "where")
 
 
 @cache
@@ -69,6 +99,12 @@ def look_for_git_changes() -> Iterator[None]:
 
 
 _looks: ContextVar[bool] = ContextVar("_looks", default=False)
+
+
+def _working_folder() -> str:
+    with suppress(OSError):  # it has been removed
+        return os.getcwd()
+    return os.sep
 
 
 @cache

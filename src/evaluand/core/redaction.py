@@ -17,16 +17,18 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 HIDDEN: Final = "***"
 
+_ISSUED: Final = (
+    r"(?:api|access|secret|private|signing|encryption|account)keys?$|(?:api|access|auth|refresh|session)tokens?$"
+)
 _CREDENTIALS: Final = re.compile(
-    r"password|passwd|passphrase|pwd$|secrets?$|credential|authorization|bearer$"
-    r"|(?:api|access|secret|private|signing|encryption|account)keys?$|(?:api|access|auth|refresh|session)tokens?$"
+    rf"password|passwd|passphrase|pwd$|secrets?$|credential|authorization|bearer$|{_ISSUED}"
 )
 """Words that always mean a credential; `apikey` and `clientsecret` are also written as one word."""
 
@@ -280,8 +282,16 @@ def _base64_forms(value: str) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def _redact(text: str, named: tuple[tuple[str, str], ...], in_use: int) -> str:
     """The text without credentials; many calls fail with the same message."""
-    values = {value.strip(): f"${{{name}}}" for name, value in named if _is_value(value.strip())}
-    return redact_message(hide_values(text, values | _in_use))
+    return redact_message(hide_values(text, _values_of(named) | _in_use))
+
+
+def variable_values() -> dict[str, str]:
+    """The values of the environment variables whose names mean credentials, each with `${NAME}`."""
+    return _values_of((name, os.environ.get(name, "")) for name in os.environ if is_secret_variable(name))
+
+
+def _values_of(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {value.strip(): f"${{{name}}}" for name, value in named if _is_value(value.strip())}
 
 
 def _is_value(value: str) -> bool:
@@ -372,6 +382,27 @@ def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
         found = (secret_in(item, f"{name}.{key}", strict=strict) for key, item in value.items())
     elif isinstance(value, list | tuple):
         found = (secret_in(item, name, strict=True) for item in value)
+    else:
+        return None
+    return next((place for place in found if place is not None), None)
+
+
+def issued_in(value: Any, name: str) -> str | None:
+    """The path of a text that a service has issued, by its name (`api_key`, `access_token` …) or its form, or None.
+
+    A `password` or `secret` may be data, such as the word that a chat bot must not reveal.
+
+    Example:
+        >>> issued_in({"api_key": "x"}, "parameters"), issued_in({"secret": "x"}, "parameters")
+        ('parameters.api_key', None)
+    """
+    if isinstance(value, str):
+        words = "".join(_WORDS.findall(name.rpartition(".")[2])).lower()
+        return name if value and (re.search(_ISSUED, words) or _TOKEN.search(value)) else None
+    if isinstance(value, Mapping):
+        found = (issued_in(item, f"{name}.{key}") for key, item in value.items())
+    elif isinstance(value, list | tuple):
+        found = (issued_in(item, name) for item in value)
     else:
         return None
     return next((place for place in found if place is not None), None)

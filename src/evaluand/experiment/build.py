@@ -16,6 +16,7 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest, singular
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
+from evaluand.core.redaction import is_secret_variable
 from evaluand.core.secret_hosts import reading_file
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
@@ -201,6 +202,8 @@ def _build_task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
 def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
     """The parameters of a kind of task, with paths relative to the experiment's folder, and code imported."""
     parameters = spec.parameters
+    if isinstance(variables := parameters.get("env"), dict) and "env" in _parameter_names("tasks", spec.kind):
+        _refuse_credentials(variables)
     if "path" in parameters:
         parameters["path"] = str(folder / str(parameters["path"]))
     if isinstance(parameters.get("files"), list):
@@ -216,6 +219,14 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
     return parameters
+
+
+def _refuse_credentials(variables: Mapping[Any, Any]) -> None:
+    """Refuses credentials among the environment variables that a file sets for a program."""
+    found = [str(name) for name, value in variables.items() if value and is_secret_variable(str(name))]
+    if found:
+        advice = "leave it out and set it in your environment, which the program receives"
+        raise ParameterError([(("env", name), f"is a credential written into the file; {advice}") for name in found])
 
 
 def _resolve_schema(what: Any, folder: Path) -> Any:

@@ -107,7 +107,7 @@ def git_text(provenance: Mapping[str, Any]) -> str:
         '3f2a, changes unknown'
     """
     git = provenance.get("git")
-    if not git:
+    if not isinstance(git, Mapping):
         return ""
     if not git.get("commit"):
         return "unknown commit"
