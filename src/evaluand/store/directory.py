@@ -191,8 +191,10 @@ class DirectoryStore:
         return found
 
     def _exists(self, kind: str, id: str) -> bool:
-        folder = self.folder(kind, id)
-        return folder.states([SEALED, OPEN]) != [None, None]
+        try:
+            return self.folder(kind, id).states([SEALED, OPEN]) != [None, None]
+        except EngineError:  # a fault of the artifact
+            return True
 
     def folder(self, kind: str, id: str) -> Folder:
         """The folder of an artifact."""
