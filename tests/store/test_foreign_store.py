@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has other links
 LOOKING = {
     "list": ["list"],
     "show": ["show", "doubling/mine"],
+    "show open work": ["show", "open"],
     "verify": ["verify"],
     "report": ["report", "doubling", "-o", "out.html"],
     "export": ["export", "doubling/mine", "-o", "out.csv"],
@@ -37,7 +38,22 @@ LOOKING = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = Folder(tmp_path_factory.mktemp("made"))
-    return run_once(place, place.experiment())
+    run_once(place, place.experiment())
+    return place.path
+
+
+@pytest.fixture
+def with_open_run(folder: Folder) -> Folder:
+    def stop(i: int) -> int:
+        if i == 2:
+            raise KeyboardInterrupt
+        return i
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder.store, Policy(concurrency=1)).run(
+            stop, Dataset.from_rows([{"input": i} for i in range(4)]), name="open"
+        )
+    return folder
 
 
 @pytest.fixture
@@ -64,8 +80,8 @@ def faults_of(folder: Folder, *artifacts: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", LOOKING)
-def test_looking_changes_nothing(folder: Folder, command: str) -> None:
-    store = folder.path / "store"
+def test_looking_changes_nothing(with_open_run: Folder, command: str) -> None:
+    folder, store = with_open_run, with_open_run.path / "store"
     for path in (*store.rglob("*"), store):
         path.chmod(0o500 if path.is_dir() else 0o400)
     before = states(store)
@@ -206,9 +222,9 @@ def test_damaged_names_break_nothing_and_are_reported(folder: Folder) -> None:
     listed = folder.call("list")
     assert (listed.exit_code, listed.stderr) == (0, "8 names cannot be read; `evaluand verify` says why\n")
     assert {fault["where"] for fault in faults_of(folder)["names"]} == {*map(str, places)}
-    for arguments in (*LOOKING.values(), ["run", folder.experiment()], ["gc", "--damaged", "--yes"]):
-        if arguments != ["verify"]:
-            folder.done(*arguments)
+    looking = [LOOKING[command] for command in LOOKING if command not in ("verify", "show open work")]
+    for arguments in (*looking, ["run", folder.experiment()], ["gc", "--damaged", "--yes"]):
+        folder.done(*arguments)
     assert folder.json("verify")["ok"]
 
 
