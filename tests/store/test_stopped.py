@@ -284,9 +284,10 @@ def test_nothing_finished_is_repeated_whatever_is_killed_when(nursery: Nursery, 
 
 
 def digests(folder: Path) -> dict[str, list[str]]:
+    """The digests of what was sealed; an evaluation of a recording that was killed stays open, and another is made."""
     store = DirectoryStore(folder / "store")
-    kinds = ("runs", "evaluations", "aggregations")
-    return {
-        kind: sorted(store.manifest(kind, id).get("digest", store.manifest(kind, id)) for id in store.ids(kind))
-        for kind in kinds
-    }
+    found = {}
+    for kind in ("runs", "evaluations", "aggregations", "recordings"):
+        sealed = [id for id in store.ids(kind) if store.is_sealed(kind, id)]
+        found[kind] = sorted(store.manifest(kind, id)["digest"] for id in sealed)
+    return found

@@ -318,18 +318,22 @@ class FileLeases:
                 self._renew()
 
     def _try(self, change: Callable[[State, set[int]], T | None]) -> T | None:
-        """Makes a change; None if this worker has lost its leases, or the artifact was sealed."""
+        """Makes a change; None if this worker has lost its leases, as it has when the artifact was sealed."""
         with self._lock:
             try:
                 return self._change(change)
             except _Lost:
-                self._former.add(self._name)
-                self._units, self._ended = set(), {}
-                self._forget()
-                self._lost = True
+                self._lose()
             except FileNotFoundError:  # another process has sealed the artifact
-                pass
+                if self._units and self._is_fenced:
+                    self._lose()
             return None
+
+    def _lose(self) -> None:
+        self._former.add(self._name)
+        self._units, self._ended = set(), {}
+        self._forget()
+        self._lost = True
 
     def _change(self, change: Callable[[State, set[int]], T | None], *, leave: bool = False) -> T | None:
         """Makes a change of the state that counts.
