@@ -198,7 +198,7 @@ class DirectoryStore:
 
     def folder(self, kind: str, id: str) -> Folder:
         """The folder of an artifact."""
-        if kind not in KINDS or not ID.fullmatch(id):
+        if kind not in KINDS or not isinstance(id, str) or not ID.fullmatch(id):  # a manifest names it, of anybody
             raise NotFound(f"{kind} {id!r}: not an id in this store")
         return Folder(self.root, kind, id)
 
