@@ -38,6 +38,8 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.feedback import FeedbackKind
+from evaluand.store.ownership import with_mac
+from evaluand.store.segments import add_checksums, seed_of
 from evaluand.store.store import Store
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
@@ -254,11 +256,12 @@ def test_an_error_of_a_users_own_code_is_not_reported_as_damage_of_the_journal(s
     assert recording.close().evaluate().counts == {"unsure": {"scored": 1}}
 
 
-def test_a_damaged_line_of_a_lane_is_reported_as_damage(folder: DirectoryStore) -> None:
+def test_a_line_with_a_valid_checksum_that_evaluand_did_not_write_is_an_error(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP, [Feedback(length).on_output()], mode="with_app")
     use(recording, "q")
     [segment] = [path for path in (folder.root / KIND / recording.id).rglob("*") if b"scored" in _bytes(path)]
-    segment.write_bytes(b"[0,5]\n")
+    scope = f"{KIND}/{recording.id}/{segment.parent.name}"
+    segment.write_bytes(add_checksums(b"[0,5]\n", seed_of(scope, segment.name)))
     message = f"the journal of recording {recording.id} has a record that evaluand did not write"
     with pytest.raises(EngineError, match=message):
         recording.close()
@@ -642,8 +645,10 @@ def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: 
     manifest = orjson.loads(path.read_bytes())
     manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": "support.feedback_functions:noted"}
     path.write_bytes(orjson.dumps(manifest))
-    with pytest.raises(SpecError, match="'answer' has changed"):
+    with pytest.raises(SpecError, match="not begun by you in this store"):
         work(folder, recording.id)
+    with pytest.raises(SpecError, match="'answer' has changed"):
+        work(folder, recording.id, allow=["support.feedback_functions"])
     with pytest.raises(SpecError, match="'answer' has changed"):
         work(folder, recording.id, feedbacks=recording.feedbacks | {"answer": Feedback(noted).on_output()})
     with pytest.raises(SpecError, match="which is missing in feedbacks="):
@@ -696,7 +701,7 @@ def test_a_feedback_that_is_not_found_from_here_is_reported_as_those_who_ask_can
         ("click:echo", "click:echo may not be imported: it is not first-party code; allow it by name: --allow click"),
     ):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
-        path.write_bytes(orjson.dumps(manifest))
+        path.write_bytes(orjson.dumps(with_mac(folder, manifest)))
         refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"])
         assert reported in " ".join(refused.stderr.split())
         assert "modules=" not in refused.stderr

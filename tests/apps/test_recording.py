@@ -288,6 +288,38 @@ def test_a_fork_records_beside_its_parent(folder: DirectoryStore, mode: str) -> 
     assert anew.digest == evaluation.digest
 
 
+MANY_FORKS = """
+import os, resource, sys, warnings
+sys.path.insert(0, sys.argv[4])
+from support.feedback_functions import use
+from evaluand import DirectoryStore
+from evaluand.apps.recording.writer import RecordingWriter
+
+folder, forks, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+warnings.simplefilter("ignore", DeprecationWarning)
+recording = RecordingWriter.begin(DirectoryStore(folder), {"name": "rag", "version": "2"})
+for n in range(forks):
+    if not (child := os.fork()):
+        try:
+            with recording:
+                use(recording, f"child {n}")
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+assert len(list(recording.store.root.glob("recordings/*/journal/records/*.lines"))) == forks
+print(recording.close().run.counts)
+"""
+
+
+@pytest.mark.slow
+def test_a_recording_by_more_forks_than_files_may_be_open_is_closed(tmp_path: Path) -> None:
+    forks, limit = 1200, 1024
+    command = [sys.executable, "-c", MANY_FORKS, str(tmp_path), str(forks), str(limit), str(SUPPORT_FOLDER.parent)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=10 * PATIENCE)
+    assert result.stdout == f"{{'completed': {forks}}}\n", result.stderr
+
+
 def test_a_recording_is_not_closed_while_another_process_records(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP)
     use(recording, "q")

@@ -88,8 +88,8 @@ def test_a_store_in_order_has_nothing_to_remove(folder: Folder) -> None:
 
 def test_files_of_dead_processes_go_and_those_of_living_ones_stay(folder: Folder) -> None:
     run = folder.path / "store" / "runs" / folder.id("runs")
-    dead = [place / f".x-1.{dead_process()}.tmp" for place in (run, folder.path / "store" / "refs")]
-    alive = run / f".x-2.{os.getpid()}.tmp"
+    dead = [place / f".x-00000001.{dead_process()}.tmp" for place in (run, folder.path / "store" / "refs")]
+    alive = run / f".x-00000002.{os.getpid()}.tmp"
     for path in (*dead, alive):
         path.write_text("12345")
     assert folder.done("gc", "--yes") == "nothing to remove\n"  # it was written just now, perhaps by another machine
@@ -183,7 +183,7 @@ def test_what_was_changed_within_the_hour_is_not_unreferenced(folder: Folder) ->
 
 def test_links_are_neither_followed_nor_removed(folder: Folder, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    name = f".x-1.{dead_process()}.tmp"
+    name = f".x-00000001.{dead_process()}.tmp"
     (outside / name).write_text("precious")
     store, run_id = folder.path / "store", folder.id("runs")
     (store / "runs" / ("cd" * 16)).symlink_to(outside)
@@ -201,7 +201,7 @@ def test_links_are_neither_followed_nor_removed(folder: Folder, tmp_path_factory
 def test_a_folder_of_other_things_is_left_alone(folder: Folder) -> None:
     mine = folder.path / "store" / "runs" / "my notes"
     mine.mkdir()
-    (mine / f".x-1.{dead_process()}.tmp").write_text("mine")
+    (mine / f".x-00000001.{dead_process()}.tmp").write_text("mine")
     grow_old(folder.path / "store")
     assert folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes") == "nothing to remove\n"
 

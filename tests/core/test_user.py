@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluand.core.user import cache_folder, config_folder, keyed_digest
+from evaluand.core.errors import SpecError
+from evaluand.core.user import UserSettings, cache_folder, config_folder, keyed_digest, user_settings
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +59,21 @@ def test_processes_that_need_the_key_at_once_have_the_same() -> None:
 def test_a_home_that_cannot_be_written_gives_no_digest(home: Path) -> None:
     (home / "config").write_text("not a folder")
     assert keyed_digest(b"a") is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("git-changes", "is not valid TOML: "),
+        ("git-change = true", "git-change: is no setting (did you mean 'git-changes'?)"),
+        ("git-changes = 1", "git-changes: is 1; give true or false"),
+    ],
+)
+def test_faults_of_the_settings_name_the_file_and_the_key(home: Path, content: str, message: str) -> None:
+    assert user_settings() == UserSettings(git_changes=False)
+    config_folder().mkdir(parents=True)
+    path = config_folder() / "settings.toml"
+    path.write_text(content)
+    with pytest.raises(SpecError) as caught:
+        user_settings()
+    assert str(caught.value).startswith(f"{path}: {message}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import math
+import pkgutil
 import statistics
 import sys
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import evaluand.evaluation.providers
+import evaluand.interop.trulens
 from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.apps.app import App
@@ -24,7 +28,7 @@ from evaluand.comparison import compare
 from evaluand.core.errors import DataError, EvaluandWarning, Skipped, SpecError, TaskError, TransientError
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback import Feedback, mean
-from evaluand.evaluation.feedback.references import AGGREGATES, reference_of
+from evaluand.evaluation.feedback.references import _IMPLEMENTATIONS, _REFERENCES, AGGREGATES, reference_of, referred
 from evaluand.evaluation.feedback.selector_checks import may_see_times
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.provider import Judgement, Provider
@@ -45,6 +49,9 @@ SOURCE = {
     "__app__": {"app_id": "rag", "app": {"model": "m"}},
     "__example__": {"expected": "Austen", "metadata": {"topic": "books"}},
 }
+
+
+loads = json.loads
 
 
 def length(text: str) -> float:
@@ -806,11 +813,16 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
         ({"function": "numpy:os.system"}, "may not be imported"),
         ({"function": "numpy:save"}, r"may not be imported; allow it by name: modules=\['numpy'\]"),
         ({"function": "evaluand.core.files.paths:os.remove"}, "may not be imported"),
-        (
-            {"function": "evaluand.evaluation.feedback.feedback:inspect.getsource"},
-            "not a function or class of evaluand.evaluation.feedback.feedback",
-        ),
-        ({"function": "evaluand.evaluation.feedback.feedback:Feedback"}, "is a class, not a function"),
+        ({"function": "evaluand.evaluation.feedback.references:referred"}, "may not be imported"),
+        ({"function": "evaluand.feedback.stored:referred"}, "may not be imported"),
+        ({"function": "evaluand.evaluation.feedback.feedback:inspect.getsource"}, "may not be imported"),
+        ({"function": "evaluand.evaluation.providers.local:Local.identify"}, "may not be imported"),
+        ({"class": "evaluand.evaluation.providers.english:_English", "method": "identify"}, "may not be imported"),
+        ({"function": f"{__name__}:json.loads"}, f"is not a function or class of {__name__}"),
+        ({"function": f"{__name__}:loads"}, f"is not a function or class of {__name__}"),
+        ({"function": f"{__name__}:sys.modules.get"}, f"is not a function or class of {__name__}"),
+        ({"function": f"{__name__}:length.__call__"}, "write it as module:name"),
+        ({"function": f"{__name__}:Bare"}, "is a class, not a function"),
         ({"function": "not_imported_yet:x"}, "may not be imported"),
         ({"function": "__main__:x"}, "may not be imported"),
         ({"function": "numpy:nan"}, "may not be imported"),
@@ -829,6 +841,33 @@ def test_code_is_only_read_from_where_it_may_be(reference: Any, reported: str) -
     stored = Feedback(length).on_output().to_json() | {"implementation": reference}
     with pytest.raises(SpecError, match=reported):
         Feedback.from_json(stored, modules=[__name__])
+
+
+def test_every_judge_of_evaluand_can_be_read_without_permission() -> None:
+    packages = (evaluand.evaluation.providers, evaluand.interop.trulens)
+    for found in [
+        one for package in packages for one in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    ]:
+        importlib.import_module(found.name)
+    judges = {kind for kind in _subclasses(Provider) if kind.__module__.startswith(tuple(p.__name__ for p in packages))}
+    listed = {f"{judge.__module__}:{judge.__qualname__}" for judge in judges if not judge.__name__.startswith("_")}
+    listed.add("evaluand.interop.trulens.providers:HuggingFace")  # another name of a class
+    assert listed == _IMPLEMENTATIONS - _REFERENCES
+    for name in listed:
+        assert referred({"class": name, "method": "identify", "parameters": _needed(name)}).likeness.__self__
+
+
+def _subclasses(kind: type) -> set[type]:
+    return {kind}.union(*map(_subclasses, kind.__subclasses__()))
+
+
+def _needed(name: str) -> dict[str, Any]:
+    needed = {
+        "GroundTruth": "ground_truth",
+        "GroundTruthAgreement": "ground_truth",
+        "GroundTruthAggregator": "true_labels",
+    }
+    return {needed[kind]: None} if (kind := name.partition(":")[2]) in needed else {}
 
 
 def test_code_of_ones_own_is_only_read_where_it_is_allowed_by_name() -> None:

@@ -313,7 +313,7 @@ def test_a_record_with_three_feedbacks_takes_little_beside_what_it_tells(tmp_pat
         for _ in range(records):
             rag.ask(text())
     payload = sum(len(json.dumps([call["args"], call["rets"]])) for r in recording.records for call in r["calls"])
-    journal = sum(file.stat().st_size for file in tmp_path.rglob("*.jsonl"))
+    journal = sum(file.stat().st_size for file in tmp_path.rglob("*.lines"))
     assert (journal - payload) / records <= 1000
     recording.close()
     tables = sum(file.stat().st_size for file in tmp_path.rglob("*.parquet"))

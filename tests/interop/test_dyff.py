@@ -377,6 +377,11 @@ def test_an_endpoint_cannot_lead_away_from_where_credentials_are_sent(endpoint: 
         service(endpoint).task("https://models.example/team", headers={"Authorization": "Bearer ${TOKEN}"})
 
 
+def test_an_endpoint_names_no_variable() -> None:
+    with pytest.raises(SpecError, match=r"interface\.endpoint is .*; a variable is not replaced in it"):
+        service("generate?x=${AWS_SECRET_ACCESS_KEY}").task("https://models.example/team")
+
+
 @pytest.mark.parametrize(
     ("base", "endpoint", "url"),
     [

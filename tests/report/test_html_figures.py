@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from support.browser import open_tab, watch
 from support.cancer import answers, cancer
 from support.html_page import Page, rows_of
@@ -29,9 +30,10 @@ from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.facts.aggregation import confusion_matrix, curves_facts, summary_facts
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.html.examples import Examples, Images, frames
+from evaluand.report.html.examples import Examples, Images, _find_source, frames
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
 
 HOSTILE = "</script><script>alert(1)</script><b onclick=x>'\"\u202e"
 
@@ -346,6 +348,20 @@ def test_only_small_images_with_the_dataset_are_read(tmp_path: Path) -> None:
         assert images.read(name) is None
     assert Images("rows").read("inner/a.png") is None
     assert Images(None).read(str(folder / "inner" / "a.png")) is None
+
+
+def test_a_report_takes_no_images_that_a_store_of_somebody_else_names_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DirectoryStore(tmp_path / "checkout" / ".evaluand")
+    files = [tmp_path / "checkout" / "data" / "rows.csv", tmp_path / "private" / "rows.csv"]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text(f"input\n{file.parent.name}\n")
+    runs = [Runner(store).run(str.upper, Dataset.from_file(file)) for file in files]
+    assert [_find_source(run) for run in runs] == [str(file) for file in files]
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home of somebody else"))
+    assert [_find_source(run) for run in runs] == [str(files[0]), None]
 
 
 def test_the_classes_of_a_matrix_keep_their_order() -> None:

@@ -25,7 +25,7 @@ from evaluand.core.errors import Fault
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.metrics.base.metric import Metric
 from evaluand.report.verification import verify
-from evaluand.store.store import KINDS
+from evaluand.store.store import KINDS, with_seal
 
 TABLED = tuple(kind for kind in KINDS if kind != "recordings")  # of these, the run has the rows
 
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> DirectoryStore:
 
 
 def faults(store: DirectoryStore) -> list[Fault]:
-    return [fault for kind in KINDS for id in store.ids(kind) for fault in verify(store, kind, id)]
+    return [fault for kind, id in store.artifacts() for fault in verify(store, kind, id)]
 
 
 def the_file(store: DirectoryStore, kind: str, pattern: str) -> Path:
@@ -79,8 +79,9 @@ def test_every_metric_with_its_defaults_is_whole_when_stored(store: DirectorySto
 
 
 def forge(path: Path, **changes: object) -> None:
+    """Changes a manifest, and its seal with it."""
     manifest = orjson.loads(path.read_bytes())
-    path.write_bytes(orjson.dumps(manifest | changes))
+    path.write_bytes(orjson.dumps(with_seal(manifest | changes)))
 
 
 @pytest.mark.parametrize("kind", TABLED)
@@ -132,6 +133,8 @@ def test_no_part_of_a_manifest_is_changed_unseen(tmp_path: Path, kind: str, key:
     [id] = store.ids(kind)
     path = tmp_path / kind / id / "manifest.json"
     manifest = json.loads(path.read_text())
-    forged = manifest["provenance"] | {"forged": 1} if key == "provenance" else "forged"
-    path.write_text(json.dumps(manifest | {key: forged}))
-    assert any("the manifest was changed" in fault.message for fault in verify(store, kind, id))
+    forged = {"created": "2026-01-01T00:00:00+00:00", "name": "forged", "pinned": False, "work": ["forged"]}
+    forged["provenance"] = manifest["provenance"] | {"forged": 1}
+    path.write_text(json.dumps(manifest | {key: forged[key]}))
+    [fault] = verify(store, kind, id)
+    assert fault == Fault(str(path), "the manifest was changed: its seal does not match its content")

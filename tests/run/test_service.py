@@ -722,7 +722,7 @@ def test_a_run_that_was_killed_asks_nothing_twice_that_was_answered(serve: Any, 
 def kept(folder: Path) -> list[bytes]:
     """The complete lines of the journal."""
     return [
-        line for path in folder.glob("store/runs/*/journal/*/*.jsonl") for line in path.read_bytes().split(b"\n")[:-1]
+        line for path in folder.glob("store/runs/*/journal/*/*.lines") for line in path.read_bytes().split(b"\n")[:-1]
     ]
 
 
@@ -1357,6 +1357,7 @@ run: {{retries: 2, total_timeout: 60}}
 
 def test_an_experiment_file_names_a_service(serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", SECRET)
+    monkeypatch.setenv("EVALUAND_SECRETS", "API_TOKEN=127.0.0.1")
     server = serve(lambda asked: {"text": asked["prompt"].upper()})
     (tmp_path / "cases.jsonl").write_text('{"text":"a","answer":"A"}\n{"text":"b","answer":"?"}\n')
     (tmp_path / "views.yaml").write_text(EXPERIMENT.format(url=server.url))

@@ -76,7 +76,7 @@ def test_open_artifacts_are_finished_as_the_earlier_version_finishes_them(projec
 
 @resumes
 def test_a_run_whose_fingerprint_has_changed_is_refused_and_can_be_run_again(project: Path) -> None:
-    refused = call(project, "resume", "interrupted/fingerprinted", code=1)
+    refused = call(project, "resume", "interrupted/fingerprinted", "--yes", code=1)
     assert "cannot be resumed: its code, data or settings have changed since it began" in refused.stderr
     assert "start it again with `evaluand run`" in refused.stderr
     printed = call(project, "run", "interrupted.yaml", "--task", "fingerprinted").stdout
@@ -86,7 +86,8 @@ def test_a_run_whose_fingerprint_has_changed_is_refused_and_can_be_run_again(pro
 
 
 def test_a_recording_whose_app_was_killed_is_closed_with_the_feedbacks_that_have_not_changed(project: Path) -> None:
-    call(project, "resume", "guide/4")
+    assert "was not begun by you in this store; allow it" in call(project, "resume", "guide/4", code=1).stderr
+    call(project, "resume", "guide/4", "--allow", "sample_guide")
     status = read_status(project, "guide/4")
     assert status["status"] == "sealed"
     counts = {"right": {"abstained": 1, "scored": 3}, "strict": {"failed": 1, "scored": 3}, "waits": {"scored": 4}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -11,7 +12,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,23 +25,31 @@ import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
 
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import EvaluandWarning, collect_warnings
 from evaluand.data.dataset import Dataset
 from evaluand.engine import keyed_work as work
 from evaluand.engine.engine import Aborted, Outcome, Policy
 from evaluand.engine.keyed_work import KeyedWork
+from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
-from evaluand.store import journal
+from evaluand.store import journal, segments
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.io import Folder
 from evaluand.store.journal import SHARD_SLOTS, Leases, MemoryLeases, MemoryLog, WorkLog
 from evaluand.store.log import FileLog, SqliteLeases
+from evaluand.store.segments import add_checksums, seed_of
 
 SLOTS = 12
+SCOPE = "runs/00/calls"
 
 
-def lane(folder: Path, slots: int = SLOTS) -> WorkLog:
-    return WorkLog(FileLog(folder), MemoryLeases(), slots)
+def log_in(folder: Path) -> FileLog:
+    return FileLog(Folder(folder), SCOPE)
+
+
+def lane(folder: Path, slots: int | None = SLOTS) -> WorkLog:
+    return WorkLog(log_in(folder), MemoryLeases(), slots)
 
 
 @contextmanager
@@ -78,7 +88,8 @@ class Segments:
         for name in sorted(os.listdir(self.folder)):
             whole = (self.folder / name).read_bytes().split(b"\n")[:-1]  # what follows the last line feed is torn
             for text in whole[self.seen.get(name, 0) :]:
-                self.first.setdefault(int(text[1:].split(b",")[0]), text + b"\n")
+                content = text[:-8]  # without its checksum
+                self.first.setdefault(int(content[1:].split(b",")[0]), content + b"\n")
             self.seen[name] = len(whole)
 
 
@@ -98,12 +109,12 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
     writers: dict[int, FileLog] = {}
 
     def log() -> FileLog:
-        logs.append(FileLog(folder))
+        logs.append(log_in(folder))
         return logs[-1]
 
     reader, expected = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
     try:
-        with patch.object(journal, "CHUNK_BYTES", chunk):
+        with patch.object(segments, "CHUNK_BYTES", chunk):
             for count, step in enumerate([*steps, ("refresh",)]):
                 if step[0] == "refresh":
                     reader.refresh()
@@ -120,7 +131,9 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
                         b"".join(line(slot, body) for slot in step[2])
                     )
                 else:  # this writer dies while it writes; another takes its number
-                    writers.pop(step[1]).append(line(step[2], f"torn-{count}")[: -step[3]])
+                    writer = writers.pop(step[1])
+                    writer.append(line(step[2], f"torn-{count}"))
+                    os.truncate(folder / writer.segment, writer.size(writer.segment) - step[3])
 
             newcomer, reported = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
             newcomer.refresh()
@@ -150,7 +163,7 @@ def test_a_line_counts_once_its_end_is_written(tmp_path: Path) -> None:
 
 
 def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -> None:
-    long = line(3, "x" * (3 * journal.CHUNK_BYTES))
+    long = line(3, "x" * (3 * segments.CHUNK_BYTES))
     writer, reader = lane(tmp_path), lane(tmp_path)
     with closing(writer, reader):
         writer.append(line(1) + long + line(5))
@@ -160,7 +173,7 @@ def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -
 
 
 def test_a_long_line_that_was_never_finished_counts_for_nothing(tmp_path: Path) -> None:
-    (tmp_path / "1.jsonl").write_bytes(line(1) + line(3, "x" * (3 * journal.CHUNK_BYTES))[:-2])
+    (tmp_path / "1.jsonl").write_bytes(line(1) + line(3, "x" * (3 * segments.CHUNK_BYTES))[:-2])
     reader = lane(tmp_path)
     with closing(reader):
         reader.refresh()
@@ -182,7 +195,7 @@ def test_a_writer_that_wrote_nothing_leaves_no_segment(tmp_path: Path) -> None:
 
 
 def test_a_log_in_memory_counts_lines_like_one_on_disk(tmp_path: Path) -> None:
-    for log in (MemoryLog(), FileLog(tmp_path)):
+    for log in (MemoryLog(), log_in(tmp_path)):
         one = WorkLog(log, MemoryLeases(), SLOTS)
         with closing(one):
             one.append(line(4, "first") + line(2))
@@ -192,39 +205,106 @@ def test_a_log_in_memory_counts_lines_like_one_on_disk(tmp_path: Path) -> None:
             assert one.n_done == 2
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(b"\n", id="an empty line"),
-        pytest.param(b"\x00\x00\x00\x00\n", id="zeros"),
-        pytest.param(b"[x,1]\n", id="no number"),
-        pytest.param(b"[1]\n", id="no fields"),
-        pytest.param(b"1,2]\n[", id="cut at the front"),
-        pytest.param(b"[1.5,2]\n", id="a fraction"),
-        pytest.param(b"[-1,2]\n", id="a slot below the first"),
-        pytest.param(b"[12,2]\n", id="a slot beyond the last"),
-        pytest.param(b"[99999999999999999999,2]\n", id="a slot far beyond the last"),
-    ],
-)
-def test_a_damaged_segment_is_an_error_that_names_it(tmp_path: Path, damage: bytes) -> None:
-    (tmp_path / "0007.jsonl").write_bytes(line(0) + damage + line(2))
+DAMAGED_LINES = [
+    pytest.param(b"\n", id="an empty line"),
+    pytest.param(b"\x00\x00\x00\x00\n", id="zeros"),
+    pytest.param(b"[x,1]\n", id="no number"),
+    pytest.param(b"[1]\n", id="no fields"),
+    pytest.param(b"1,2]\n[\n", id="cut at the front"),
+    pytest.param(b"[1.5,2]\n", id="a fraction"),
+    pytest.param(b"[-1,2]\n", id="a slot below the first"),
+    pytest.param(b"[12,2]\n", id="a slot beyond the last"),
+    pytest.param(b"[99999999999999999999,2]\n", id="a slot far beyond the last"),
+    pytest.param(b'[1,{"void":[3,4]}]\n', id="a rule with the wrong types"),
+    pytest.param(b'[1,{"void":[]}]\n', id="a rule without a place"),
+    pytest.param(b'[1,{"fence":["a",4]}]\n', id="a fence of a slot"),
+]
+
+
+@pytest.mark.parametrize("has_checksum", [False, True])
+@pytest.mark.parametrize("damage", DAMAGED_LINES)
+def test_a_line_that_is_none_is_reported_with_its_number_and_stops_nothing(
+    tmp_path: Path, damage: bytes, has_checksum: bool
+) -> None:
+    name = "0007.lines" if has_checksum else "0007.jsonl"
+    text = line(0) + damage + line(2)
+    seed = seed_of(SCOPE, name)
+    (tmp_path / name).write_bytes(add_checksums(text, seed) if has_checksum else text)
     reader = lane(tmp_path)
-    with closing(reader), pytest.raises(EngineError, match=r"0007\.jsonl"):
+    with closing(reader):
         reader.refresh()
+        assert list(reader.lines()) == [line(0), line(2)]
+        assert list(reader.read_through()) == [[0, ""], [2, ""]]
+        assert reader.damage()
+        assert {fault.where for fault in reader.damage()} <= {f"{tmp_path / name}:{n}" for n in (2, 3)}
+        assert all(fault.message.endswith("it counts as not done") for fault in reader.damage())
 
 
-@pytest.mark.parametrize(
-    "damage", [b"\n", b"\x00\n", b"[x,1]\n", b"7\n", b"[]\n", b"[1.5,2]\n", b"[-1,2]\n", b"[1e30,2]\n"]
-)
-def test_a_damaged_line_that_is_read_in_passing_is_an_error(tmp_path: Path, damage: bytes) -> None:
-    (tmp_path / "0007.jsonl").write_bytes(line(0) + damage + line(2))
+def test_readers_from_before_and_after_a_fence_agree_on_what_counts(tmp_path: Path) -> None:
+    stopped, taker = log_in(tmp_path), lane(tmp_path)
+    early = lane(tmp_path)
+    stopped.append(line(0, "in time") + line(1, "in time"))
+    offset = stopped.size(stopped.segment)
+    stopped.append(line(2, "late") + line(3, "late") + line(4, "late"))
+    with closing(taker, early):
+        early.refresh()
+        assert done(early) == {0, 1, 2, 3, 4}
+        assert taker.append(line(2, "by the taker"))
+        early.refresh()
+        taker.fence(stopped.segment, offset)
+        stopped.append(line(5, "still late"))
+        assert taker.append(line(4, "by the taker"))
+        newcomer = lane(tmp_path)
+        expected = [line(0, "in time"), line(1, "in time"), line(2, "by the taker"), line(4, "by the taker")]
+        for reader in (early, newcomer, taker):
+            reader.refresh()
+            assert list(reader.lines()) == expected
+            assert sorted(reader.read_through()) == [orjson.loads(each) for each in expected]
+            assert reader.n_done == 4
+        newcomer.close()
+    stopped.close()
+
+
+def test_the_fence_of_a_segment_that_was_not_read_yet_counts(tmp_path: Path) -> None:
+    taker, late = lane(tmp_path), log_in(tmp_path)
+    with closing(taker):
+        taker.fence(late.segment, 0)
+        late.append(line(0))
+        taker.fence(late.segment, 1 << 40)  # the first of two fences of a segment is the one that counts
+        taker.refresh()
+        assert done(taker) == set()
+    late.close()
+
+
+def test_a_line_that_is_void_does_not_count_should_damage_have_moved_it(tmp_path: Path) -> None:
+    writer = lane(tmp_path)
+    with closing(writer):
+        writer.append(line(0) + line(1, "void"))
+        writer.refresh()
+        writer.void([1])
+        assert done(writer) == {0}
+    [segment] = tmp_path.iterdir()
+    segment.write_bytes(b"".join(segment.read_bytes().splitlines(keepends=True)[1:]))
     reader = lane(tmp_path)
-    with closing(reader), pytest.raises(EngineError, match=r"the journal's line .* is damaged"):
-        list(reader.read_through())
+    with closing(reader):
+        reader.refresh()
+        assert done(reader) == set()
+
+
+def test_a_segment_that_is_restarted_goes_on_under_another_name(tmp_path: Path) -> None:
+    log = log_in(tmp_path)
+    first = log.segment
+    log.append(line(0))
+    log.restart()
+    assert log.segment != first
+    assert (log.size(first), log.size(log.segment)) == (len(line(0)) + 8, 0)
+    log.append(line(1))
+    assert [*log.segments()] == [first, log.segment]
+    log.close()
 
 
 def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_path: Path) -> None:
-    reader = WorkLog(FileLog(tmp_path), MemoryLeases(), None)
+    reader = WorkLog(log_in(tmp_path), MemoryLeases(), None)
     with closing(reader):
         for slots in ([0], [*range(2, 40)], [100], [41]):
             reader.append(b"".join(map(line, slots)))
@@ -234,7 +314,7 @@ def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_pat
         assert (reader.n_done, len(list(reader.lines())), reader.is_done(101)) == (41, 41, False)
 
 
-def open_run(store: DirectoryStore) -> Callable[[], Run]:
+def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:
     """A run that stopped half-way; gives what resumes it."""
     stopping = True
 
@@ -245,7 +325,7 @@ def open_run(store: DirectoryStore) -> Callable[[], Run]:
 
     def resume(policy: Policy) -> Run:
         data = Dataset.from_rows([{"input": i} for i in range(100)])
-        return Runner(store, policy).run(task(version="1")(answer), data)
+        return Runner(store, policy).run(task(version=version)(answer), data)
 
     with pytest.raises(Aborted):
         resume(Policy(abort_on_error=True))
@@ -259,19 +339,58 @@ def open_run(store: DirectoryStore) -> Callable[[], Run]:
         pytest.param(lambda text: text.replace(b'"', b"\x00", 1), id="a byte"),
         pytest.param(lambda text: text[: len(text) // 2] + b"\n", id="the second half"),
         pytest.param(lambda text: text.split(b",")[0] + b",1]\n", id="the fields"),
-        pytest.param(lambda text: text.replace(b'"completed"', b"7"), id="the status"),
+        pytest.param(lambda text: text.replace(b'"completed"', b'"compldted"'), id="the status"),
+        pytest.param(lambda text: text[:-9] + text[-9:].upper(), id="a letter of the checksum"),
+        pytest.param(lambda text: b"", id="all of it"),
     ],
 )
-def test_a_line_damaged_within_is_an_error_and_not_a_result(tmp_path: Path, damaged: Callable[[bytes], bytes]) -> None:
+def test_the_call_of_a_damaged_line_is_repeated_and_no_other(tmp_path: Path, damaged: Callable[[bytes], bytes]) -> None:
     resume = open_run(DirectoryStore(tmp_path))
-    segment = next(path for path in tmp_path.glob("runs/*/journal/*/*.jsonl") if path.stat().st_size)
+    segment = next(path for path in tmp_path.glob("runs/*/journal/*/*.lines") if path.stat().st_size)
     lines = segment.read_bytes().splitlines(keepends=True)
-    lines[10] = damaged(lines[10])
+    place = next(n for n, text in enumerate(lines) if n > 9 and re.search(rb"[a-f]", text[-9:]))
+    lines[place] = damaged(lines[place])
     segment.write_bytes(b"".join(lines))
-    with pytest.raises(EngineError, match="journal"):
-        resume()
-    [id] = DirectoryStore(tmp_path).ids("runs")
-    assert not DirectoryStore(tmp_path).is_sealed("runs", id)
+    with warnings.catch_warnings(action="ignore"), collect_warnings() as warned:
+        run = resume()
+    where = f"{segment}:{place + 1}"
+    expected = f"1 damaged line of the journal counts as not done; what is missing is done again: {where}"
+    assert warned == ([expected] if lines[place] else [])
+    assert run.receipt is not None
+    assert run.receipt.called == 100 - len(lines) + 1
+    assert run.counts == {"completed": 99, "failed": 1}
+
+
+def test_verify_lists_the_damaged_lines_of_open_journals(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    open_run(store)
+    [id] = store.ids("runs")
+    assert verify(store, "runs", id) == []
+    [segment] = tmp_path.glob("runs/*/journal/*/*.lines")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4][:30] + bytes([lines[4][30] ^ 1]) + lines[4][31:]
+    lines[7] = lines[7][:-1] + b"\x0b"  # its line feed
+    segment.write_bytes(b"".join(lines)[:-5])
+    assert [str(fault) for fault in verify(store, "runs", id)] == [
+        f"{segment}:5: damaged: its checksum does not match; it counts as not done",
+        f"{segment}:8: damaged: its checksum does not match; it counts as not done",
+        f"{segment}:{len(lines) - 1}: damaged: it has no end; it counts as not done",
+    ]
+
+
+def test_a_segment_that_was_moved_from_another_run_counts_for_nothing(tmp_path: Path) -> None:
+    here, there = DirectoryStore(tmp_path / "here"), DirectoryStore(tmp_path / "there")
+    resume = open_run(here)
+    open_run(there, "2")
+    [segment], [other] = (root.glob("runs/*/journal/*/*.lines") for root in (tmp_path / "here", tmp_path / "there"))
+    other.replace(segment)
+    [id] = here.ids("runs")
+    count = len(segment.read_bytes().splitlines())
+    assert len(verify(here, "runs", id)) == count
+    with pytest.warns(EvaluandWarning, match=rf"{count} damaged lines of the journal count as not done"):
+        receipt = resume().receipt
+    assert receipt is not None
+    assert receipt.called == 100
 
 
 def test_a_journal_that_was_not_damaged_is_resumed(tmp_path: Path) -> None:
@@ -283,12 +402,13 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from evaluand.core.errors import EngineError
+from evaluand.store.io import Folder
 from evaluand.store.log import FileLog
 
-log = FileLog(Path(sys.argv[1]))
+log = FileLog(Folder(sys.argv[1]), "runs/00/calls")
 log.append(b'[0,"before"]\\n')
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (28, hard))
 for slot in (1, 2):
     try:
         log.append(b'[%d,"while the disk is full"]\\n' % slot)
@@ -310,6 +430,83 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
     with closing(reader):
         reader.refresh()
         assert list(reader.lines()) == [line(0, "before"), line(3, "after")]
+
+
+MANY_SEGMENTS = """
+import resource, sys
+from evaluand.store.io import Folder
+from evaluand.store.journal import MemoryLeases, WorkLog
+from evaluand.store.log import FileLog
+
+segments, limit = 100, 50
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+folder = Folder(sys.argv[1])
+for slot in range(segments):
+    writer = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
+    writer.append(b"[%d,1]\\n[%d,2]\\n" % (slot, (slot + 1) % segments))
+    writer.close()
+reader = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
+reader.refresh()
+print(reader.n_done, len([*reader.lines()]), len([*reader.read_through()]), len(reader.damage()))
+"""
+
+
+def test_more_segments_are_read_than_files_may_be_open(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MANY_SEGMENTS, str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert result.stdout == "100 100 100 0\n", result.stderr
+
+
+class CountingLog(FileLog):
+    """Remembers which segments were read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Folder(folder), SCOPE)
+        self.reads: list[str] = []
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        self.reads.append(segment)
+        return super().read(segment, offset, size)
+
+
+def write_segments(folder: Path, numbers: Iterable[int]) -> None:
+    """Writes a segment with one line for each number."""
+    for n in numbers:
+        name = f"{n:020}-0.lines"
+        (folder / name).write_bytes(add_checksums(line(n), seed_of(SCOPE, name)))
+
+
+@pytest.mark.parametrize("segments", [50, pytest.param(40_000, marks=pytest.mark.slow)])
+def test_only_segments_that_have_grown_are_read_again(tmp_path: Path, segments: int) -> None:
+    write_segments(tmp_path, range(segments))
+    log = CountingLog(tmp_path)
+    reader = WorkLog(log, MemoryLeases(), None)
+    with closing(reader):
+        reader.refresh()
+        assert log.reads == [f"{n:020}-0.lines" for n in range(segments)]
+        assert list(reader.lines()) == [line(n) for n in range(segments)]
+        log.reads = []
+        write_segments(tmp_path, [segments])
+        reader.refresh()
+        assert log.reads == [f"{segments:020}-0.lines"]
+        assert reader.n_done == segments + 1
+        assert reader.damage() == []
+
+
+def test_an_incomplete_last_line_is_reported_unless_it_is_being_written(tmp_path: Path) -> None:
+    segment = tmp_path / "1.lines"
+    text = add_checksums(line(0) + line(1), seed_of(SCOPE, "1.lines"))
+    segment.write_bytes(text[:-4])
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert [str(fault) for fault in reader.damage()] == [
+            f"{segment}:2: damaged: it has no end; it counts as not done"
+        ]
+        segment.write_bytes(text)
+        assert reader.damage() == []
+        reader.refresh()
+        assert done(reader) == {0, 1}
 
 
 FULL_WHILE_RUNNING = """
@@ -575,7 +772,7 @@ def written(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
 @pytest.mark.parametrize("slots", [0, 1, SHARD_SLOTS, SHARD_SLOTS + 1, 2 * SHARD_SLOTS + 7])
 def test_work_is_done_once_whatever_the_number_of_units(tmp_path: Path, slots: int) -> None:
     called: list[int] = []
-    one = WorkLog(FileLog(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
+    one = WorkLog(log_in(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
     with closing(one):
         KeyedWork(one, units, lambda unit: called.append(unit.slot), written).perform()
         assert sorted(called) == list(range(slots))
@@ -648,7 +845,7 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
 
     with processes(holder):
         assert holder.reported() == "0 0"
-        one = WorkLog(FileLog(tmp_path), Watched(database), 2 * SHARD_SLOTS)
+        one = WorkLog(log_in(tmp_path), Watched(database), 2 * SHARD_SLOTS)
         with closing(one):
             KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()
             assert sorted(called) == list(range(2 * SHARD_SLOTS))

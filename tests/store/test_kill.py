@@ -227,10 +227,10 @@ def looked_at(folder: Path, kind: str, notes: str) -> Grave:
     kept: set[int] = set()
     size = other = 0
     for path in (folder / "store" / kind).glob("*/journal/*/*"):
-        if path.suffix == ".jsonl":
+        if path.suffix == ".lines":
             data = path.read_bytes()
             size += len(data)
-            kept |= {orjson.loads(line)[0] for line in data.split(b"\n")[:-1]}
+            kept |= {orjson.loads(line[:-8])[0] for line in data.split(b"\n")[:-1]}  # without checksums
         else:
             other += path.stat().st_size
     return Grave(len(noted(folder, notes)), kept, size, other)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -37,10 +36,10 @@ from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.io import Folder as StoreFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog, SqliteLeases
 from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolve
-from evaluand.trace import Trace
 
 Made = TypeVar("Made")
 
@@ -427,145 +426,6 @@ def test_a_missing_table_is_an_error_that_names_it(folder: DirectoryStore) -> No
         list(folder.read("runs", A, "things"))
 
 
-# The catalog
-
-
-def grown(store: DirectoryStore) -> None:
-    """A store with some history: open and sealed artifacts of every kind, names, a further attempt."""
-    broken = True
-
-    def answer(text: str) -> str:
-        if broken and text == "q3":
-            raise ValueError("three")
-        return text
-
-    one = task(version="1")(answer)
-    measures = [Measure("same", Accuracy())]
-    results = Experiment("history", data(), {"it": one, "echo": ECHO}, {"same": ExactMatch()}, measures).run(store)
-    compare(*(result.evaluation for result in results.tasks))
-    broken = False
-    Experiment("history", data(), {"it": one}, {"same": ExactMatch()}, measures).run(store, retry_failed=True)
-    broken = True
-    with RecordingWriter.begin(store, {"name": "app"}) as recording:
-        trace = Trace.start("call", "q1")
-        trace.root.end()
-        recording.keep(trace)
-    other = Dataset.from_rows([{"input": f"q{i}"} for i in (20, 3, 21)])
-    with pytest.raises(Aborted):
-        Runner(store, Policy(abort_on_error=True, concurrency=1)).run(one, other, name="open", seed=1)
-
-
-@pytest.fixture(scope="module")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("history") / "store"
-    grown(DirectoryStore(root))
-    return root
-
-
-@pytest.fixture
-def history(once: Path, tmp_path: Path) -> DirectoryStore:
-    """A store with some history, which the test may spoil."""
-    shutil.copytree(once, tmp_path / "store")
-    return DirectoryStore(tmp_path / "store")
-
-
-def listed(store: DirectoryStore) -> list[dict[str, Any]]:
-    return store.catalog.entries()
-
-
-def work_of_runs(store: DirectoryStore) -> str:
-    """That of the first run that has some: what was recorded has none."""
-    return next(work for id in store.ids("runs") for work in store.manifest("runs", id)["work"])
-
-
-def test_a_catalog_made_from_the_files_equals_the_one_that_grew(history: DirectoryStore) -> None:
-    before = listed(history)
-    assert {entry["status"] for entry in before} == {"open", "sealed"}
-    assert {entry["kind"] for entry in before} == set(KINDS)
-    for leftover in history.root.glob("catalog.db*"):
-        leftover.unlink()
-    assert listed(DirectoryStore(history.root)) == before
-
-
-def test_a_copy_of_the_files_alone_is_the_whole_store(history: DirectoryStore, tmp_path: Path) -> None:
-    shutil.copytree(history.root, tmp_path / "copy", ignore=shutil.ignore_patterns("catalog.db*"))
-    copied = DirectoryStore(tmp_path / "copy")
-    assert listed(copied) == listed(history)
-    assert copied.refs() == history.refs()
-    for kind in KINDS:
-        assert copied.ids(kind) == history.ids(kind)
-
-
-def other_layout(path: Path) -> None:
-    path.unlink()
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE artifact (kind TEXT, something INTEGER)")
-    db.commit()
-    db.close()
-
-
-def a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-DAMAGES: dict[str, Callable[[Path], Any]] = {
-    "deleted": lambda path: path.unlink(),
-    "emptied": lambda path: path.write_bytes(b""),
-    "noise": lambda path: path.write_bytes(b"this is no database" * 500),
-    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2 + 100]),
-    "zeroed within": lambda path: path.write_bytes(path.read_bytes()[:100] + b"\xff" * (path.stat().st_size - 100)),
-    "of another layout": other_layout,
-    "cannot be opened": a_folder,
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("leftovers", [False, True], ids=["alone", "with its log"])
-def test_a_store_works_whatever_became_of_its_catalog(history: DirectoryStore, damage: str, leftovers: bool) -> None:
-    work = work_of_runs(history)
-    before, found = listed(history), history.find("runs", work)
-    path = history.root / "catalog.db"
-    for name in ("catalog.db-wal", "catalog.db-shm"):
-        if leftovers:
-            (history.root / name).write_bytes(b"\x07" * 5000)
-        else:
-            (history.root / name).unlink(missing_ok=True)
-    DAMAGES[damage](path)
-
-    again = DirectoryStore(history.root)
-    assert [again.ids(kind) for kind in KINDS] == [sorted(e["id"] for e in before if e["kind"] == k) for k in KINDS]
-    assert again.find("runs", work_of_runs(again)) == found
-    run = Runner(again).run(ECHO, data(3))
-    assert run.receipt is not None
-    assert (run.receipt.called, run.receipt.reused) == (0, 3)
-    assert run.id in again.ids("runs")
-    assert resolve(again, run.id[:10]) == ("runs", run.id)
-
-
-def test_who_meets_another_at_the_catalog_waits_for_it(folder: DirectoryStore) -> None:
-    folder.root.mkdir()
-    other = sqlite3.connect(folder.root / "catalog.db", isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")  # as a process does that has just made the file
-    end = threading.Timer(0.3, other.rollback)
-    end.start()
-    try:
-        sealed(folder, A)
-        assert folder.ids("runs") == [A]
-    finally:
-        end.join()
-        other.close()
-
-
-def test_invalid_artifact_is_not_listed(folder: DirectoryStore) -> None:
-    sealed(folder, A)
-    for name in (B, ".DS_Store", "notes"):
-        (folder.root / "runs" / name).mkdir()
-    shutil.copytree(path_of(folder, A), folder.root / "runs" / "backup")
-    (folder.root / "runs" / "file.txt").write_text("a note")
-    assert folder.ids("runs") == [A]
-
-
 # Names
 
 
@@ -656,7 +516,7 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     assert {path.name for path in tmp_path.iterdir()} == {"outside", "work"}
     assert {path.name for path in (tmp_path / "work").iterdir()} == {"store"}
     assert tree(outside) == {"precious": b"kept"}
-    known = {"catalog.db", "catalog.db-shm", "catalog.db-wal", "refs", *KINDS}
+    known = {"refs", *KINDS}
     assert {path.name for path in store.root.iterdir()} <= known
     for kind in KINDS:
         assert all(len(path.name) == 32 for path in (store.root / kind).iterdir())
@@ -911,7 +771,7 @@ def test_work_that_another_process_seals_meanwhile_ends_quietly(folder: Director
     folder.lane("runs", A, "lane", 4).close()
     journal = path_of(folder, A) / "journal" / "lane"
     leases = SealsFirst(journal / "leases.db", lambda: sealed(DirectoryStore(folder.root), A), after)
-    lane = WorkLog(FileLog(journal), leases, 4)
+    lane = WorkLog(FileLog(StoreFolder(journal), f"runs/{A}/lane"), leases, 4)
 
     def line(unit: _Unit, outcome: Outcome) -> tuple[bytes, int]:
         return b"[%d,1]\n" % unit.slot, 0

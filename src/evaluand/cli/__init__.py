@@ -17,9 +17,10 @@ from click.shell_completion import CompletionItem
 
 from evaluand._version import __version__
 from evaluand.cli.logs import log_to_stderr
-from evaluand.cli.options import STORE, complete_artifact, variable
+from evaluand.cli.options import ELSEWHERE, STORE, complete_artifact, variable
 from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
+from evaluand.core.files.paths import relative_name
 from evaluand.report.text import safe
 
 INTERRUPTED = 130
@@ -45,6 +46,7 @@ _COMMANDS = {
     "score": "Score and compare columns of predictions, or files of predictions by the metrics of their problem.",
     "tradeoff": "Trade the utility of systems off against disparities of groups.",
     "schema": "Show, check and convert schemas of files and tables.",
+    "secrets": "Allow environment variables to be sent to hosts.",
     "completion": "Print the script for shell completion.",
 }
 
@@ -171,6 +173,8 @@ def main(ctx: click.Context, folder: Path | None, verbose: int) -> None:
     name, settings = ctx.invoked_subcommand, find_settings(Path.cwd())
     if name is not None and settings is not None:
         ctx.meta[STORE] = settings.store
+        if settings.store and not settings.has_inside(settings.store):
+            ctx.meta[ELSEWHERE] = relative_name(settings.path, Path.cwd())
         ctx.default_map = {name: settings.defaults(main, ctx, name)}
 
 

@@ -16,6 +16,8 @@ from evaluand.cli.progress import display
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.ownership import is_own
+from evaluand.store.store import Manifest
 
 _EXAMPLES = """\b
 Examples:
@@ -72,9 +74,10 @@ def work_(
     Several of these commands may run at the same time, each with several workers; stop them at any time. A record that
     kills its worker repeatedly is marked as failed.
     """
-    importable_here()
     store = DirectoryStore(folder)
-    known = recorded_policy(store.manifest(KIND, find_recording_id(store, artifact)), 1)
+    manifest = store.manifest(KIND, find_recording_id(store, artifact))
+    make_importable(store, manifest, allow)
+    known = recorded_policy(manifest, 1)
     policy = replace(known, timeout=timeout or known.timeout, retries=retries)
     with stdout_to_stderr():
         recording = work(
@@ -124,10 +127,18 @@ def tell(recording: Recording, folder: Path, as_json: bool) -> None:
     return None
 
 
-def importable_here() -> None:
-    """Adds the current folder to the import path, as `python` does."""
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+def make_importable(store: DirectoryStore, manifest: Manifest, allow: tuple[str, ...]) -> None:
+    """Adds the current folder to the import path if code in it may be imported: first, as `python` does.
+
+    For a recording of somebody else last, and only if code is allowed: a checkout may have modules named like others.
+    """
+    folder = os.getcwd()
+    if folder in sys.path:
+        return
+    if is_own(store, manifest):
+        sys.path.insert(0, folder)
+    elif allow:
+        sys.path.append(folder)
 
 
 def recording_facts(recording: Recording) -> Facts:

@@ -210,12 +210,12 @@ def _find_stored(store: DirectoryStore, data: str) -> str:
     if len(named) > 1:
         raise NotFound(f"{data!r} refers to several datasets: {', '.join(named)}; give the first digits of one")
     if named:
-        return str(named[0])
+        return named[0]
     for kind in ("datasets", "runs"):
         with suppress(NotFound):
             found = resolve(store, data, kind)[1]
             return found if kind == "datasets" else str(store.manifest("runs", found)["spec"]["dataset"])
-    known = [str(entry["name"]) for entry in entries if entry["name"]]
+    known = [entry["name"] for entry in entries if entry["name"]]
     raise NotFound(f"{data!r} is neither a file nor a stored dataset or run{nearest(data, known)}; see `evaluand list`")
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-import orjson
 from rich.table import Table
 from rich.text import Text
 
@@ -91,7 +90,7 @@ def _list_kinds(group: str, as_json: bool) -> None:
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
     names = Names(store.refs())
     return [
-        {name: entry[name] for name in ("kind", "id", "name", "status", "created")}
-        | {"names": names.find(entry["kind"], entry["id"], entry["name"]), "counts": orjson.loads(entry["counts"])}
+        {name: value for name, value in entry.items() if name in ("kind", "id", "name", "status", "created", "counts")}
+        | {"names": names.find(entry["kind"], entry["id"], entry["name"])}
         for entry in store.catalog.entries(kind)
     ]

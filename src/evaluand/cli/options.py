@@ -13,21 +13,32 @@ from click.core import ParameterSource
 from click.types import StringParamType
 
 from evaluand.core.errors import nearest
+from evaluand.core.files.regular import read_regular_file
+from evaluand.report.text import safe
 
 COMPLETE = "_EVALUAND_COMPLETE"
 """The variable with which a shell requests completions."""
 
 _VARIABLE, _DEFAULT = "EVALUAND_STORE", ".evaluand"
 
+_MOST_BYTES = 64 << 20  # of an experiment file
+
 STORE = "evaluand.store"
 """Where the context of a command has the store of the folder's settings."""
+
+ELSEWHERE = "evaluand.elsewhere"
+"""Where it has the name of these settings if their store is outside their folder."""
 
 
 def _choose_store(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """`--store` after the command, else before it, else the environment, the settings or the default."""
     before: Path | None = ctx.find_root().params.get("folder")
-    is_after = ctx.get_parameter_source("folder") is ParameterSource.COMMANDLINE
-    return value if before is None or is_after else before
+    source = ctx.get_parameter_source("folder")
+    if before is not None and source is not ParameterSource.COMMANDLINE:
+        return before
+    if source is ParameterSource.DEFAULT_MAP and (settings := ctx.meta.get(ELSEWHERE)):
+        click.echo(safe(f"note: the store is {value}, as {settings} says"), err=True)
+    return value
 
 
 store_option = click.option(
@@ -101,7 +112,7 @@ def _refuse_other_files(ctx: click.Context, path: Path) -> None:
 def _is_experiment(path: Path) -> bool:
     """Whether a file has the two parts that every experiment needs."""
     with suppress(OSError):
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_regular_file(path, _MOST_BYTES, follow_link=True).decode(errors="replace")
         return all(re.search(rf"^{part}[ ]*:", text, re.MULTILINE) for part in ("dataset", "tasks"))
     return False
 
@@ -188,7 +199,6 @@ def _usual_store() -> str | Path:
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """The names, else the ids, of artifacts that begin with a text, for shell completion. Never fails."""
-    from evaluand.report.text import safe
     from evaluand.store.directory import DirectoryStore
     from evaluand.store.store import KINDS
 

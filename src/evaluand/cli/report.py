@@ -20,6 +20,7 @@ from evaluand.cli.progress import show_notes
 from evaluand.comparison.measures import declared_measures, resolve_measures
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
 from evaluand.core.files.paths import replaced
+from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
@@ -316,15 +317,15 @@ def _shorten_path(path: str | Path) -> Path:
 
 def _run_command(root: Path, part: Part, alone: bool) -> str | None:
     """The command line that repeats a run, if it came from an experiment file."""
-    origin = part.run.manifest["provenance"].get("origin") or {}
-    if "experiment" not in origin:
+    origin = experiment_origin(part.run.manifest)
+    if origin is None:
         return None
-    words = suggest_command("run", str(_shorten_path(origin["experiment"])), root, elsewhere=True)
-    if origin.get("limit"):
-        words += f" --limit {origin['limit']}"
-    if origin.get("where"):
-        words += f" --where {quote(origin['where'])}"
-    return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words
+    words = suggest_command("run", str(_shorten_path(origin.path)), root, elsewhere=True)
+    if origin.limit:
+        words += f" --limit {origin.limit}"
+    if origin.where:
+        words += f" --where {quote(origin.where)}"
+    return f"{words} --task {quote(origin.task)}" if alone and origin.task else words
 
 
 def default_file(title: str) -> str:

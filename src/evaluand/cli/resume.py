@@ -1,27 +1,32 @@
 """`evaluand resume`: continues an interrupted run or evaluation with the experiment file that began it."""
 
 import hashlib
+import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import click
 
 from evaluand.apps.recording.stored import KIND
 from evaluand.apps.recording.workers import close_recording
-from evaluand.cli.feedback import importable_here, tell
+from evaluand.cli.feedback import make_importable, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.options import json_option, repeatable, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import WatchedStore, carry_out, print_results
 from evaluand.core.errors import NotFound, SpecError, singular
+from evaluand.core.files.regular import read_regular_file
+from evaluand.core.provenance import ExperimentOrigin, experiment_origin
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.store.ownership import is_own
 from evaluand.store.store import resolve
 
 _MOST_LISTED = 10
+_MOST_BYTES = 64 << 20  # of an experiment file
 _EXAMPLES = """\b
 Examples:
   evaluand resume
@@ -43,13 +48,21 @@ Examples:
     is_flag=True,
     help="Close a deferred recording whose feedbacks cannot be imported unchanged; what they have not judged fails.",
 )
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Do not ask before code is executed that a store names and that you have not begun yourself.",
+)
 @store_option
 @json_option
-def command(artifact: str | None, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
+def command(
+    artifact: str | None, allow: tuple[str, ...], give_up: bool, yes: bool, folder: Path, as_json: bool
+) -> None:
     """Continue a run or an evaluation that was interrupted, and summarise; without a name, the only one that is open.
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
-    made (concurrency, timeout, retries) may have changed.
+    made (concurrency, timeout, retries) may have changed. If somebody else has begun it, or the store was moved, the
+    file must be unchanged, and you are asked before its code is executed.
 
     A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
     imported judge what is missing; what the others have not judged counts as failed (for a deferred recording only with
@@ -64,26 +77,31 @@ def command(artifact: str | None, allow: tuple[str, ...], give_up: bool, folder:
         return click.echo(f"nothing to resume: {what} is complete", err=True)
     if kind == KIND:
         return _close(store, id, allow, give_up, folder, as_json)
-    origin = store.manifest(kind, id)["provenance"].get("origin") or {}
-    path = _find_file(origin, what)
+    manifest = store.manifest(kind, id)
+    begun = experiment_origin(manifest)
+    if begun is None:
+        raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
+    if begun.task is None:
+        raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
+    _check_experiment(store, begun, what, is_own(store, manifest), yes)
     with stdout_to_stderr(), show_notes():
-        experiment = Experiment.from_file(path)
-        if origin.get("where"):
-            experiment = experiment.where(origin["where"])
-        options = {"only": origin["task"], "limit": origin["limit"], "resume": (kind, id)}
+        experiment = Experiment.from_file(begun.path)
+        if begun.where:
+            experiment = experiment.where(begun.where)
+        options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
         try:
             results = carry_out(experiment, store, display(as_json, quiet=False), **options)
         except SpecError as error:
-            if hashlib.blake2b(path.read_bytes()).hexdigest()[:32] != origin.get("digest"):
-                error.add_note(f"{path} has changed since")
+            if _digest(Path(begun.path)) != begun.digest:
+                error.add_note(f"{begun.path} has changed since")
             raise
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
-        click.echo(f"not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(str(path)))}", err=True)
+        click.echo(f"not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(begun.path))}", err=True)
     conclude([], None, failed=print_results(results, store, as_json=as_json))
 
 
 def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
-    importable_here()
+    make_importable(store, store.manifest(KIND, id), allow)
     with stdout_to_stderr(), show_notes():
         recording = close_recording(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)
@@ -139,12 +157,32 @@ def _is_run(store: WatchedStore, name: str) -> bool:
         return False
 
 
-def _find_file(origin: dict[str, Any], what: str) -> Path:
-    if "experiment" not in origin:
-        raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
-    path = Path(origin["experiment"])
+def _check_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, own: bool, yes: bool) -> None:
+    """Makes sure that the user wants the code of an experiment file to be executed that a manifest names.
+
+    Raises:
+        SpecError: the file does not exist, is in a store, or is not the one that began the work of somebody else; or
+            nobody can be asked.
+    """
+    path, shown = Path(begun.path), safe(begun.path)
     if not path.is_file():
         raise SpecError(
-            f"{what} was started from {safe(path)}, which no longer exists; restore the file, or run another one"
+            f"{what} was started from {shown}, which no longer exists; restore the file, or run another one"
         )
-    return path
+    if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(store.root)):
+        raise SpecError(f"{what} names {shown}, which is inside the store; a store holds data, and none is executed")
+    if own:
+        return
+    again = f"evaluand run {quote(shown)}"
+    if _digest(path) != begun.digest:
+        raise SpecError(f"{what} was not begun by you here, and {shown} is not the file that began it; type: {again}")
+    if yes:
+        return
+    why = f"{what} was not begun by you in this store; to resume it executes the code that {shown} names"
+    if not sys.stdin.isatty():
+        raise SpecError(f"{why}; if you trust it, add --yes, or type: {again}")
+    click.confirm(f"{why}; continue?", abort=True, err=True)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(read_regular_file(path, _MOST_BYTES, follow_link=True)).hexdigest()[:32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,7 @@ from evaluand.cli.progress import Display, display, show_notes
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, SpecError, nearest, plural
+from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
@@ -77,6 +79,11 @@ _NEAR_OPTIONS: Final = {
 @gate_options
 @click.option("--report", is_flag=True, help="Also write the report NAME.html; see `evaluand report`.")
 @click.option("--force", is_flag=True, help="With --report: replace a file that is no report of this experiment.")
+@click.option(
+    "--git-changes",
+    is_flag=True,
+    help="Ask git whether files have changed since the commit, and store the answer. No hook or filter runs.",
+)
 @store_option
 @json_option
 @click.option("--quiet", is_flag=True, help="Print only the values.")
@@ -92,6 +99,7 @@ def command(
     junit: Path | None,
     report: bool,
     force: bool,
+    git_changes: bool,
     folder: Path,
     as_json: bool,
     quiet: bool,
@@ -109,7 +117,7 @@ def command(
     if force and not report:
         raise click.UsageError("--force needs --report")
     store = WatchedStore(folder)
-    with stdout_to_stderr(), show_notes():
+    with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext():
         experiment = Experiment.from_file(file)
         if where is not None:
             experiment = experiment.where(where)

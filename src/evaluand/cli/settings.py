@@ -20,6 +20,7 @@ import click
 
 from evaluand.core.errors import SpecError, alternatives
 from evaluand.core.files.paths import relative_name
+from evaluand.core.files.regular import read_regular_file
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Settings:
         if not isinstance(store, str) or not store:
             raise SpecError(f"{self.path}: store: is {store!r}; write the path of a folder as text")
         return Path(relative_name(self.path.parent / store, Path.cwd()))
+
+    def has_inside(self, path: Path) -> bool:
+        """Whether a path, its links followed, is in the folder of the file."""
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.path.parent))
 
     def defaults(self, group: click.Group, ctx: click.Context, name: str) -> dict[str, Any]:
         """The default values of a command's parameters, and of those of its subcommands.
@@ -84,7 +89,14 @@ class Settings:
         if not fits or (isinstance(value, bool) and not is_flag):
             form = "true or false" if is_flag else "a list" if option.multiple else "one value"
             raise SpecError(f"{self.path}: {key}: is {value!r}; give {form}")
+        if option.name in _WRITTEN or key == "score.report":
+            self._require_inside(key, value)
         return value
+
+    def _require_inside(self, key: str, value: Any) -> None:
+        """Refuses a file to write elsewhere: settings may come with a checkout from somebody else."""
+        if not self.has_inside(Path(str(value))):
+            raise SpecError(f"{self.path}: {key}: {value!r} is outside its folder; give it on the command line")
 
 
 def _names(option: click.Parameter) -> Iterator[str]:
@@ -107,15 +119,21 @@ def find_settings(folder: Path) -> Settings | None:
     return None
 
 
-_NEVER: Final = ("allow", "force")
-"""Options that only whoever calls the command may give: what may be imported, and what may be replaced."""
+_NEVER: Final = ("allow", "force", "git_changes", "give_up", "raw", "yes")
+"""Options that only whoever calls the command may give: what may be imported, started, replaced or removed, and whether
+cells are written so that a spreadsheet executes them."""
+
+_WRITTEN: Final = ("junit", "out", "output", "rates", "table")
+"""Options that name a file to write, which must be in the folder of the settings."""
+
+_MOST_BYTES: Final = 1 << 20
 
 
 def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
     try:
         if hasattr(os, "getuid") and path.stat().st_uid not in (os.getuid(), 0):
             return None  # of somebody else, in a folder that others may write to
-        text = path.read_bytes()
+        text = read_regular_file(path, _MOST_BYTES, follow_link=True)
     except OSError:
         return None
     if keys and b"evaluand" not in text:  # most projects, whose file need not be parsed
@@ -126,6 +144,8 @@ def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
         values = tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError(f"{path}: is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SpecError(f"{path}: is nested too deeply") from None
     for key in keys:
         found = values.get(key)
         if found is None:

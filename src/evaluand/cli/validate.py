@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from math import prod
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 import click
@@ -17,7 +18,9 @@ from evaluand.core.identity import digest
 from evaluand.data.dataset import Dataset
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
+from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
+from evaluand.experiment.spec import parse_file
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 from evaluand.run.runner import Runner
@@ -31,31 +34,56 @@ _EXAMPLES = """\b
 Examples:
   evaluand validate experiment.yaml
   evaluand validate experiment.yaml --json
+  evaluand validate theirs.yaml --access
 """
 
 
 @click.command("validate", epilog=_EXAMPLES)
 @experiment_argument
+@click.option(
+    "--access",
+    "only_access",
+    is_flag=True,
+    help="Only list hosts, variables, programs and code; read nothing but FILE, import nothing.",
+)
 @store_option
 @json_option
-def command(file: Path, folder: Path, as_json: bool) -> None:
+def command(file: Path, only_access: bool, folder: Path, as_json: bool) -> None:
     """Find all faults of the experiment in FILE, or of the only one of this folder, its data and its code.
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
-    nothing. Then shows what a run would do now. Exits 1 if there are faults; notes are not faults.
+    nothing. Then shows what a run would do now: the hosts that it would contact and the environment variables that each
+    would receive, the programs that it would execute, the code that it would import, and the calls that it would make.
+    Exits 1 if there are faults; notes are not faults.
+
+    Importing code executes it. Look at a file from somebody else with --access first.
     """
     with stdout_to_stderr():
-        facts = _facts(file, DirectoryStore(folder))
+        facts = _access(file) if only_access else _facts(file, DirectoryStore(folder))
     if as_json:
         print_json(facts)
     else:
-        _print(facts)
+        _print(facts, only_access)
     if facts["faults"]:
         raise Exit(1)
 
 
-def _facts(file: Path, store: DirectoryStore) -> Facts:
+def _access(file: Path) -> Facts:
+    """The faults of the file alone, and what it reaches."""
     facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
+    facts["access"] = {"hosts": [], "programs": [], "code": []}
+    try:
+        spec, document = parse_file(file)
+        access = read_access(spec, file.parent)
+        facts["access"] = {name: [each._asdict() for each in found] for name, found in access._asdict().items()}
+        document.check()
+    except EvaluandError as error:
+        facts["faults"] = _faults(error)
+    return facts
+
+
+def _facts(file: Path, store: DirectoryStore) -> Facts:
+    facts = _access(file) | {"faults": []}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EvaluandWarning)
         try:
@@ -185,12 +213,13 @@ def _plan(experiment: Experiment, store: DirectoryStore) -> Iterator[Facts]:
         }
 
 
-def _print(facts: Facts) -> None:
+def _print(facts: Facts, only_access: bool) -> None:
     for fault in facts["faults"]:
         place = f"{fault['where']}: " if fault["where"] else ""
         click.echo(f"fault  {safe(place)}{safe(fault['message'])}")
     for note in facts["notes"]:
         click.echo(f"note   {safe(note)}")
+    _print_access(facts["access"])
     for task in facts["plan"]:
         words = {"reused": "reused", "kept": "already stored"}
         done = "".join(f", {task[name]:,} {word}" for name, word in words.items() if task[name])
@@ -198,4 +227,21 @@ def _print(facts: Facts) -> None:
         why = f" ({safe(task['why'])})" if task["why"] and task["new"] else ""
         click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
     faults = len(facts["faults"])
-    click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")
+    if faults or not only_access:
+        click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")
+    elif not any(facts["access"].values()):
+        click.echo(f"{safe(facts['file'])} names no host, no program and no code")
+
+
+def _print_access(access: Facts) -> None:
+    for host in access["hosts"]:
+        names = [
+            f"{name}, which you have not allowed" if name in host["refused"] else name for name in host["variables"]
+        ]
+        received = " and ".join(names) or "no environment variable"
+        click.echo(f"host   {safe(host['where'])}: {safe(host['host'])} would receive {safe(received)}")
+    for program in access["programs"]:
+        what = f"{join(program['command'])} in {program['folder']}, with all environment variables"
+        click.echo(f"start  {safe(program['where'])}: {safe(what)}")
+    for code in access["code"]:
+        click.echo(f"import {safe(code['module'])}: {safe(', '.join(code['where']))}")

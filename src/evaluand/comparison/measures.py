@@ -22,6 +22,7 @@ from evaluand.aggregation.aggregator import (
 from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, nearest, singular
+from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.names import as_called, make_metric, resolve_metric
@@ -104,12 +105,12 @@ def _newest_of_run(store: Store, run: str) -> Evaluation:
     of_run = [e for e in sealed if e.manifest["provenance"]["run"] == run]
     if of_run:
         return max(of_run, key=lambda e: str(e.manifest["created"]))
-    file = (store.manifest("runs", run)["provenance"].get("origin") or {}).get("experiment")
-    how = "evaluate it with:" if file else "evaluate it with an experiment file that has its task and scorers:"
+    origin = experiment_origin(store.manifest("runs", run))
+    how = "evaluate it with:" if origin else "evaluate it with an experiment file that has its task and scorers:"
     raise SpecError(
         f"run {run[:12]} has not been evaluated",
         python="see Evaluator.evaluate",
-        command=f"{how} evaluand run {quote(file) if file else 'FILE'}",
+        command=f"{how} evaluand run {quote(origin.path) if origin else 'FILE'}",
     )
 
 

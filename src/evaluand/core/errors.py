@@ -31,6 +31,7 @@ from typing import Any, Final
 
 SHOWN_FAULTS = 20
 _MESSAGE = 2000  # characters stored of an error message
+_LONGEST = 20_000  # characters of it that are searched for credentials, so that none is cut in half
 
 
 class EvaluandError(Exception):
@@ -175,9 +176,12 @@ _WORDS: Mapping[Any, str] = {
 
 
 def storable_message(error: object) -> str:
-    """The message of an error as text that can be stored: cut, without lone surrogates."""
+    """The message of an error as text that can be stored: cut, without credentials and lone surrogates."""
+    from evaluand.core.redaction import redact  # only where code failed
+
     try:
-        return str(error)[:_MESSAGE].encode("utf-8", "backslashreplace").decode()
+        text = str(error)[:_LONGEST].encode("utf-8", "backslashreplace").decode()
+        return redact(text)[:_MESSAGE]
     except Exception:  # a __str__ that fails
         return f"{with_article(type(error).__name__)} that cannot be shown"
 

@@ -24,7 +24,14 @@ from types import MemberDescriptorType, ModuleType
 from typing import Any, Final
 
 from evaluand.core.identity import encode
-from evaluand.core.redaction import HIDDEN, is_hidden, is_url_with_password, without_password, without_passwords
+from evaluand.core.redaction import (
+    HIDDEN,
+    is_hidden,
+    is_url_with_password,
+    redact,
+    without_password,
+    without_passwords,
+)
 
 MOST_CHARACTERS: Final = 8_000_000  # of one value, as text
 MOST_VALUES: Final = 200_000
@@ -190,7 +197,7 @@ class JsonLikeConverter:
         if isinstance(value, list | tuple | Set | deque):
             return self.list(value, len(value), type(value).__qualname__, depth)
         if isinstance(value, BaseException):
-            return {"type": type(value).__qualname__, "message": self.text(str(value))}
+            return {"type": type(value).__qualname__, "message": self.text(redact(str(value)))}
         if isinstance(value, type | ModuleType) or inspect.isroutine(value):
             return unstorable(str(getattr(value, "__qualname__", type(value).__qualname__)))
         if type(value).__module__.partition(".")[0] in ("numpy", "pyarrow", "pandas"):

@@ -2,13 +2,17 @@
 
 import os
 import platform
-import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from evaluand._version import __version__
+from evaluand.core.checkout import find_checkout, read_commit
+from evaluand.core.user import user_settings
 
 PACKAGES = ("numpy", "pyarrow", "pydantic", "orjson")
 
@@ -20,7 +24,7 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in PACKAGES},
-        "git": _git(os.getcwd()),
+        "git": _git(_working_folder(), _looks.get() or user_settings().git_changes),
         "origin": dict(origin or {}),
     }
 
@@ -43,6 +47,36 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1]))
 
 
+class ExperimentOrigin(NamedTuple):
+    """What a manifest says about the experiment file that began an artifact; None where it says nothing usable."""
+
+    path: str
+    digest: str | None
+    task: str | None
+    limit: int | None
+    where: str | None
+
+
+def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
+    """The experiment file that began an artifact, read with types: somebody else may have written the manifest.
+
+    Example:
+        >>> experiment_origin({"provenance": {"origin": {"experiment": "/work/e.yaml", "limit": "all"}}})
+        ExperimentOrigin(path='/work/e.yaml', digest=None, task=None, limit=None, where=None)
+    """
+    facts = manifest.get("provenance")
+    origin = facts.get("origin") if isinstance(facts, Mapping) else None
+    if not isinstance(origin, Mapping):
+        return None
+    path, *texts = (value if isinstance(value := origin.get(name), str) else None for name in _TEXTS)
+    limit = origin.get("limit")
+    digest, task, where = texts
+    return ExperimentOrigin(path, digest, task, limit if type(limit) is int else None, where) if path else None
+
+
+_TEXTS = ("experiment", "digest", "task", "where")
+
+
 @cache
 def _version(name: str) -> str | None:
     try:
@@ -51,20 +85,40 @@ def _version(name: str) -> str | None:
         return None
 
 
+@contextmanager
+def look_for_git_changes() -> Iterator[None]:
+    """In the block, provenance says whether the files of a git checkout have changed since its commit.
+
+    Otherwise only the user's own settings can ask for that: `git-changes = true` in `settings.toml`.
+    """
+    before = _looks.set(True)
+    try:
+        yield
+    finally:
+        _looks.reset(before)
+
+
+_looks: ContextVar[bool] = ContextVar("_looks", default=False)
+
+
+def _working_folder() -> str:
+    with suppress(OSError):  # it has been removed
+        return os.getcwd()
+    return os.sep
+
+
 @cache
-def _git(folder: str) -> dict[str, Any] | None:
-    """The commit of the working folder and whether it has changes, where it is a git checkout.
+def _git(folder: str, changes: bool) -> dict[str, Any] | None:
+    """The commit of the checkout of a folder, and whether it has changes; unknown is None.
 
     A Python file that git does not track is a change: the commit does not contain it.
     """
-    try:
-        commit = _ask_git(folder, "rev-parse", "HEAD").strip()
-        changed = bool(_ask_git(folder, "status", "--porcelain", "--untracked-files=no").strip())
-        changed = changed or bool(_ask_git(folder, "ls-files", "--others", "--exclude-standard", "*.py").strip())
-    except (OSError, subprocess.SubprocessError):
+    checkout = find_checkout(Path(folder))
+    if checkout is None:
         return None
+    commit, changed = read_commit(checkout), None
+    if changes and commit is not None:
+        from evaluand.core.git_changes import find_changes  # on request only
+
+        changed = find_changes(checkout, commit, Path(folder))
     return {"commit": commit, "changed": changed}
-
-
-def _ask_git(folder: str, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=5).stdout

@@ -4,18 +4,31 @@ Names are read word by word, however they are written: `openai_api_key`, `openai
 mean a credential (`password`, `secret`, `authorization`, `cookie` …). `key` and `token` also have harmless meanings
 (`sort_key`, `max_tokens`, a word of a text), so the other words of the name decide. If those do not decide, the name
 means a credential in a configuration, and data in the inputs and outputs of a call.
+
+What is stored or logged about an error goes through `redact`, at the places where it becomes a text to store: messages,
+stack traces, what a program wrote to stderr, reasons of failed scores. It searches for the values of the environment
+variables whose names mean credentials, for values in use (`use_secret`), and for the forms of passwords and tokens.
+Inputs and outputs of calls are data and stay as they are. What is part of an identity goes by names and forms alone
+(`redact_command`), so that it is the same on all machines.
 """
 
+import base64
+import html
+import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
+from urllib.parse import quote, quote_plus
 
 HIDDEN: Final = "***"
 
+_ISSUED: Final = (
+    r"(?:api|access|secret|private|signing|encryption|account)keys?$|(?:api|access|auth|refresh|session)tokens?$"
+)
 _CREDENTIALS: Final = re.compile(
-    r"password|passwd|passphrase|pwd$|secrets?$|credential|authorization|bearer$"
-    r"|(?:api|access|secret|private|signing|encryption|account)keys?$|(?:api|access|auth|refresh|session)tokens?$"
+    rf"password|passwd|passphrase|pwd$|secrets?$|credential|authorization|bearer$|{_ISSUED}"
 )
 """Words that always mean a credential; `apikey` and `clientsecret` are also written as one word."""
 
@@ -106,12 +119,14 @@ _HARMLESS: Final = frozenset(
 )
 """With one of these words, `key` and `token` are harmless."""
 
+_SHOWN: Final = r"(?!\$\{\w+\})"
+"""The name of a variable in place of its value says which credential it was."""
 _PARAMETER: Final = re.compile(
-    r"([?&][\w.-]*(?:auth|token|secret|password|key|sig|signature)=)[^&#\s'\"]+", re.IGNORECASE
+    rf"([?&][\w.-]*(?:auth|token|secret|password|key|sig|signature)=){_SHOWN}[^&#\s'\"]+", re.IGNORECASE
 )
 _SCHEME: Final = re.compile(
     r"(authorization\W{1,4}(?:(?:header|value)\W{1,4})*|[\"'](?=\w+\s+[^\s'\",]+[\"']))?"
-    r"(\b(?:bearer|basic)\s+)([^\s'\",]{3,})",
+    rf"(\b(?:bearer|basic)\s+){_SHOWN}([^\s'\",]{{3,}})",
     re.IGNORECASE,
 )
 """A scheme of authorization and what follows; first what shows that it is the value of a header."""
@@ -147,7 +162,7 @@ _PASSWORD_IN_URL: Final = re.compile(r"(\w://[^/@\s:]*:)[^/@\s]+@")
 _URL: Final = re.compile(r"[A-Za-z][\w+.-]*://\S+")
 _PAIR: Final = re.compile(
     r"\b([\w-]{0,40}?(?:pass|pwd|secret|credential|authorization|key|token)[\w-]{0,40})"
-    r"([\"']?\s*[=:]\s*[\"']?(?:(?:bearer|basic|token)\s+)?)([^;&,\s\"'{}]+)",
+    rf"([\"']?\s*[=:]\s*[\"']?(?:(?:bearer|basic|token)\s+)?+){_SHOWN}([^;&,\s\"'{{}}]+)",
     re.IGNORECASE,
 )
 
@@ -181,6 +196,17 @@ def is_secret(name: str, *, strict: bool = False) -> bool:
     return last in _IN_CONFIGURATIONS
 
 
+@lru_cache(maxsize=4096)
+def is_secret_variable(name: str) -> bool:
+    """Whether the name of an environment variable means a credential.
+
+    Example:
+        >>> [is_secret_variable(name) for name in ("OPENAI_API_KEY", "HF_TOKEN", "DB_PASS", "PWD", "LANG")]
+        [True, True, True, False, False]
+    """
+    return name not in _FOLDERS and (is_secret(name) or name.upper().endswith(("_PASS", "_PW")))
+
+
 def is_hidden(name: str, value: Any, *, strict: bool = False) -> bool:
     """Whether a value is hidden because its name means a credential."""
     return value is not None and type(value) is not bool and is_secret(name, strict=strict)
@@ -197,6 +223,92 @@ def without_passwords(text: str) -> str:
     return _PAIR.sub(_hide_pair, text) if "=" in text or ":" in text else text
 
 
+def redact(text: str) -> str:
+    """A text about an error as it may be stored and logged: without the values of credentials.
+
+    The value of an environment variable becomes `${NAME}`, any other credential `***`. A value is found as it is, in
+    JSON, Python, HTML, a URL and base64.
+
+    Example:
+        >>> os.environ["MODELS_TOKEN"] = "tea/for-two"
+        >>> redact("401: tea/for-two, tea%2Ffor-two")
+        '401: ${MODELS_TOKEN}, ${MODELS_TOKEN}'
+        >>> redact("connect postgres://me:word@host failed")
+        'connect postgres://me:***@host failed'
+    """
+    named = tuple((name, os.environ.get(name, "")) for name in os.environ if is_secret_variable(name))
+    find = _redact if len(text) <= _CACHED else _redact.__wrapped__
+    return find(text, named, len(_in_use))
+
+
+def use_secret(value: str, shown: str = HIDDEN) -> None:
+    """Has `redact` search for a value in this process: of a parameter, or of a variable whatever its name.
+
+    Args:
+        shown: what takes its place, such as `${NAME}`.
+    """
+    if len(value) >= SHORTEST:
+        _in_use.setdefault(value, shown)
+
+
+def hide_values(text: str, values: Mapping[str, str]) -> str:
+    """A text in which each value, in every form in which it may be written, is replaced by its placeholder."""
+    for value in sorted(values, key=len, reverse=True):  # one may be part of another
+        for written in written_forms(value):
+            if written in text:
+                text = text.replace(written, values[value])
+    return text
+
+
+@lru_cache(maxsize=512)
+def written_forms(value: str) -> tuple[str, ...]:
+    """The forms in which a value may be written, longest first: as it is, in JSON, Python, HTML, a URL, or base64."""
+    quoted = {quote(value, safe=""), quote(value), quote_plus(value)}
+    forms = {value, html.escape(value), value.replace("\\", "\\\\").replace("'", "\\'")}
+    forms |= {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    forms |= quoted | {re.sub(r"%..", lambda found: found[0].lower(), text) for text in quoted}
+    return tuple(sorted(forms | {*_base64_forms(value)}, key=len, reverse=True))
+
+
+def _base64_forms(value: str) -> Iterator[str]:
+    """The digits of a value within base64, such as that of a user and a password, by its place in three bytes."""
+    raw = value.encode("utf-8", "surrogateescape")
+    for before, cut in ((0, 0), (1, 2), (2, 3)) if len(raw) >= _LEAST else ():
+        encoded = base64.b64encode(b"\0" * before + raw).decode()
+        core = encoded[cut : (before + len(raw)) * 4 // 3]  # the digits that no neighbour influences
+        yield from (core, core.replace("+", "-").replace("/", "_"))
+
+
+@lru_cache(maxsize=256)
+def _redact(text: str, named: tuple[tuple[str, str], ...], in_use: int) -> str:
+    """The text without credentials; many calls fail with the same message."""
+    return redact_message(hide_values(text, _values_of(named) | _in_use))
+
+
+def variable_values() -> dict[str, str]:
+    """The values of the environment variables whose names mean credentials, each with `${NAME}`."""
+    return _values_of((name, os.environ.get(name, "")) for name in os.environ if is_secret_variable(name))
+
+
+def _values_of(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {value.strip(): f"${{{name}}}" for name, value in named if _is_value(value.strip())}
+
+
+def _is_value(value: str) -> bool:
+    """Whether the value of a variable is searched for: long enough, and no path of a file with the credential."""
+    return len(value) >= _LEAST and not (os.path.isabs(value) and os.path.exists(value))
+
+
+SHORTEST: Final = 4
+"""Characters of the shortest value in use that is searched for; shorter ones occur by chance."""
+_LEAST: Final = 8
+"""Characters of the shortest value of a variable that is only known by its name."""
+_CACHED: Final = 4000
+"""Characters of the longest text whose redacted form is remembered."""
+_FOLDERS: Final = frozenset(("PWD", "OLDPWD"))
+_in_use: Final[dict[str, str]] = {}
+
+
 def redact_message(text: str) -> str:
     """The message of an error with `***` in place of passwords, secret parameters of URLs, bearer and other tokens.
 
@@ -208,6 +320,37 @@ def redact_message(text: str) -> str:
     """
     text = _PARAMETER.sub(rf"\1{HIDDEN}", without_passwords(text))
     return _TOKEN.sub(HIDDEN, _SCHEME.sub(_hide_token, text))
+
+
+def redact_command(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command with `***` in place of credentials: of options such as `--api-key`, and in texts.
+
+    It goes by names and forms alone, so that it is the same on all machines.
+
+    Example:
+        >>> redact_command(["bot", "--api-key", "abc", "--token=x1", "--max-tokens", "8", "PASSWORD=word"])
+        ['bot', '--api-key', '***', '--token=***', '--max-tokens', '8', 'PASSWORD=***']
+    """
+    redacted, hides = list[str](), False
+    for argument in arguments:
+        name, mark, _ = argument.partition("=")
+        option = name.startswith("-")
+        secret = is_secret(name, strict=True) or name == "--token"
+        if hides and not option:
+            redacted.append(HIDDEN)
+        elif secret and mark:
+            redacted.append(f"{name}={HIDDEN}")
+        else:
+            redacted.append(redact_message(argument))
+        hides = option and secret and not mark
+    return redacted
+
+
+def use_secret_arguments(arguments: Sequence[str]) -> None:
+    """Has `redact` search for the credentials in the arguments of a command."""
+    for argument, redacted in zip(arguments, redact_command(arguments), strict=True):
+        if redacted.endswith(HIDDEN) and argument.startswith(redacted.removesuffix(HIDDEN)):
+            use_secret(argument.removeprefix(redacted.removesuffix(HIDDEN)))
 
 
 def without_password(url: str) -> str:
@@ -239,6 +382,27 @@ def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
         found = (secret_in(item, f"{name}.{key}", strict=strict) for key, item in value.items())
     elif isinstance(value, list | tuple):
         found = (secret_in(item, name, strict=True) for item in value)
+    else:
+        return None
+    return next((place for place in found if place is not None), None)
+
+
+def issued_in(value: Any, name: str) -> str | None:
+    """The path of a text that a service has issued, by its name (`api_key`, `access_token` …) or its form, or None.
+
+    A `password` or `secret` may be data, such as the word that a chat bot must not reveal.
+
+    Example:
+        >>> issued_in({"api_key": "x"}, "parameters"), issued_in({"secret": "x"}, "parameters")
+        ('parameters.api_key', None)
+    """
+    if isinstance(value, str):
+        words = "".join(_WORDS.findall(name.rpartition(".")[2])).lower()
+        return name if value and (re.search(_ISSUED, words) or _TOKEN.search(value)) else None
+    if isinstance(value, Mapping):
+        found = (issued_in(item, f"{name}.{key}") for key, item in value.items())
+    elif isinstance(value, list | tuple):
+        found = (issued_in(item, name) for item in value)
     else:
         return None
     return next((place for place in found if place is not None), None)

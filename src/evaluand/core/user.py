@@ -10,11 +10,16 @@ import hmac
 import os
 import secrets
 import sys
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Final
 
+from evaluand.core.errors import SpecError, alternatives
+from evaluand.core.files.regular import read_regular_file
 from evaluand.core.system import BINARY, put_if_absent
 
-_KEY_BYTES = 32
+_KEY_BYTES: Final = 32
+_MOST_BYTES: Final = 1 << 20
 
 
 def config_folder() -> Path:
@@ -25,6 +30,49 @@ def config_folder() -> Path:
 def cache_folder() -> Path:
     """The folder of what can be computed again: `$XDG_CACHE_HOME/evaluand`, or `~/.cache/evaluand`."""
     return _folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")
+
+
+@dataclass(frozen=True)
+class UserSettings:
+    """What `settings.toml` in the folder of the user's settings says.
+
+    Attributes:
+        git_changes: `git-changes`, whether git is asked if the files of a checkout have changed since its commit.
+    """
+
+    git_changes: bool = False
+
+
+def user_settings() -> UserSettings:
+    """The settings of the user, which no store and no checkout can change.
+
+    Raises:
+        SpecError: the file is not valid TOML, has an unknown key, or a value of the wrong type.
+    """
+    path = config_folder() / "settings.toml"
+    try:
+        content = read_regular_file(path, _MOST_BYTES, follow_link=True)
+    except FileNotFoundError:
+        return UserSettings()
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from None
+    return _parse_settings(path, content)
+
+
+def _parse_settings(path: Path, content: bytes) -> UserSettings:
+    import tomllib  # few users have settings
+
+    try:
+        values = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: is not valid TOML: {error}") from None
+    known = {each.name.replace("_", "-"): each.name for each in fields(UserSettings)}
+    for key, value in values.items():
+        if key not in known:
+            raise SpecError(f"{path}: {key}: is no setting{alternatives(key, [*known])}")
+        if not isinstance(value, bool):
+            raise SpecError(f"{path}: {key}: is {value!r}; give true or false")
+    return UserSettings(**{known[key]: value for key, value in values.items()})
 
 
 def make_private_folder(folder: Path) -> None:

@@ -45,6 +45,7 @@ from evaluand.data.sources import (
 )
 from evaluand.data.view import View, ViewSpec
 from evaluand.store import tables
+from evaluand.store.ownership import with_mac
 from evaluand.store.store import Store, at_once, check_name, drafted
 
 
@@ -431,11 +432,10 @@ class Dataset(metaclass=NearNames):
                 draft.append("examples", self._empty_batch())
                 for batch in self._with_digests():
                     draft.append("examples", batch)
-                draft.seal(
-                    at_once(
-                        "datasets", self.id, self.spec, self.name, digest=self.digest, counts=counts, provenance=origin
-                    )
+                manifest = at_once(
+                    "datasets", self.id, self.spec, self.name, digest=self.digest, counts=counts, provenance=origin
                 )
+                draft.seal(with_mac(store, manifest))
         return Dataset.stored(store, self.id)._with_view(self._view)
 
     @property

@@ -17,8 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
-from evaluand.core.redaction import redact_message
+from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError, storable_message
+from evaluand.core.redaction import redact
 from evaluand.core.system import require_forks
 from evaluand.engine.event_loop import (
     MOST_FOREIGN,
@@ -178,10 +178,10 @@ class Policy:
         """The pause after so many attempts, up to a quarter longer.
 
         Args:
-            message: what is logged of the error; without it, its text without passwords and keys.
+            message: what is logged of the error; without it, its text without credentials.
         """
         pause = self.pause(attempts, error) * (1.0 + _JITTER * _draw.random())
-        reason = redact_message(message or str(error)) if error else "it took too long"
+        reason = redact(message or str(error)) if error else "it took too long"
         logger.info("attempt %d failed: %s; the next follows in %.3g s", attempts, reason, pause)
         return pause
 
@@ -581,6 +581,6 @@ def stop_message(unit: Any, failure: str) -> str:
 
 
 def _aborted(unit: Any, error: BaseException) -> Aborted:
-    stopped = Aborted(stop_message(unit, f"{type(error).__name__}: {error}"))
+    stopped = Aborted(stop_message(unit, f"{type(error).__name__}: {storable_message(error)}"))
     stopped.__cause__ = error
     return stopped

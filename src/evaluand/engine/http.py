@@ -2,13 +2,12 @@
 
 A header or a URL may contain a secret: write it as the name of an environment variable, `Bearer ${TOKEN}`; its value is
 read when a client is made. No such value appears in an error raised here, nor in what the HTTP library logs while a
-client is open.
+client is open. A variable that a file names is sent only where the user allows it (`evaluand.core.secret_hosts`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import logging
 import os
@@ -24,11 +23,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 from weakref import WeakKeyDictionary
 
-import orjson
-
 from evaluand._version import __version__
-from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
-from evaluand.core.redaction import TOKEN
+from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError, warn
+from evaluand.core.redaction import TOKEN, hide_values, is_secret, use_secret, written_forms
+from evaluand.core.secret_hosts import is_exposed, permissions, refusal
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import sent
@@ -50,8 +48,10 @@ _SECRET = 8  # characters; a shorter value may occur in an answer by chance
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
-_CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key", re.IGNORECASE)
-_SECRET_PARAMETER = re.compile(r"(auth|token|secret|password|key|sig|signature)$", re.IGNORECASE)
+_CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key|credential|pwd|(?<![a-z])pass(?![a-z])", re.IGNORECASE)
+_SECRET_PARAMETER = re.compile(
+    r"(auth|token|secret|password|key|sig|signature|credentials?|pwd|(?<![a-z])pass)$|^(pass)?code$", re.IGNORECASE
+)
 _LIKE_A_SECRET = re.compile(  # stricter than `TOKEN`: the value of a header is rarely a harmless name
     rf"\b(bearer|basic)\s+\S|\b(sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{{6,}}|{TOKEN}", re.IGNORECASE
 )
@@ -77,16 +77,20 @@ class HttpClient:
     Args:
         url: the URL; in its path and query, `${NAME}` is replaced by an environment variable.
         headers: the headers of each request, with `${NAME}` as in the URL.
+        of_file: whether a file names them and not the user's own code, so that variables are sent only where the user
+            allows it.
 
     Raises:
         ParameterError: the URL or a header is invalid.
     """
 
-    def __init__(self, url: str, method: str, headers: Mapping[str, str]) -> None:
-        self.url, self.method, self.headers = url, method, dict(headers)
+    def __init__(self, url: str, method: str, headers: Mapping[str, str], *, of_file: bool = False) -> None:
+        self.url, self.method, self.headers, self.of_file = url, method, dict(headers), of_file
         faults: list[tuple[tuple[str, ...], str]] = [(("url",), message) for message in _url_faults(url)]
         for name, value in headers.items():
             faults += [(("headers", name), message) for message in _header_faults(name, value)]
+            if of_file and name.lower() == "host":  # a host that is reached through another would receive the secrets
+                faults.append((("headers", name), "is set by the url; leave it out"))
         if faults:
             raise ParameterError(faults)
         self._host = urlsplit(url).netloc
@@ -95,11 +99,18 @@ class HttpClient:
         self._in_progress = 0
 
     def check(self) -> None:
-        """Raises a SpecError if no request can be sent: a variable is not set, or the client is not installed."""
+        """Checks that requests can be sent, and warns of secrets without encryption.
+
+        Raises:
+            SpecError: a variable is not set or must not be sent to this host, or the client is not installed.
+        """
         _library()
-        faults = []
+        refusals = dict(self._refusals())
+        faults = [(self._place(name), message) for name, message in refusals.items()]
         for name in self._names:
             value = self._secrets.get(name)
+            if name in refusals:
+                continue
             if value is None:
                 faults.append((self._place(name), f"the environment variable {name} is not set"))
             elif not (value.isascii() and value.isprintable()):
@@ -107,6 +118,18 @@ class HttpClient:
                 faults.append((self._place(name), message))
         if faults:
             raise ParameterError(faults)
+        if self._names and not self.of_file and is_exposed(self.url) and self._host not in _warned_of:
+            _warned_of.add(self._host)
+            warn(f"{', '.join(self._names)} is sent to http://{self._host} without encryption; use https")
+
+    def _refusals(self) -> Iterator[tuple[str, str]]:
+        """The variables that a file names and that are not sent to this host, with the reason."""
+        if self.of_file and self._names:
+            allowed, url = permissions(), str(_library().URL(self.url))  # as the client reads it
+            for name in self._names:
+                reason = refusal(name, self.url, allowed) or refusal(name, url, allowed)
+                if reason is not None:
+                    yield name, reason
 
     def _place(self, variable: str) -> tuple[str]:
         return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)
@@ -181,10 +204,7 @@ class HttpClient:
 
     def hide_secrets(self, text: str) -> str:
         """A text with `${NAME}` in place of the value of each variable."""
-        for name, value in self._secrets.items():
-            for written in written_forms(value):
-                text = text.replace(written, f"${{{name}}}")
-        return text
+        return hide_values(text, {value: f"${{{name}}}" for name, value in self._secrets.items()})
 
     def _parse(self, body: bytes) -> Any:
         try:
@@ -195,8 +215,7 @@ class HttpClient:
 
     @property
     def _secrets(self) -> dict[str, str]:
-        values = {name: value for name in self._names if (value := os.environ.get(name, "").strip())}
-        return dict(sorted(values.items(), key=lambda pair: -len(pair[1])))  # one may be part of another
+        return {name: value for name in self._names if (value := os.environ.get(name, "").strip())}
 
     async def _client(self) -> _Client:
         loop = asyncio.get_running_loop()
@@ -210,6 +229,9 @@ class HttpClient:
         """The client of one loop; a generator, because asyncio closes open generators when a loop ends."""
         self.check()
         http, secrets = _library(), self._secrets
+        for name, value in secrets.items():
+            if is_secret(name) or len(value) >= _SECRET:
+                use_secret(value, f"${{{name}}}")
         client = http.AsyncClient(
             headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}
             | {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()},
@@ -284,6 +306,9 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
+_warned_of: set[str] = set()
+
+
 def _library() -> Any:
     try:
         import httpx2
@@ -315,17 +340,6 @@ def _redact_logs(hide_secrets: Callable[[str], str]) -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(redact)
-
-
-def written_forms(value: str) -> Iterator[str]:
-    """The forms in which a value may appear in a text: as it is, in JSON, in Python, in a URL, or within base64."""
-    yield from {value, orjson.dumps(value)[1:-1].decode(), value.replace("\\", "\\\\").replace("'", "\\'")}
-    yield quote(value, safe="")
-    if len(value) >= _SECRET:
-        for before, cut in ((0, 0), (1, 2), (2, 3)):
-            encoded = base64.b64encode(b"\0" * before + value.encode()).decode()
-            core = encoded[cut : (before + len(value)) * 4 // 3]  # the digits that no neighbour influences
-            yield from {core, core.replace("+", "-").replace("/", "_")}
 
 
 def _url_faults(url: str) -> Iterator[str]:

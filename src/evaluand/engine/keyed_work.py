@@ -221,6 +221,7 @@ class KeyedWork(Generic[U]):
             self._until = time.monotonic() + self.policy.total_timeout
         if self.failure and not self.tally.done and 0 < self.policy.same_failures < self.lane.slots:
             self._alike = []
+        self.lane.warn_of_damage()
         with machinery():
             self._perform()
 
@@ -229,6 +230,7 @@ class KeyedWork(Generic[U]):
             others, self._claims = self.lane.leases.busy(), 0
             self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
             self.lane.refresh()
+            self.lane.warn_of_damage()
             if self.lane.n_done == self.lane.slots:
                 break
             if time.monotonic() >= self._until:

@@ -24,7 +24,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
-from evaluand.core.errors import TaskError
+from evaluand.core.errors import TaskError, storable_message
 from evaluand.core.system import KILLED, kill_group
 from evaluand.engine.engine import Aborted, Outcome, Policy, UnitCodec, stop_message, too_long
 from evaluand.engine.rate_limit import Turn
@@ -280,10 +280,7 @@ def _death_error(code: int) -> WorkerDied:
 
 
 def _error_message(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # a __str__ that fails
-        return type(error).__name__
+    return f"{type(error).__name__}: {storable_message(error)}"
 
 
 # In the child

@@ -507,6 +507,8 @@ class Grader:
             raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
         _check_text("label", score.label)
         reason = _storable_text("reason", score.reason)
+        if score.status in (FAILED, SKIPPED) and reason is not None:  # the message of an error
+            reason = storable_message(reason)
         explanation = _storable_text("explanation", score.explanation)
         data = None if score.data is None else Fragment(identity.encode(score.data))
         columns = self._cells(score.columns or {})

@@ -29,10 +29,10 @@ from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, storable_message
+from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.json_like import surrogate_fault
-from evaluand.core.redaction import HIDDEN
+from evaluand.core.redaction import redact, use_secret
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
 from evaluand.engine.observation import machinery
@@ -41,7 +41,6 @@ from evaluand.evaluation.provider_secrets import (
     class_place,
     drop_secrets,
     find_secrets,
-    hide_passwords,
     hide_secrets,
     secret_texts,
 )
@@ -52,7 +51,6 @@ _T = TypeVar("_T")
 
 CACHE: Final = Path(".evaluand", "cache", "replies.db")
 """The usual cache file of replies: next to the store, in the current folder."""
-_SECRET: Final = 4  # shortest secret that is searched for in errors; shorter ones occur by chance
 
 
 class Judgement(NamedTuple):
@@ -353,21 +351,19 @@ class RemoteProvider(Provider):
     def _redact_error(self, error: Exception) -> None:
         """Removes secrets from the message of an error; a TaskError takes its place if one cannot be removed."""
         error.args = tuple(self._redact_text(part) if isinstance(part, str) else part for part in error.args)
-        message = storable_message(error)
+        try:
+            message = str(error)
+        except Exception:  # a __str__ that fails, so it shows nothing
+            return
         if self._redact_text(message) != message:
             raise TaskError(f"{type(error).__name__}: {self._redact_text(message)}") from None
 
     def _redact_text(self, text: str) -> str:
         """The text with secrets replaced."""
-        from evaluand.engine.http import written_forms  # on use: only errors need it
-
-        text = hide_passwords(text)
         found = (each for _, secret in find_secrets(_field_values(self)) for each in secret_texts(secret))
-        secrets = {each for each in found if len(each) >= _SECRET}
-        for secret in sorted(secrets, key=len, reverse=True):  # the longest first: one may contain another
-            for written in written_forms(secret):
-                text = text.replace(written, HIDDEN)
-        return text
+        for secret in found:
+            use_secret(secret)
+        return redact(text)
 
     def _count(self, **amounts: Any) -> None:
         for spent in (self.spent, *_active_spending.get()):

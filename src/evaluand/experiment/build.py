@@ -16,6 +16,8 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest, singular
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
+from evaluand.core.redaction import is_secret_variable
+from evaluand.core.secret_hosts import reading_file
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
@@ -200,6 +202,8 @@ def _build_task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
 def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
     """The parameters of a kind of task, with paths relative to the experiment's folder, and code imported."""
     parameters = spec.parameters
+    if isinstance(variables := parameters.get("env"), dict) and "env" in _parameter_names("tasks", spec.kind):
+        _refuse_credentials(variables)
     if "path" in parameters:
         parameters["path"] = str(folder / str(parameters["path"]))
     if isinstance(parameters.get("files"), list):
@@ -215,6 +219,14 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
     return parameters
+
+
+def _refuse_credentials(variables: Mapping[Any, Any]) -> None:
+    """Refuses credentials among the environment variables that a file sets for a program."""
+    found = [str(name) for name, value in variables.items() if value and is_secret_variable(str(name))]
+    if found:
+        advice = "leave it out and set it in your environment, which the program receives"
+        raise ParameterError([(("env", name), f"is a credential written into the file; {advice}") for name in found])
 
 
 def _resolve_schema(what: Any, folder: Path) -> Any:
@@ -275,6 +287,9 @@ def _import_code(spec: KindSpec, folder: Path) -> dict[str, Any]:
 
 _CODE_OF_SCORERS = {"feedback": ("implementation", "aggregate")}
 """The parameters of a kind of scorer that are the user's code."""
+
+CODE_PARAMETERS = {kind: (parameter,) for kind, parameter in _CODE.items()} | _CODE_OF_SCORERS
+"""The parameters of all kinds that are the user's code."""
 
 
 def _require_callable(code: Any, spec: CodeSpec) -> Any:
@@ -362,7 +377,9 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise ValidationError.from_exception_data(kind, [_unknown_parameter(kind, name, known) for name in unknown])
-    made = TypeAdapter(registry.find(group, kind)).validate_python(dict(parameters))
+    kind_adapter = TypeAdapter(registry.find(group, kind))
+    with reading_file():
+        made = kind_adapter.validate_python(dict(parameters))
     if lax := list(_lax_flags(made, parameters)):
         raise ValidationError.from_exception_data(kind, lax)
     return made

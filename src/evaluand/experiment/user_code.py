@@ -14,12 +14,19 @@ from typing import Any
 
 from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
+from evaluand.core.redaction import issued_in
 from evaluand.engine.engine import TRANSIENT
 from evaluand.experiment.spec import CodeSpec, RunSpec
 
 
 def load(spec: CodeSpec, folder: Path) -> Any:
-    """A function, or an object: a class is called with the parameters."""
+    """A function, or an object: a class is called with the parameters.
+
+    Raises:
+        SpecError: there is no such code, or it fails, or a parameter is a credential.
+    """
+    if place := issued_in(spec.parameters, "parameters"):
+        raise SpecError(f"{place} would be stored; let the code read it from an environment variable")
     value, name = import_reference(spec.function, folder), spec.function.rpartition(":")[2]
     if isinstance(value, type):
         try:

@@ -99,6 +99,23 @@ def defaulted_text(provenance: Mapping[str, Any] | None) -> str:
     return replaced + "; ".join(reasons + more)
 
 
+def git_text(provenance: Mapping[str, Any]) -> str:
+    """The commit of the code that made an artifact, and whether files had changed since; empty outside a checkout.
+
+    Example:
+        >>> git_text({"git": {"commit": "3f2a", "changed": None}})
+        '3f2a, changes unknown'
+    """
+    git = provenance.get("git")
+    if not isinstance(git, Mapping):
+        return ""
+    if not git.get("commit"):
+        return "unknown commit"
+    changed = git.get("changed")
+    state = "changes unknown" if changed is None else "with changes" if changed else "without changes"
+    return f"{git['commit']}, {state}"
+
+
 def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:
     """The clusters behind intervals where rows are not independent; empty where they are.
 

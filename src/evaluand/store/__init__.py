@@ -1,7 +1,10 @@
 """Where artifacts are stored: the protocol, the Arrow schemas of the tables, the journal of open work, and two stores.
 
 store      the protocol `Store`, its kinds, and `MemoryStore`
-directory  `DirectoryStore`: plain open files in a folder, with an index of the manifests, for listing
+directory  `DirectoryStore`: plain open files in a folder
+manifests  manifests and names as files, read with types and the digest of their content
+catalog    an index of the manifests in the user's cache, for listing
+digests    the digests of the files of tables
 tables     the schemas of all tables, their key and their statuses
 parquet    reads and writes a table as Parquet
 journal    finished units of open work, and the leases on the others

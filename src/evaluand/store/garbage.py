@@ -1,30 +1,35 @@
 """Garbage: files and artifacts that are no longer needed, found and removed.
 
 Nothing that may be in use is removed: a file of a living process, an artifact with a living lease, anything changed
-within the hour (processes of other machines and containers are invisible). Symbolic links are neither followed nor
-removed, and only the folders of kinds, refs and removals are read.
+within the hour (processes of other machines and containers are invisible). Finding reads only, and symbolic links are
+neither followed nor removed, except as part of an artifact that is removed as a whole.
 """
 
+from __future__ import annotations
+
 import os
+import re
 import secrets
-import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from evaluand.core.errors import singular
 from evaluand.core.provenance import origins
-from evaluand.store.directory import ID, DirectoryStore, is_being_written
+from evaluand.store.directory import JOURNAL, REFS, DirectoryStore, remove_journal, unneeded_files
+from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.log import SqliteLeases
+from evaluand.store.manifests import OPEN
 from evaluand.store.store import KINDS
 
 QUIET_SECONDS = 3600.0
 
 Key = tuple[str, str]
 _REMOVED = ".gone-"  # folders being removed; no reader takes a name with this prefix for an artifact
+_EARLIER_CATALOG: Final = re.compile(r"catalog\.db(-journal|-wal|-shm)?")
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,11 @@ def leftovers(
     Raises:
         EngineError: a manifest cannot be read, so it is unknown what it reaches.
     """
-    keys = [(kind, id) for kind in KINDS for id in _folders(store.root / kind)]
-    found = [*_temporary(store.root), *_temporary(store.root / "refs")]
+    root = Folder(store.root)
+    keys = store.artifacts()
+    found = [*_earlier_catalog(root), *_temporary(root)]
+    for name in (REFS, *KINDS):
+        found += _temporary(root / name)
     abandoned = [] if open_older_than is None else [*_abandoned(store, keys, open_older_than)]
     lost = {item.artifact for item in abandoned}
     for key in keys:
@@ -79,65 +87,80 @@ def remove(store: DirectoryStore, items: Iterable[Leftover]) -> list[Leftover]:
     removed = [item for item in items if _remove(store, item)]
     artifacts = {item.artifact for item in removed if item.artifact}
     if artifacts:
-        for ref, path in store.ref_files():
+        for file, ref in [*store.ref_files()]:
             if (ref.kind, ref.id) in artifacts:
-                path.unlink(missing_ok=True)
-        store.catalog.entries()  # updates it
+                Folder(store.root, REFS).remove(file)
     return removed
 
 
 def _remove(store: DirectoryStore, item: Leftover) -> bool:
-    if _idle(item.path) < item.idle or (item.artifact and _is_in_use(item.path)):
-        return False  # in use again
-    try:
-        if stat.S_ISDIR(item.path.lstat().st_mode):
-            # Renamed first: no reader may ever see half an artifact.
-            hidden = store.root / f"{_REMOVED}{secrets.token_hex(8)}"
-            os.rename(item.path, hidden)
-            shutil.rmtree(hidden)
-        else:
-            item.path.unlink()
-    except FileNotFoundError:
-        return False
+    *above, name = item.path.relative_to(store.root).parts
+    folder = Folder(store.root, *above)
+    state = folder.state(name)
+    if state is None or _idle(folder, name) < item.idle or (item.artifact and _is_in_use(folder / name)):
+        return False  # removed by another process, or in use again
+    if not stat.S_ISDIR(state.st_mode):
+        folder.remove(name)
+    elif name == JOURNAL:
+        remove_journal(folder)
+    elif item.artifact:
+        # Renamed first: no reader may ever see half an artifact.
+        hidden = f"{_REMOVED}{secrets.token_hex(8)}"
+        folder.rename(name, hidden)
+        _remove_all(folder, hidden)
+    else:
+        _remove_all(folder, name)
     return True
 
 
-def _temporary(folder: Path) -> Iterator[Leftover]:
+def _remove_all(above: Folder, name: str) -> None:
+    folder = above / name
+    for entry in folder.entries():
+        if entry.is_folder:
+            _remove_all(folder, entry.name)
+        else:
+            folder.remove(entry.name)
+    above.remove_folder(name)
+
+
+def _earlier_catalog(root: Folder) -> Iterator[Leftover]:
+    for name in root.files():
+        if _EARLIER_CATALOG.fullmatch(name) and _idle(root, name) >= QUIET_SECONDS:
+            yield _leftover(root, name, "an index that earlier versions wrote")
+
+
+def _temporary(folder: Folder) -> Iterator[Leftover]:
     """Files of dead processes, and the rest of interrupted removals."""
-    for entry in _entries(folder):
-        path = Path(entry.path)
-        if entry.is_file(follow_symlinks=False):
-            if path.suffix == ".tmp" and not is_being_written(path) and _idle(path) >= QUIET_SECONDS:
-                yield Leftover(path, _size(path), "a file that a dead process was writing")
-        elif entry.is_dir(follow_symlinks=False) and entry.name.startswith(_REMOVED):
-            yield Leftover(path, _size(path), "the rest of an interrupted removal", idle=0)
+    for entry in folder.entries():
+        if entry.is_file:
+            unused = is_temporary(entry.name) and not is_being_written(entry.name)
+            if unused and _idle(folder, entry.name) >= QUIET_SECONDS:
+                yield _leftover(folder, entry.name, "a file that a dead process was writing")
+        elif entry.is_folder and entry.name.startswith(_REMOVED):
+            yield _leftover(folder, entry.name, "the rest of an interrupted removal", idle=0)
 
 
 def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
     """Files in an artifact's folder that do not belong to it."""
-    folder = store.root / key[0] / key[1]
+    folder = store.folder(*key)
     if not store.is_sealed(*key):
-        if (folder / "open.json").is_file():
+        if folder.state(OPEN) is not None:
             yield from _temporary(folder)
-        elif _idle(folder) >= QUIET_SECONDS and not any(is_being_written(p) for p in folder.glob("*.tmp")):
-            yield Leftover(folder, _size(folder), f"{key[0]}: a draft that was never finished", key)
+        elif _idle(*_place(store, key)) >= QUIET_SECONDS and not any(map(is_being_written, folder.files())):
+            yield _artifact(store, key, f"{key[0]}: a draft that was never finished")
         return
-    needed = {"manifest.json", *(entry["file"] for entry in store.manifest(*key)["tables"].values())}
-    for entry in _entries(folder):
-        path = Path(entry.path)
-        if entry.name in needed or entry.is_symlink() or is_being_written(path):
-            continue
-        if _idle(path) >= QUIET_SECONDS:
-            yield Leftover(path, _size(path), "left over from writing the artifact")
+    journal = [name for name in folder.folders() if name == JOURNAL]
+    for name in (*unneeded_files(folder, store.manifest(*key)), *journal):
+        if _idle(folder, name) >= QUIET_SECONDS:
+            yield _leftover(folder, name, "left over from writing the artifact")
 
 
 def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterator[Leftover]:
-    for kind, id in keys:
-        folder = store.root / kind / id
-        if store.is_sealed(kind, id) or not (folder / "open.json").is_file():
+    for key in keys:
+        if store.is_sealed(*key) or store.folder(*key).state(OPEN) is None:
             continue
-        if _idle(folder) >= age and not _is_in_use(folder):
-            yield Leftover(folder, _size(folder), f"{singular(kind)} {id}: open and abandoned", (kind, id), age)
+        if _idle(*_place(store, key)) >= age and not _is_in_use(store.folder(*key)):
+            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: open and abandoned", age)
 
 
 def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
@@ -145,24 +168,23 @@ def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftov
     sealed = {key for key in existing if store.is_sealed(*key)}
     reached: set[Key] = set()
     waiting = [(ref.kind, ref.id) for ref in store.refs()] + [
-        key for key in existing - sealed if (store.root / key[0] / key[1] / "open.json").is_file()
+        key for key in existing - sealed if store.folder(*key).state(OPEN) is not None
     ]
     while waiting:
         key = waiting.pop()
         if key in existing and key not in reached:
             reached.add(key)
             waiting += origins(store.manifest(*key))
-    for kind, id in sorted(sealed - reached):
-        folder = store.root / kind / id
-        if _idle(folder) >= QUIET_SECONDS:
-            yield Leftover(folder, _size(folder), f"{singular(kind)} {id}: no name reaches it", (kind, id))
+    for key in sorted(sealed - reached):
+        if _idle(*_place(store, key)) >= QUIET_SECONDS:
+            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: no name reaches it")
 
 
-def _is_in_use(folder: Path) -> bool:
+def _is_in_use(folder: Folder) -> bool:
     """Whether a living process holds a lease on part of an open artifact."""
-    for entry in _entries(folder / "journal"):
-        path = Path(entry.path) / "leases.db"
-        if entry.is_dir(follow_symlinks=False) and path.is_file() and not path.is_symlink():
+    for log in (folder / JOURNAL).folders():
+        path = folder.path / JOURNAL / log / "leases.db"
+        if path.is_file() and not path.is_symlink():
             leases = SqliteLeases(path)
             try:
                 if leases.busy():
@@ -172,33 +194,35 @@ def _is_in_use(folder: Path) -> bool:
     return False
 
 
-def _folders(folder: Path) -> list[str]:
-    return sorted(e.name for e in _entries(folder) if ID.fullmatch(e.name) and e.is_dir(follow_symlinks=False))
+def _place(store: DirectoryStore, key: Key) -> tuple[Folder, str]:
+    return Folder(store.root, key[0]), key[1]
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    if folder.is_symlink():
-        return []
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
-    return []
+def _artifact(store: DirectoryStore, key: Key, why: str, idle: float = QUIET_SECONDS) -> Leftover:
+    above, name = _place(store, key)
+    return Leftover(above.path / name, _size(above, name), why, key, idle)
 
 
-def _idle(path: Path) -> float:
+def _leftover(folder: Folder, name: str, why: str, idle: float = QUIET_SECONDS) -> Leftover:
+    return Leftover(folder.path / name, _size(folder, name), why, idle=idle)
+
+
+def _idle(folder: Folder, name: str) -> float:
     """Seconds since the last change in a file or folder; 0 if it no longer exists."""
-    times = [entry.st_mtime for name, entry in _stats(path) if not name.startswith("leases.db")]
+    times = [state.st_mtime for each, state in _states(folder, name) if not each.startswith("leases.db")]
     return time.time() - max(times) if times else 0.0
 
 
-def _size(path: Path) -> int:
-    return sum(entry.st_size for _, entry in _stats(path) if stat.S_ISREG(entry.st_mode))
+def _size(folder: Folder, name: str) -> int:
+    return sum(state.st_size for _, state in _states(folder, name) if stat.S_ISREG(state.st_mode))
 
 
-def _stats(path: Path) -> Iterator[tuple[str, os.stat_result]]:
+def _states(folder: Folder, name: str) -> Iterator[tuple[str, os.stat_result]]:
     """The name and state of a file, or of a folder and its content; links are not followed."""
-    with suppress(FileNotFoundError):
-        state = path.lstat()
-        yield path.name, state
-        if stat.S_ISDIR(state.st_mode):
-            for entry in _entries(path):
-                yield from _stats(Path(entry.path))
+    state = folder.state(name)
+    if state is None:
+        return
+    yield name, state
+    if stat.S_ISDIR(state.st_mode):
+        for entry in (folder / name).entries():
+            yield from _states(folder / name, entry.name)

@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -29,8 +29,8 @@ _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 _READ: Final[int] = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | BINARY
 _CREATE: Final[int] = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | _NO_FOLLOW | BINARY
 _FOLDER: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-_HAS_FOLDER_HANDLES: Final = bool(_NO_FOLLOW) and {os.open, os.stat, os.mkdir, os.rename, os.link, os.unlink} <= (
-    os.supports_dir_fd
+_HAS_FOLDER_HANDLES: Final = bool(_NO_FOLLOW) and all(
+    getattr(os, name, None) in os.supports_dir_fd for name in ("open", "stat", "mkdir", "rename", "link", "unlink")
 )
 _CANNOT_SYNC: Final = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
@@ -56,9 +56,31 @@ class Disk:
     def state(self, name: str, folder: int | None) -> os.stat_result:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
+    def states(self, names: Iterable[str], folder: int | None) -> list[os.stat_result | None]:
+        """The states of names, or of files in folders; None for those that do not exist."""
+        found: list[os.stat_result | None] = []
+        for name in names:
+            try:
+                found.append(os.stat(name, dir_fd=folder, follow_symlinks=False))
+            except (FileNotFoundError, NotADirectoryError):
+                found.append(None)
+        return found
+
     def entries(self, folder: int | str) -> list[Entry]:
         with os.scandir(folder) as entries:
             return [Entry(e.name, e.is_file(follow_symlinks=False), e.is_dir(follow_symlinks=False)) for e in entries]
+
+    def sizes(self, folder: int | str) -> dict[str, int]:
+        """The regular files of a folder with their sizes in bytes."""
+        found = {}
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # it was removed meanwhile
+                    # Windows lists the size that a file had when it was last closed
+                    state = os.lstat(entry.path) if isinstance(folder, str) else entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(state.st_mode):
+                        found[entry.name] = state.st_size
+        return found
 
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
@@ -67,10 +89,16 @@ class Disk:
         os.replace(name, new, src_dir_fd=folder, dst_dir_fd=folder)
 
     def link(self, name: str, new: str, folder: int | None) -> None:
-        os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        if folder is not None:
+            os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        else:
+            os.link(name, new)
 
     def touch(self, name: str, folder: int | None) -> None:
-        os.utime(name, dir_fd=folder, follow_symlinks=False)
+        if folder is not None:
+            os.utime(name, dir_fd=folder, follow_symlinks=False)
+        else:
+            os.utime(name)
 
     def remove(self, name: str, folder: int | None) -> None:
         os.unlink(name, dir_fd=folder)
@@ -102,7 +130,14 @@ class Folder:
 
     def __init__(self, root: str | os.PathLike[str], *names: str) -> None:
         self._root, self._names = os.fspath(root), names
-        self.path = Path(self._root, *names)
+
+    def __repr__(self) -> str:
+        return f"Folder({str(self.path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The path of the folder."""
+        return Path(self._root, *self._names)
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._root, *self._names, name)
@@ -118,7 +153,7 @@ class Folder:
     def entries(self) -> list[Entry]:
         """What is in the folder, sorted by name; nothing if it does not exist."""
         try:
-            with self._opened() as folder, _Errors(self.path, "read"):
+            with self._opened() as folder, _Errors(self, "read"):
                 return sorted(disk.entries(str(self.path) if folder is None else folder))
         except FileNotFoundError:
             return []
@@ -131,13 +166,30 @@ class Folder:
         """The names of its folders, sorted."""
         return [entry.name for entry in self.entries() if entry.is_folder]
 
+    def sizes(self) -> dict[str, int]:
+        """Its regular files with their sizes in bytes; nothing if it does not exist."""
+        try:
+            with self._opened() as folder, _Errors(self, "read"):
+                return disk.sizes(str(self.path) if folder is None else folder)
+        except FileNotFoundError:
+            return {}
+
     def state(self, name: str) -> os.stat_result | None:
         """The state of a name itself, which may be a link; None if it does not exist."""
         try:
-            with self._opened() as folder, _Errors(self.path / name, "read"):
+            with self._opened() as folder, _Errors(self, "read", name):
                 return disk.state(self._place(name, folder), folder)
         except FileNotFoundError:
             return None
+
+    def states(self, names: Iterable[str], file: str = "") -> list[os.stat_result | None]:
+        """The states of names that `entries` lists; with `file`, those of a file in each of these folders."""
+        places = [f"{name}/{file}" if file else name for name in names]
+        try:
+            with self._opened() as folder, _Errors(self, "read"):
+                return disk.states(places if folder is not None else [str(self.path / p) for p in places], folder)
+        except FileNotFoundError:
+            return [None] * len(places)
 
     def has_file(self, name: str) -> bool:
         """Whether there is a regular file of this name."""
@@ -153,7 +205,9 @@ class Folder:
         """
         handle = self.open(name)
         try:
-            with _Errors(self.path / name, "read"):
+            with _Errors(self, "read", name):
+                if os.fstat(handle).st_size > most:
+                    raise self._too_large(name, most)
                 return self._read_whole(name, handle, most)
         finally:
             disk.close(handle)
@@ -165,13 +219,12 @@ class Folder:
             FileNotFoundError: it does not exist.
             EngineError: it is not a regular file, or cannot be opened.
         """
-        path = self.path / name
-        with self._opened() as folder, _Errors(path, "read"):
+        with self._opened() as folder, _Errors(self, "read", name):
             place = self._place(name, folder)
-            _require_file(path, disk.state(place, folder))  # before it is opened: that may already do something
+            self._require_file(name, disk.state(place, folder))  # before it is opened: that may already do something
             handle = disk.open(place, _READ, folder)
             try:
-                _require_file(path, os.fstat(handle))
+                self._require_file(name, os.fstat(handle))
             except EngineError:
                 disk.close(handle)
                 raise
@@ -179,7 +232,7 @@ class Folder:
 
     def read_at(self, name: str, handle: int, size: int, offset: int) -> bytes:
         """Up to `size` bytes of an open file."""
-        with _Errors(self.path / name, "read"):
+        with _Errors(self, "read", name):
             return disk.read(handle, size, offset)
 
     def make(self) -> None:
@@ -194,6 +247,14 @@ class Folder:
         for folder in reversed(missing):
             folder._make()
 
+    def make_last(self) -> None:
+        """Makes the folder in the one above.
+
+        Raises:
+            FileNotFoundError: the one above does not exist.
+        """
+        self._make()
+
     def create(self, name: str) -> int:
         """A handle for appending to a new file.
 
@@ -201,7 +262,7 @@ class Folder:
             FileNotFoundError: the folder does not exist.
             EngineError: a file of this name exists, or cannot be written.
         """
-        with self._opened() as folder, _Errors(self.path / name, "written"):
+        with self._opened() as folder, _Errors(self, "written", name):
             return disk.open(self._place(name, folder), _CREATE, folder)
 
     def append(self, name: str, handle: int, data: bytes) -> None:
@@ -219,12 +280,12 @@ class Folder:
 
     def sync_file(self, name: str, handle: int) -> None:
         """Makes the content of an open file survive a crash of the machine."""
-        with _Errors(self.path / name, "written"):
+        with _Errors(self, "written", name):
             disk.sync(handle)
 
     def sync(self) -> None:
         """Makes the names in the folder survive a crash of the machine, where a folder can be synced."""
-        with self._opened() as handle, _Errors(self.path, "written"):
+        with self._opened() as handle, _Errors(self, "written"):
             if handle is None:  # Windows opens no folders
                 return
             try:
@@ -261,17 +322,17 @@ class Folder:
 
     def rename(self, name: str, new: str) -> None:
         """Renames a file or folder, in the place of an earlier file."""
-        with self._opened() as folder, _Errors(self.path / new, "written"):
+        with self._opened() as folder, _Errors(self, "written", new):
             disk.rename(self._place(name, folder), self._place(new, folder), folder)
 
     def touch(self, name: str) -> None:
         """Sets the time of a file to now; does nothing if it does not exist."""
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "written"):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "written", name):
             disk.touch(self._place(name, folder), folder)
 
     def remove(self, name: str) -> None:
         """Removes a file or a link; does nothing if it does not exist."""
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "removed"):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "removed", name):
             disk.remove(self._place(name, folder), folder)
 
     def remove_folder(self, name: str) -> bool:
@@ -280,7 +341,7 @@ class Folder:
         Returns:
             Whether it no longer exists; one that is not empty stays.
         """
-        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self.path / name, "removed"):
+        with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "removed", name):
             try:
                 disk.remove_folder(self._place(name, folder), folder)
             except OSError as error:
@@ -292,12 +353,12 @@ class Folder:
     def _make(self) -> None:
         """Makes this folder; the one above exists, or is the place of the root."""
         if not self._names:
-            with _Errors(self.path, "written"):
+            with _Errors(self, "written"):
                 os.makedirs(self.path, _FOLDER_MODE, exist_ok=True)
             Folder(self.path.parent).sync()
             return
         above = Folder(self._root, *self._names[:-1])
-        with above._opened() as folder, _Errors(self.path, "written"), suppress(FileExistsError):
+        with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):
             disk.make_folder(above._place(self._names[-1], folder), folder)
         above.sync()
 
@@ -316,13 +377,13 @@ class Folder:
         return temporary
 
     def _link(self, name: str, new: str) -> bool:
-        with self._opened() as folder, _Errors(self.path / new, "written"):
+        with self._opened() as folder, _Errors(self, "written", new):
             try:
                 disk.link(self._place(name, folder), self._place(new, folder), folder)
             except FileExistsError:
                 return False
-            except OSError as error:
-                if error.errno not in NO_LINKS:
+            except (OSError, AttributeError, NotImplementedError) as error:  # a Python without os.link
+                if isinstance(error, OSError) and error.errno not in NO_LINKS:
                     raise
                 return put_if_absent(self.path / name, self.path / new)
         return True
@@ -333,12 +394,21 @@ class Folder:
         while part := disk.read(handle, _BLOCK, size):
             size += len(part)
             if size > most:
-                raise EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
+                raise self._too_large(name, most)
             parts.append(part)
         return b"".join(parts)
 
+    def _require_file(self, name: str, state: os.stat_result) -> None:
+        if not stat.S_ISREG(state.st_mode):
+            raise EngineError(
+                f"{self.path / name}: is not a regular file; evaluand opens no links, pipes and devices of a store"
+            )
+
+    def _too_large(self, name: str, most: int) -> EngineError:
+        return EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
+
     def _place(self, name: str, folder: int | None) -> str:
-        if name in ("", ".", "..") or "/" in name or "\0" in name or name != os.path.basename(name):
+        if name in ("", ".", "..") or "/" in name or "\0" in name or (os.name == "nt" and not _is_name(name)):
             raise EngineError(f"{self.path}: {name!r} is not the name of a file in this folder; the store is damaged")
         return name if folder is not None else str(self.path / name)
 
@@ -361,7 +431,7 @@ class Folder:
             disk.close(handle)
 
     def _descend(self) -> int:
-        with _Errors(self.path, "read"):
+        with _Errors(self, "read"):
             handle = disk.open(self._root, _FOLDER, None)
             for name in self._names:
                 above = handle
@@ -376,7 +446,7 @@ class Folder:
             return handle
 
     def _check_folders(self) -> None:
-        with _Errors(self.path, "read"):
+        with _Errors(self, "read"):
             for depth in range(len(self._names) + 1):
                 path = os.path.join(self._root, *self._names[:depth])
                 state = disk.state(path, None) if depth else os.stat(path)
@@ -419,20 +489,20 @@ _ADVICE: Final = {
 class _Errors:
     """Turns errors of the operating system into one sentence, except that a file does not exist."""
 
-    def __init__(self, path: Path, what: str) -> None:
-        self._path, self._what = path, what
+    def __init__(self, folder: Folder, what: str, name: str = "") -> None:
+        self._folder, self._what, self._name = folder, what, name
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            raise disk_error(self._path, error, self._what) from error
+            raise disk_error(self._folder.path / self._name, error, self._what) from error
 
 
-def _require_file(path: Path, state: os.stat_result) -> None:
-    if not stat.S_ISREG(state.st_mode):
-        raise EngineError(f"{path}: is not a regular file; evaluand opens no links, pipes and devices of a store")
+def _is_name(name: str) -> bool:
+    """Whether Windows takes a text for the name of a file: without folders, drives and streams."""
+    return name == os.path.basename(name) and ":" not in name
 
 
 def _is_junction(path: str) -> bool:

@@ -17,22 +17,42 @@ from __future__ import annotations
 import threading
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import orjson
 
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
+from evaluand.store.segments import (
+    CHANGED,
+    CHECKSUM_SIZE,
+    EARLIER_SUFFIX,
+    INCOMPLETE,
+    INVALID,
+    OUT_OF_RANGE,
+    Damage,
+    Readable,
+    fault_of,
+    parse_slot,
+    read_body,
+    read_chunks,
+)
 
 SHARD_SLOTS = 1024
-MOST_SLOTS = 1 << 28  # of a growing log; 14 bytes of memory each
-CHUNK_BYTES = 1 << 20
-_VOID = b'{"void":'
+MOST_SLOTS = 1 << 28  # of a growing log; 16 bytes of memory each
 SYNC_SECONDS = 1.0
+_VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
+_AHEAD_BYTES: Final = 1 << 18
+_BUFFERS: Final = 4
+_NOTHING: Final = (0, b"")
 
 
-class Log(Protocol):
+class Log(Readable, Protocol):
     """Append-only segments, one per writer."""
+
+    @property
+    def segment(self) -> str:
+        """The name of this writer's segment, which exists from its first line on."""
 
     def append(self, data: bytes) -> None:
         """Appends complete lines to this writer's segment; they survive the death of the process."""
@@ -40,11 +60,14 @@ class Log(Protocol):
     def sync(self) -> None:
         """Makes the appended lines survive a crash of the machine."""
 
-    def segments(self) -> Sequence[str]:
-        """The names of all segments, sorted."""
+    def size(self, segment: str) -> int:
+        """The size of a segment in bytes; 0 if it does not exist."""
 
-    def read(self, segment: str, offset: int, size: int) -> bytes:
-        """Up to `size` bytes of a segment."""
+    def is_own(self, segment: str) -> bool:
+        """Whether this writer has begun the segment."""
+
+    def restart(self) -> None:
+        """Ends this writer's segment, and begins another."""
 
     def close(self) -> None:
         """Ends this writer's segment."""
@@ -81,6 +104,9 @@ class Leases(Protocol):
     def drop(self, unit: int) -> None:
         """Ends the lease of a taken unit and resets its count."""
 
+    def holds(self) -> bool:
+        """Whether what this worker writes counts; False once another has taken over from it."""
+
     def held(self) -> int:
         """The number of shards or units that living workers have."""
 
@@ -103,10 +129,16 @@ class WorkLog:
         self.n_done = 0
         self._grows = slots is None
         self._log = log
-        self._segments: list[str] = []
-        self._voided: set[tuple[str, int]] = set()
-        self._read_to: dict[str, int] = {}
-        self._segment, self._offset, self._size = array("h"), array("q"), array("i")
+        self._numbers: dict[str, int] = {}
+        self._segments: list[_Segment] = []
+        self._damaged: dict[tuple[int, int], Damage] = {}
+        self._voided: dict[tuple[str, int], int] = {}  # segment and slot → the offset up to which it does not count
+        self._fenced: dict[str, int] = {}  # segment → the offset from which it does not count
+        self._warned: set[tuple[int, int]] = set()
+        self._passed_over = False  # whether there are lines of slots that were done already
+        self._changed = False  # whether lines that were passed over may count now
+        self._segment, self._offset, self._size = array("i"), array("q"), array("i")
+        self._ahead: dict[int, tuple[int, bytes]] = {}
         self._grow(slots or 0)
         self._synced = time.monotonic()
 
@@ -116,127 +148,278 @@ class WorkLog:
 
     def refresh(self) -> None:
         """Reads the lines that any writer has appended since the last call."""
-        before = len(self._voided)
-        for name in self._log.segments():
-            if name not in self._read_to:
-                self._segments.append(name)
-                self._read_to[name] = 0
-            self._scan(name)
-        if len(self._voided) > before:  # a line that was passed over may be the one that counts now
-            for name in self._segments:
-                self._read_to[name] = 0
-                self._scan(name)
+        for name, size in self._log.segments().items():
+            number = self._numbers.get(name)
+            if number is None:
+                number = self._numbers[name] = len(self._segments)
+                self._segments.append(_Segment(name, self._log.seed(name), self._log.is_own(name)))
+            if size != self._segments[number].size:
+                self._segments[number].size = size
+                self._scan(number)
+        if self._changed:
+            self._changed = False
+            for number, segment in enumerate(self._segments):
+                segment.read_to = segment.n_lines = 0
+                self._scan(number)
 
     def is_done(self, slot: int) -> bool:
-        return slot < self.slots and self._segment[slot] >= 0
+        return 0 <= slot < self.slots and self._segment[slot] >= 0
 
-    def append(self, lines: bytes) -> None:
-        """Appends finished units: complete lines, each `[slot,…]` and a line feed."""
+    def append(self, lines: bytes) -> bool:
+        """Appends finished units: complete lines, each `[slot,…]` and a line feed.
+
+        Returns:
+            Whether this worker still holds its shards; if not, nothing was written.
+        """
+        if not self.leases.holds():
+            return False
         self._log.append(lines)
         now = time.monotonic()
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
             self._log.sync()
+        return True
+
+    def write(self, lines: bytes) -> bool:
+        """Like `append`, for callers that must not wait for the disk and call `sync` elsewhere."""
+        if not self.leases.holds():
+            return False
+        self._log.append(lines)
+        return True
 
     def void(self, slots: Iterable[int]) -> None:
         """Makes done units undone, for everybody who reads the log: their lines no longer count."""
         for slot in slots:
-            place = [self._segments[self._segment[slot]], self._offset[slot]]
+            place = [self._segments[self._segment[slot]].name, self._offset[slot]]
             self._log.append(b"[%d,%b%b}]\n" % (slot, _VOID, orjson.dumps(place)))
         self._log.sync()
         self.refresh()
 
-    def write(self, lines: bytes) -> None:
-        """Like `append`, for callers that must not wait for the disk and call `sync` elsewhere."""
-        self._log.append(lines)
+    def fence(self, segment: str, offset: int) -> None:
+        """Ends a segment at an offset, for everybody who reads the log: lines that begin later do not count.
+
+        Lines that void or fence count wherever they are, so that all readers agree.
+        """
+        self._log.append(b"[-1,%b%b}]\n" % (_FENCE, orjson.dumps([segment, offset])))
 
     def sync(self) -> None:
         """Makes the appended lines survive a crash of the machine."""
         self._log.sync()
 
     def lines(self) -> Iterator[bytes]:
-        """The lines of all finished units in the order of their slots."""
-        return (self.line(slot) for slot in range(self.slots) if self._segment[slot] >= 0)
+        """The lines of all finished units in the order of their slots.
+
+        Raises:
+            EngineError: a line was damaged after it had been read.
+        """
+        return (body + b"\n" for _, body in self._read_bodies(range(self.slots)))
 
     def line(self, slot: int) -> bytes:
-        """The line of a finished unit."""
-        return self._log.read(self._segments[self._segment[slot]], self._offset[slot], self._size[slot])
+        """The line of a finished unit; raises as `lines` does."""
+        [(_, body)] = self._read_bodies([slot])
+        return body + b"\n"
 
     def records(self) -> Iterator[list[Any]]:
         """The parsed records of these lines.
 
         Raises:
-            EngineError: a line is damaged.
+            EngineError: as `lines`; also for a line that evaluand did not write.
         """
-        return map(_read, self.lines())
+        return (self._parse(number, body) for number, body in self._read_bodies(range(self.slots)))
 
     def read_through(self) -> Iterator[list[Any]]:
         """The records of all units finished so far, in the order in which they were written.
 
-        Reads all segments once, without an index.
+        Reads all segments twice: what a later line voids or fences does not count.
 
         Raises:
-            EngineError: a line is damaged.
+            EngineError: as `records`.
         """
-        seen: set[int] = set()
-        for name in self._log.segments():
-            for _, lines in self._read_chunks(name, 0):
-                for record in map(_read, lines.splitlines()):
-                    if record[0] not in seen:
-                        seen.add(record[0])
-                        yield record
+        self.refresh()
+        for number, segment in enumerate(self._segments):
+            for offset, _, lines in read_chunks(self._log, segment.name, 0):
+                yield from self._read_counted(number, offset, lines)
+
+    def damage(self) -> list[Fault]:
+        """What of the segments read so far is not a valid line, in their order: it counts as not done.
+
+        A last line without its end is listed too, unless it is being written just now.
+        """
+        damaged = [*self._damaged.values(), *self._find_incomplete()]
+        return [fault_of(self._log, each) for each in sorted(damaged)]
+
+    def warn_of_damage(self, consequence: str = "what is missing is done again") -> None:
+        """Warns of damaged lines, of each once; an incomplete last line is how a killed process ends."""
+        places = [
+            f"{self._log.path(d.segment)}:{d.line}" for key, d in self._damaged.items() if key not in self._warned
+        ]
+        if places:
+            self._warned.update(self._damaged)
+            more = f" and {len(places) - _SHOWN:,} more" if len(places) > _SHOWN else ""
+            lines = f"{plural(len(places), 'damaged line')} of the journal {pluralize(len(places), 'counts', 'count')}"
+            warn(f"{lines} as not done; {consequence}: {', '.join(places[:_SHOWN])}{more}")
 
     def close(self) -> None:
-        self._log.sync()
-        self._log.close()
-        self.leases.release()
+        try:
+            self._log.sync()
+        finally:
+            self._log.close()
+            self._ahead.clear()
+            self.leases.release()
 
-    def _scan(self, name: str) -> None:
-        number = self._segments.index(name)
-        for offset, lines in self._read_chunks(name, self._read_to[name]):
-            self._index(number, offset, lines)
-            self._read_to[name] = offset + len(lines)
+    def _scan(self, number: int) -> None:
+        segment = self._segments[number]
+        try:
+            for offset, size, lines in read_chunks(self._log, segment.name, segment.read_to):
+                if lines:
+                    self._index(number, offset, lines)
+                else:
+                    segment.n_lines += 1
+                    self._add_damage(number, offset, size, INVALID)
+                segment.read_to = offset + size
+        except FileNotFoundError:  # another process has sealed the artifact
+            return
 
-    def _read_chunks(self, name: str, offset: int) -> Iterator[tuple[int, bytes]]:
-        """The complete lines of a segment in chunks, each with its offset."""
-        size = CHUNK_BYTES
-        while chunk := self._log.read(name, offset, size):
-            end = chunk.rfind(b"\n") + 1
-            if end:
-                yield offset, chunk[:end]
-                offset, size = offset + end, CHUNK_BYTES
-            elif len(chunk) < size:  # an incomplete last line
-                break
-            else:
-                size *= 2
-
-    def _index(self, segment: int, offset: int, chunk: bytes) -> None:
-        for line in chunk.splitlines(keepends=True):
+    def _index(self, number: int, offset: int, chunk: bytes) -> None:
+        segment = self._segments[number]
+        seed, is_own, is_trusted = segment.seed, segment.is_own, segment.is_trusted
+        end, size = None if seed is None else -CHECKSUM_SIZE, 0
+        for line in chunk[:-1].split(b"\n"):
+            offset += size
+            size = len(line) + 1
+            segment.n_lines += 1
+            body = line[:end] if is_own else read_body(line, seed)
+            if body is None:
+                self._add_damage(number, offset, size, CHANGED)
+                continue
             try:
-                comma = line.index(b",")
-                slot = int(line[1:comma])
-            except ValueError:
-                raise EngineError(f"journal segment {self._segments[segment]} is damaged at byte {offset}") from None
+                comma = body.index(b",")
+                slot = int(body[1:comma]) if is_trusted else parse_slot(body)
+                if body[comma + 1] == _BRACE:
+                    self._follow_rule(slot, orjson.loads(body)[1])
+                    continue
+            except (ValueError, TypeError, KeyError, IndexError):
+                self._add_damage(number, offset, size, INVALID)
+                continue
             if self._grows and self.slots <= slot < MOST_SLOTS:
                 self._grow(slot + 1)
             if not 0 <= slot < self.slots:
-                raise EngineError(f"journal segment {self._segments[segment]} has slot {slot} of {self.slots}")
-            if line.startswith(_VOID, comma + 1):
-                self._take_back(slot, line)
-            elif self._segment[slot] < 0 and not (self._voided and (self._segments[segment], offset) in self._voided):
-                self._segment[slot] = segment
-                self._offset[slot] = offset
-                self._size[slot] = len(line)
+                self._add_damage(number, offset, size, OUT_OF_RANGE)
+            elif self._segment[slot] >= 0:
+                self._passed_over |= (self._segment[slot], self._offset[slot]) != (number, offset)
+            elif not (self._voided or self._fenced) or self._counts(segment.name, slot, offset):
+                self._segment[slot], self._offset[slot], self._size[slot] = number, offset, size
                 self.n_done += 1
-            offset += len(line)
 
-    def _take_back(self, slot: int, line: bytes) -> None:
-        name, offset = orjson.loads(line)[1]["void"]
-        self._voided.add((name, offset))
-        place = self._segment[slot]
-        if place >= 0 and (self._segments[place], self._offset[slot]) == (name, offset):
-            self._segment[slot] = -1
-            self.n_done -= 1
+    def _counts(self, name: str, slot: int, offset: int) -> bool:
+        """Whether no line voids or fences this one."""
+        if self._voided and offset <= self._voided.get((name, slot), -1):
+            return False
+        return not self._fenced or offset < self._fenced.get(name, offset + 1)
+
+    def _follow_rule(self, slot: int, rule: dict[str, Any]) -> None:
+        """Follows a line that voids or fences others.
+
+        A line of a slot is void up to an offset: should damage have moved it, it does not count either.
+
+        Raises:
+            ValueError, TypeError, KeyError: evaluand did not write it.
+        """
+        [(kind, (name, offset))] = rule.items()
+        if type(name) is not str or type(offset) is not int:
+            raise ValueError(INVALID)
+        number = self._numbers.get(name, -2)
+        if kind == "fence" and slot == -1:
+            if offset < self._fenced.get(name, offset + 1):
+                self._fenced[name] = offset
+                for each in range(self.slots):
+                    if self._segment[each] == number and self._offset[each] >= offset:
+                        self._take_back(each)
+        elif kind == "void" and slot >= 0:
+            self._voided[name, slot] = max(offset, self._voided.get((name, slot), -1))
+            if self.is_done(slot) and self._segment[slot] == number and self._offset[slot] <= offset:
+                self._take_back(slot)
+        else:
+            raise ValueError(INVALID)
+
+    def _take_back(self, slot: int) -> None:
+        self._segment[slot] = -1
+        self.n_done -= 1
+        self._changed |= self._passed_over
+
+    def _add_damage(self, number: int, offset: int, size: int, reason: str) -> None:
+        segment = self._segments[number]
+        self._damaged[number, offset] = Damage(segment.name, segment.n_lines, offset, size, reason)
+
+    def _find_incomplete(self) -> Iterator[Damage]:
+        """The ends of segments that are no complete line."""
+        found = [each for each in self._segments if each.read_to < each.size and each.name != self._log.segment]
+        if found:
+            time.sleep(_WRITING_SECONDS)
+        for each in found:
+            if self._log.size(each.name) == each.size:
+                yield Damage(each.name, each.n_lines + 1, each.read_to, each.size - each.read_to, INCOMPLETE)
+
+    def _read_counted(self, number: int, offset: int, chunk: bytes) -> Iterator[list[Any]]:
+        """The records among some lines of a segment that count."""
+        segment, size = self._segments[number], 0
+        for line in chunk[:-1].split(b"\n") if chunk else ():
+            offset += size
+            size = len(line) + 1
+            body = read_body(line, segment.seed)
+            try:
+                slot = -1 if body is None else int(body[1 : body.index(b",")])
+            except ValueError:
+                continue
+            if body and self.is_done(slot) and (self._segment[slot], self._offset[slot]) == (number, offset):
+                yield self._parse(number, body)
+
+    def _parse(self, number: int, body: bytes) -> list[Any]:
+        try:
+            record = orjson.loads(body)
+            if type(record) is list and record and type(record[0]) is int:
+                return record
+            reason = "it does not begin with a slot"
+        except orjson.JSONDecodeError as error:
+            reason = str(error)
+        path = self._log.path(self._segments[number].name)
+        raise EngineError(f"{path}: evaluand did not write the line {body[:80]!r}…: {reason}") from None
+
+    def _read_bodies(self, slots: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        """The JSON texts of the lines of those slots that are done, each with the number of its segment."""
+        numbers, offsets, sizes, ahead = self._segment, self._offset, self._size, self._ahead
+        for slot in slots:
+            number = numbers[slot]
+            if number < 0:
+                continue
+            offset, size = offsets[slot], sizes[slot] - 1  # without the line feed
+            start, data = ahead.get(number, _NOTHING)
+            begin = offset - start
+            if not 0 <= begin <= len(data) - size:
+                data = self._read_ahead(number, offset, size)
+                begin = 0
+            body = read_body(data[begin : begin + size], self._segments[number].seed)
+            if body is None:
+                raise EngineError(
+                    f"{self._log.path(self._segments[number].name)}: the line at byte {offset} was damaged"
+                    " after it had been read; start again: its call is repeated"
+                )
+            yield number, body
+
+    def _read_ahead(self, number: int, offset: int, size: int) -> bytes:
+        """Bytes of a segment, and further ones if the last were near: lines are mostly read in order."""
+        start, data = self._ahead.pop(number, _NOTHING)
+        is_near = start <= offset <= start + len(data) + _AHEAD_BYTES
+        segment = self._segments[number]
+        try:
+            data = self._log.read(segment.name, offset, max(size, _AHEAD_BYTES) if is_near else size)
+        except FileNotFoundError:
+            path = self._log.path(segment.name)
+            raise EngineError(f"{path}: no longer exists; another process has finished this work") from None
+        while len(self._ahead) >= _BUFFERS:
+            self._ahead.pop(next(iter(self._ahead)))
+        self._ahead[number] = offset, data
+        return data
 
     def _grow(self, slots: int) -> None:
         self.slots = slots
@@ -244,23 +427,38 @@ class WorkLog:
         if more <= 0:
             return
         more = max(more, slots // 8)  # so that the arrays do not grow with every line
-        self._segment += array("h", [-1]) * more
+        self._segment += array("i", [-1]) * more
         self._offset += array("q", [0]) * more
         self._size += array("i", [0]) * more
 
 
-def _read(line: bytes) -> list[Any]:
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise EngineError(f"the journal's line {line[:80]!r}… is damaged: {error}") from None
-    if type(record) is list and record and type(record[0]) is int and 0 <= record[0] < MOST_SLOTS:
-        return record
-    raise EngineError(f"the journal's line {line[:80]!r}… is damaged: it does not begin with a slot")
+_SHOWN: Final = 3
+_WRITING_SECONDS: Final = 0.02  # for a line that is being written
+
+
+class _Segment:
+    """What was read of a segment.
+
+    Attributes:
+        size: when it was read last.
+        read_to: the end of its last complete line.
+        n_lines: how many complete lines were read.
+        is_trusted: whether the beginning of a line with a matching checksum can be relied on.
+        is_own: whether this process is writing it. Then checksums are compared when lines are used, not before.
+    """
+
+    __slots__ = ("is_own", "is_trusted", "n_lines", "name", "read_to", "seed", "size")
+
+    def __init__(self, name: str, seed: int | None, is_own: bool) -> None:
+        self.name, self.seed, self.is_own = name, seed, is_own
+        self.is_trusted = not name.endswith(EARLIER_SUFFIX)
+        self.size = self.read_to = self.n_lines = 0
 
 
 class MemoryLog:
     """A log in memory."""
+
+    segment = "memory"
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -271,11 +469,26 @@ class MemoryLog:
     def sync(self) -> None:
         """Memory has nothing to sync."""
 
-    def segments(self) -> Sequence[str]:
-        return ["memory"]
+    def segments(self) -> Mapping[str, int]:
+        return {self.segment: len(self._data)}
+
+    def size(self, segment: str) -> int:
+        return len(self._data)
+
+    def seed(self, segment: str) -> int | None:
+        return None
+
+    def is_own(self, segment: str) -> bool:
+        return True
+
+    def path(self, segment: str) -> str:
+        return "the journal in memory"
 
     def read(self, segment: str, offset: int, size: int) -> bytes:
         return bytes(self._data[offset : offset + size])
+
+    def restart(self) -> None:
+        """Memory has one segment."""
 
     def close(self) -> None:
         """Memory has nothing to close."""
@@ -343,6 +556,9 @@ class MemoryLeases:
         with self._shards.lock:
             self._shards.taken.discard(unit)
             self._units.discard(unit)
+
+    def holds(self) -> bool:
+        return True
 
     def held(self) -> int:
         with self._shards.lock:

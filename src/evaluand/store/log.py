@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import socket
 import sqlite3
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, Final, TypeVar
+from weakref import WeakSet, WeakValueDictionary
 
-from evaluand.core.errors import EngineError
-from evaluand.core.system import BINARY, call_after_fork, is_alive, read_at
+from evaluand.core.errors import EngineError, Fault
+from evaluand.core.system import call_after_fork, is_alive
+from evaluand.store.io import Folder, disk
 from evaluand.store.journal import MemoryLeases, MemoryShards
+from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, fault_of, find_damage, seed_of
 
 T = TypeVar("T")
 
@@ -24,66 +29,191 @@ LEASE_SECONDS = 30.0
 
 
 class FileLog:
-    """Segments as files in a folder; this writer's segment is created with its first line."""
+    """Segments as files in a folder; this writer's segment is created with its first line.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._own: int | None = None
-        self._lock = threading.Lock()
-        self._readers: dict[str, int] = {}
+    What `sync` promises after a crash of the machine: the lines appended before it are read back. The first sync of a
+    segment also syncs the folder, so that its name survives. Lines that were not synced are lost, cut or damaged; then
+    they do not count, and their units are done again.
+
+    Args:
+        folder: the folder of the log.
+        scope: where the journal is: kind, id and name of the log. Its lines are valid nowhere else.
+    """
+
+    def __init__(self, folder: Folder, scope: str) -> None:
+        self._folder, self._scope = folder, scope
+        self._begin()
+        _logs.add(self)
+
+    @property
+    def segment(self) -> str:
+        """The name of this writer's segment; another one after a failed write, and in a forked process."""
+        return self._segment
 
     def append(self, data: bytes) -> None:
-        if self._own is None:
-            with self._lock:
-                if self._own is None:
-                    self._own = self._create()
-        if self._own is None:
+        own = self._own or self._create()
+        if own is None:
             return  # another process has sealed the artifact, so it has this line
         try:
-            written = os.write(self._own, data)  # O_APPEND: one write is contiguous, whatever the number of threads
-        except OSError as error:
-            self._abandon()
-            raise unwritable(self._folder, error) from error
-        if written != len(data):
-            self._abandon()
-            raise unwritable(self._folder, OSError(f"the disk took {written} of {len(data)} bytes"))
+            self._folder.append(own.name, own.handle, add_checksums(data, own.seed))
+        except EngineError:
+            self._retire(own)  # the segment may end in an incomplete line
+            raise
 
     def sync(self) -> None:
-        if self._own is not None:
-            os.fdatasync(self._own) if hasattr(os, "fdatasync") else os.fsync(self._own)
+        if (own := self._own) is None:
+            return
+        self._folder.sync_file(own.name, own.handle)
+        if not own.has_lasting_name:
+            with suppress(FileNotFoundError):  # another process has sealed the artifact
+                self._folder.sync()
+            own.has_lasting_name = True
 
-    def segments(self) -> Sequence[str]:
-        try:
-            return sorted(entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".jsonl"))
-        except FileNotFoundError:  # nothing was written yet, or another process has sealed the artifact
-            return sorted(self._readers)
+    def segments(self) -> Mapping[str, int]:
+        found = self._folder.sizes()
+        return {name: found[name] for name in sorted(found) if _SEGMENT.fullmatch(name)}
+
+    def size(self, segment: str) -> int:
+        state = self._folder.state(segment)
+        return 0 if state is None else state.st_size
+
+    def seed(self, segment: str) -> int | None:
+        return seed_of(self._scope, segment) if segment.endswith(SUFFIX) else None
+
+    def is_own(self, segment: str) -> bool:
+        return segment == self._segment or any(segment == own.name for own in self._retired)
+
+    def path(self, segment: str) -> str:
+        return str(self._folder.path / segment)
 
     def read(self, segment: str, offset: int, size: int) -> bytes:
-        handle = self._readers.get(segment)
-        if handle is None:
-            handle = self._readers[segment] = os.open(self._folder / segment, os.O_RDONLY | BINARY)
-        return read_at(handle, size, offset)
+        return _readers.read(self, self._folder, segment, offset, size)
+
+    def restart(self) -> None:
+        self.sync()
+        self._retire(self._own)
 
     def close(self) -> None:
-        handles = [*self._readers.values(), *([] if self._own is None else [self._own])]
-        self._own = None
-        self._readers = {}
-        for handle in handles:
-            os.close(handle)
+        self._retire(self._own)
+        while self._retired:
+            disk.close(self._retired.pop().handle)
+        _readers.close(self)
 
-    def _abandon(self) -> None:
-        """Stops writing to a segment that may end in an incomplete line."""
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._own: _OwnSegment | None = None
+        self._retired: list[_OwnSegment] = []
+        self._choose()
+
+    def _choose(self) -> None:
+        self._segment = f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
+
+    def _create(self) -> _OwnSegment | None:
+        """This writer's segment, made by the first thread that writes; None if the journal no longer exists."""
         with self._lock:
-            if self._own is not None:
-                os.close(self._own)
-                self._own = None
+            if self._own is None:
+                name = self._segment
+                try:
+                    try:
+                        handle = self._folder.create(name)
+                    except FileNotFoundError:
+                        self._folder.make_last()
+                        handle = self._folder.create(name)
+                except FileNotFoundError:
+                    return None
+                self._own = _OwnSegment(name, handle, seed_of(self._scope, name))
+            return self._own
 
-    def _create(self) -> int | None:
-        name = f"{time.time_ns():020d}-{secrets.token_hex(4)}.jsonl"
+    def _retire(self, own: _OwnSegment | None) -> None:
+        """Ends a segment. Its handle stays open until the log is closed, since other threads may be writing."""
+        with self._lock:
+            if own is self._own:
+                self._retired += [] if own is None else [own]
+                self._own = None
+                self._choose()
+
+    def _fork(self) -> None:
+        """In a forked process: the segment remains that of the parent."""
+        self._lock = threading.Lock()
+        self.close()
+        self._begin()
+
+
+def find_journal_damage(folder: Folder, scope: str) -> list[Fault]:
+    """The damaged lines in the logs of a journal.
+
+    Args:
+        folder: the folder of the journal.
+        scope: kind and id of its artifact.
+    """
+    faults = []
+    for name in folder.folders():
+        log = FileLog(folder / name, f"{scope}/{name}")
         try:
-            return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | BINARY, 0o644)
-        except FileNotFoundError:
-            return None
+            with suppress(FileNotFoundError):  # another process has sealed the artifact
+                faults += [fault_of(log, damage) for damage in find_damage(log)]
+        finally:
+            log.close()
+    return faults
+
+
+@dataclass(eq=False, slots=True)
+class _OwnSegment:
+    name: str
+    handle: int
+    seed: int
+    has_lasting_name: bool = False
+
+
+_SEGMENT: Final = re.compile(rf"[0-9A-Za-z._-]+({re.escape(SUFFIX)}|{re.escape(EARLIER_SUFFIX)})")
+
+
+class _Readers:
+    """The segments that are open for reading in this process, of all logs.
+
+    An app may record in more processes than one process may open files, so those that were not read for longest are
+    closed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._handles: OrderedDict[tuple[FileLog, str], int] = OrderedDict()
+
+    def read(self, log: FileLog, folder: Folder, name: str, offset: int, size: int) -> bytes:
+        key = log, name
+        with self._lock:  # so that no other thread closes the handle
+            if key in self._handles:
+                self._handles.move_to_end(key)
+            else:
+                while len(self._handles) >= MAX_READERS:
+                    disk.close(self._handles.popitem(last=False)[1])
+                self._handles[key] = folder.open(name)
+            return folder.read_at(name, self._handles[key], size, offset)
+
+    def close(self, log: FileLog) -> None:
+        with self._lock:
+            for key in [key for key in self._handles if key[0] is log]:
+                disk.close(self._handles.pop(key))
+
+    def fork(self) -> None:
+        """In a forked process: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+        while self._handles:
+            disk.close(self._handles.popitem()[1])
+
+
+MAX_READERS: Final = 32
+_readers = _Readers()
+_logs: Final = WeakSet[FileLog]()
+
+
+def _fork() -> None:
+    _readers.fork()
+    for log in [*_logs]:
+        log._fork()
+
+
+call_after_fork(_fork)
 
 
 class SqliteLeases:
@@ -166,6 +296,9 @@ class SqliteLeases:
 
     def held(self) -> int:
         return sum(holder == self._me or not self._is_free(holder, until) for holder, until in self._holders())
+
+    def holds(self) -> bool:
+        return True
 
     def busy(self) -> bool:
         return any(holder != self._me and not self._is_free(holder, until) for holder, until in self._holders())

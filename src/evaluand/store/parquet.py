@@ -2,22 +2,23 @@
 
 import hashlib
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluand.core.errors import EngineError
 from evaluand.core.identity import DIGEST_SIZE
-from evaluand.store.log import unwritable
+from evaluand.store.digests import open_table
+from evaluand.store.io import Folder, disk, temporary_name
+from evaluand.store.manifests import file_name, table_file
 
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
 READ_ROWS = 4096
+_BLOCK: Final = 1 << 18
 
 
 class TableWriter:
@@ -26,10 +27,9 @@ class TableWriter:
     Row groups are limited by rows and by bytes, so memory stays bounded.
     """
 
-    def __init__(self, folder: Path, stem: str, schema: pa.Schema) -> None:
-        self._folder, self._stem = folder, stem
-        self._path = folder / f".{stem}-{secrets.token_hex(4)}.{os.getpid()}.tmp"
-        self._file = _HashingFile(self._path)
+    def __init__(self, folder: Folder, table: str, schema: pa.Schema) -> None:
+        self._folder, self._table = folder, table
+        self._file = _HashingFile(folder, temporary_name(file_name(table)))
         self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", compression_level=3)
         self._schema = schema
         self._pending: list[pa.RecordBatch] = []
@@ -49,48 +49,44 @@ class TableWriter:
             file, digest (of its bytes), rows and bytes, as in manifests.
         """
         self._flush()
-        with _report_errors(self._path):
-            self._writer.close()
+        self._writer.close()
         digest, size = self._file.end()
-        name = f"{self._stem}-{digest[:8]}.parquet"
-        os.replace(self._path, self._folder / name)
+        name = table_file(self._table, digest)
+        self._folder.rename(self._file.name, name)
         return {"file": name, "digest": digest, "rows": self._rows, "bytes": size}
 
     def discard(self) -> None:
-        with suppress(OSError):  # a full disk cannot take the end of the file either
-            if not self._file.closed:
-                self._writer.close()
-                self._file.end()
-        self._path.unlink(missing_ok=True)
+        with suppress(EngineError, OSError):  # a full disk cannot take the end of the file either
+            self._writer.close()
+        self._file.discard()
 
     def _flush(self) -> None:
         if self._pending:
-            with _report_errors(self._path):
-                table = pa.Table.from_batches(self._pending, self._schema)
-                self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            table = pa.Table.from_batches(self._pending, self._schema)
+            self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
             self._rows += self._pending_rows
             self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
 
-@contextmanager
-def _report_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(path, error) from error
+def read_table(folder: Folder, entry: Mapping[str, Any], columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    """The rows of a table in batches.
 
-
-def read_table(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-    """The rows of a table in batches."""
+    Raises:
+        EngineError: the file is missing, has changed since it was written, or cannot be read.
+    """
+    handle = open_table(folder, entry)
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
+        with pq.ParquetFile(_OpenFile(folder, entry["file"], handle), pre_buffer=False) as file:
             if file.metadata.num_rows == 0:
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
             # In one thread, as a stream: the memory of Arrow's threads adds 60 MiB.
             yield from file.iter_batches(_rows_at_once(file.metadata), columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
+        path = folder.path / entry["file"]
         raise EngineError(f"{path}: cannot be read: {error}; run `evaluand verify` to see the damage") from error
+    finally:
+        disk.close(handle)
 
 
 def _rows_at_once(metadata: pq.FileMetaData) -> int:
@@ -99,23 +95,74 @@ def _rows_at_once(metadata: pq.FileMetaData) -> int:
     return int(max(1, min(READ_ROWS, (16 << 20) * metadata.num_rows // max(size, 1))))
 
 
-class _HashingFile:
-    """A file that hashes what is written to it."""
+class _OpenFile:
+    """An open file of a folder, as Arrow reads it."""
 
-    def __init__(self, path: Path) -> None:
-        self._file: IO[bytes] = path.open("wb")
-        self._state = hashlib.blake2b(digest_size=DIGEST_SIZE)
-        self.closed = False
+    closed = False
 
-    def write(self, data: Any) -> int:
-        self._state.update(data)
-        return self._file.write(data)
+    def __init__(self, folder: Folder, name: str, handle: int) -> None:
+        self._folder, self._name, self._handle = folder, name, handle
+        self._size = os.fstat(handle).st_size
+        self._offset = 0
+
+    def read(self, size: int = -1) -> bytes:
+        size = self._size - self._offset if size < 0 else size
+        parts = []
+        while size > 0 and (part := self._folder.read_at(self._name, self._handle, size, self._offset)):
+            parts.append(part)
+            self._offset += len(part)
+            size -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._offset = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._size}[whence]
+        return self._offset
 
     def tell(self) -> int:
-        return self._file.tell()
+        return self._offset
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Closed by who opened it."""
+
+
+class _HashingFile:
+    """A new file of a folder that hashes what Arrow writes to it."""
+
+    closed = False
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder, self.name = folder, name
+        self._handle: int | None = folder.create(name)
+        self._state = hashlib.blake2b(digest_size=DIGEST_SIZE)
+        self._pending = bytearray()
+        self._size = 0
+
+    def write(self, data: Any) -> int:
+        content = memoryview(data).cast("B")
+        self._state.update(content)
+        self._pending += content
+        self._size += len(content)
+        if len(self._pending) >= _BLOCK:
+            self.flush()
+        return len(content)
+
+    def tell(self) -> int:
+        return self._size
 
     def flush(self) -> None:
-        self._file.flush()
+        if self._handle is not None and self._pending:
+            content = bytes(self._pending)
+            self._pending.clear()
+            self._folder.append(self.name, self._handle, content)
 
     def writable(self) -> bool:
         return True
@@ -130,9 +177,19 @@ class _HashingFile:
         """Closed by `end`, after the last byte."""
 
     def end(self) -> tuple[str, int]:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        size = self._file.tell()
-        self._file.close()
-        self.closed = True
-        return self._state.hexdigest(), size
+        """Finishes the file; its digest and size."""
+        assert self._handle is not None
+        self.flush()
+        self._folder.sync_file(self.name, self._handle)
+        self._close()
+        return self._state.hexdigest(), self._size
+
+    def discard(self) -> None:
+        self._pending.clear()
+        self._close()
+        self._folder.remove(self.name)
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            disk.close(self._handle)
+            self._handle = None

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singular
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLeases, MemoryLog, MemoryShards, WorkLog
+from evaluand.store.ownership import with_mac
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KINDS = ("runs", "evaluations", "aggregations", "comparisons", "datasets", "recordings")
-FORMAT = 1
+FORMAT = 2
 
 Manifest = dict[str, Any]
-"""Keys: format, kind, id, name, spec, attempt, work, pinned, created, provenance; sealed also digest, counts, tables
-and seal.
+"""Keys: format, kind, id, name, spec, attempt, created, provenance and seal; of work also work, pinned, observed, fresh
+and app; sealed also digest, counts, tables and sealed.
 
 `work` lists what identifies the work without its data, so that finished rows are found again."""
 
@@ -58,13 +59,14 @@ class Store(Protocol):
     """Stores artifacts."""
 
     def ids(self, kind: str) -> list[str]:
-        """The ids of all artifacts of a kind, open ones too, sorted."""
+        """The ids of all artifacts of a kind that can be read, open ones too, sorted."""
 
     def manifest(self, kind: str, id: str) -> Manifest:
         """The manifest of an artifact, sealed or open (then without `digest`).
 
         Raises:
             NotFound: the store has no such artifact.
+            EngineError: the manifest is damaged.
         """
 
     def is_sealed(self, kind: str, id: str) -> bool:
@@ -87,7 +89,7 @@ class Store(Protocol):
         """
 
     def damage(self, kind: str, id: str) -> list[Fault]:
-        """The damage of a sealed artifact's tables: missing, truncated or changed files."""
+        """The damage of a sealed artifact's tables or of an open one's journal."""
 
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
@@ -121,7 +123,7 @@ class MemoryStore:
 
     def open(self, manifest: Manifest) -> Manifest:
         key = manifest["kind"], manifest["id"]
-        self._manifests.setdefault(key, encode(manifest))
+        self._manifests.setdefault(key, encode(with_seal(manifest | {"format": FORMAT})))
         return self.manifest(*key)
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
@@ -164,7 +166,7 @@ class _MemoryDraft:
         key = self._kind, self._id
         if not self._store.is_sealed(*key):
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            self._store._manifests[key] = encode(with_seal(manifest | {"tables": tables}))
+            self._store._manifests[key] = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
             self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
         return self._store.manifest(*key)
@@ -275,7 +277,7 @@ def begin(
         manifest = store.manifest(kind, id)
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
-        manifest = store.open(head | about() | {"created": now()})
+        manifest = store.open(with_mac(store, head | about() | {"created": now()}))
     if name is not None:
         store.refer(name, kind, id)
     return manifest

@@ -18,7 +18,7 @@ from evaluand.core.identity import encode
 from evaluand.core.json_like import unstorable
 from evaluand.trace.tracer import OpenSpanError, Tracer
 from evaluand.trace.tree import label
-from evaluand.trace.values import nanoseconds, stack_trace, text_of, value_of
+from evaluand.trace.values import error_text, nanoseconds, stack_trace, text_of, value_of
 
 if TYPE_CHECKING:
     from evaluand.trace.export import Context, ExportedSpan, SpanStatus
@@ -328,7 +328,7 @@ class Span(Tracer):
             return
         trace = self._trace
         time = perf_counter_ns() + trace._clock_offset
-        body = {"type": type(error).__qualname__, "message": text_of(error)}
+        body = {"type": type(error).__qualname__, "message": error_text(error)}
         if trace._stack_traces:
             body["stack_trace"] = stack_trace(error)
         event = "exception", time, self._storable(body, "events", "exception")
@@ -356,7 +356,7 @@ class Span(Tracer):
 
     def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
         """A placeholder for a value that is not data; the attribute says why."""
-        self._attributes[text_of(attribute)] = text_of(error)
+        self._attributes[text_of(attribute)] = error_text(error)
         return Fragment(orjson.dumps(unstorable(text_of(type(value).__qualname__))))
 
 

@@ -8,6 +8,7 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.identity import decode
+from evaluand.core.redaction import redact
 
 
 def text_of(value: object) -> str:
@@ -17,6 +18,11 @@ def text_of(value: object) -> str:
         return text.encode("utf-8", "backslashreplace").decode()
     except Exception:  # a __str__ that fails
         return type(value).__qualname__
+
+
+def error_text(error: BaseException) -> str:
+    """The message of an exception, without credentials."""
+    return redact(text_of(error))
 
 
 def value_of(stored: Any) -> Any:
@@ -40,8 +46,8 @@ def fault_message(error: Exception) -> str:
 
 
 def stack_trace(error: BaseException) -> str:
-    """The stack trace of an exception, as Python prints it."""
-    return "".join(tracebacks.format_exception(error))
+    """The stack trace of an exception, as Python prints it, without credentials."""
+    return redact("".join(tracebacks.format_exception(error)))
 
 
 def nanoseconds(time: datetime) -> int:

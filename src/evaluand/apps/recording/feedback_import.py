@@ -1,8 +1,8 @@
 """Feedbacks in other processes: the form in which they are stored, and how they are loaded from it.
 
-Code that is imported by a name in a store is chosen by the store. So only first-party modules, evaluand's providers,
-common aggregates and modules that the user allows are imported; and a loaded feedback must have the identity of the one
-that was recorded.
+Code that is imported by a name in a store is chosen by whoever made the store. So only evaluand's providers, common
+aggregates, modules that the user allows and, in a recording that this user has begun, first-party modules are imported;
+and a loaded feedback must have the identity of the one that was recorded.
 """
 
 import os
@@ -17,7 +17,8 @@ from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.references import NotAllowed
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.store.store import Manifest
+from evaluand.store.ownership import is_own
+from evaluand.store.store import Manifest, Store
 
 
 def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
@@ -34,29 +35,37 @@ def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
     return None
 
 
-def load_feedbacks(manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
+class ForeignCode(SpecError):
+    """A recording that somebody else has begun, or in another store, names code that is not allowed by name."""
+
+
+def load_feedbacks(store: Store, manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
     """The feedbacks of a recording by name; see `load_feedback`."""
-    return {name: load_feedback(manifest, name, allow=allow) for name in manifest["spec"]["feedbacks"]}
+    return {name: load_feedback(store, manifest, name, allow=allow) for name in manifest["spec"]["feedbacks"]}
 
 
-def load_feedback(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Scorer:
+def load_feedback(store: Store, manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Scorer:
     """A feedback of a recording, loaded from the definition in the manifest; `allow` as in `work`.
 
-    A SpecError if its code cannot be imported, may not be, or has changed.
+    Raises:
+        ForeignCode: the recording comes from somebody else, and names code that is not in `allow`.
+        SpecError: its code cannot be imported, may not be, or has changed.
     """
     form = manifest["provenance"]["forms"].get(name)
     if form is None:
         raise SpecError(f"feedback {name!r} cannot be imported: it was not defined at the top of a module")
-    modules = sorted(_collect_modules(form))
+    own = is_own(store, manifest)
+    modules = sorted(_collect_modules(form)) if own else []
     missing = next((module for module in modules if module not in sys.modules and not _module_places(module)), None)
     if missing is not None:
         hint = f"no module {missing} is found from {os.getcwd()}; start in the folder where it is"
         raise SpecError(f"feedback {name!r} cannot be imported: {hint}")
     try:
-        feedback = Feedback.from_json(form, modules=[*filter(_is_own, modules), *allow])
+        feedback = Feedback.from_json(form, modules=[*filter(_is_first_party, modules), *allow])
     except NotAllowed as error:
-        raise SpecError(
-            f"feedback {name!r} cannot be imported: {error.reference} may not be imported: it is not first-party code",
+        why = "it is not first-party code" if own else "the recording was not begun by you in this store"
+        raise (SpecError if own else ForeignCode)(
+            f"feedback {name!r} cannot be imported: {error.reference} may not be imported: {why}",
             python=f"allow it by name: allow=[{error.module!r}]",
             command=f"allow it by name: --allow {error.module}",
         ) from None
@@ -104,7 +113,7 @@ def _collect_modules(form: Any) -> set[str]:
     return modules.union(*map(_collect_modules, form.values()))
 
 
-def _is_own(module: str) -> bool:
+def _is_first_party(module: str) -> bool:
     """Whether a module is first-party code, judged without importing anything."""
     places = _module_places(module)
     return bool(places) and all(place is not None and is_first_party(place) for place in places)

@@ -9,7 +9,7 @@ from multiprocessing.connection import wait
 from shlex import quote
 from typing import Any
 
-from evaluand.apps.recording.feedback_import import Absent, load_feedback, load_feedbacks
+from evaluand.apps.recording.feedback_import import Absent, ForeignCode, load_feedback, load_feedbacks
 from evaluand.apps.recording.judge import Worker
 from evaluand.apps.recording.stored import (
     KIND,
@@ -51,7 +51,8 @@ def work(
         recording: its name, its id or the beginning of its id.
         workers: how many processes to fork for judging; 0 judges in this process.
         feedbacks: name → feedback; default: imported by the names that are stored.
-        allow: modules that may be imported for that, in addition to first-party ones and evaluand's.
+        allow: modules that may be imported for that, in addition to evaluand's judges and, in a recording that you
+            have begun in this store, first-party modules.
         policy: how feedbacks are called; default: one at a time in each process, with the app's timeout.
         follow: continue until the app has ended.
         progress: shows the progress.
@@ -101,16 +102,17 @@ def close_recording(
     """Closes a recording whose app has died, with everything that was recorded.
 
     Its feedbacks are imported and judge what is missing. If one cannot be imported or has changed, its scores stay and
-    the records that it has not judged fail. A deferred recording, which other processes may still judge, is closed so
-    only with `give_up`.
+    the records that it has not judged fail. A deferred recording, which other processes may still judge, and one of
+    somebody else whose code is not allowed, are closed so only with `give_up`.
 
     The other parameters are those of `work`.
 
     Args:
-        give_up: close a deferred recording even if feedbacks cannot be imported or have changed.
+        give_up: close such a recording even if feedbacks cannot be imported or have changed.
 
     Raises:
-        SpecError: its app still records; or it is deferred and a feedback cannot be imported, or has changed.
+        SpecError: its app still records; it is deferred and a feedback cannot be imported, or has changed; or somebody
+            else has begun it and a feedback names code that is not allowed.
     """
     id = find_recording_id(store, recording)
     opened = Recording(store, id)
@@ -123,8 +125,10 @@ def close_recording(
     scorers: dict[str, Scorer] = {}
     for name in opened.manifest["spec"]["feedbacks"]:
         try:
-            scorers[name] = load_feedback(opened.manifest, name, allow=allow)
+            scorers[name] = load_feedback(store, opened.manifest, name, allow=allow)
         except SpecError as error:
+            if isinstance(error, ForeignCode) and not give_up:
+                raise _with_give_up(error, recording) from None
             scorers[name] = Absent(opened.manifest, name, str(error))
     return seal_recording(store, id, scorers, evaluated=opened.mode != "none", policy=policy, progress=progress)
 
@@ -132,13 +136,17 @@ def close_recording(
 def _load(recording: Recording, name: str, allow: Sequence[str]) -> dict[str, Scorer]:
     """The feedbacks of a recording; the error for one that cannot be loaded says how to close the recording."""
     try:
-        return load_feedbacks(recording.manifest, allow=allow)
+        return load_feedbacks(recording.store, recording.manifest, allow=allow)
     except SpecError as error:
-        effect = "closes it without the missing scores; its run can then be evaluated with the present code"
-        command = f"; evaluand resume {quote(name)} --give-up {effect}"
-        refused = SpecError(f"{error}; close_recording(store, {name!r}, give_up=True) {effect}")
-        refused.for_commands = error.for_commands + command
-        raise refused from None
+        raise _with_give_up(error, name) from None
+
+
+def _with_give_up(error: SpecError, name: str) -> SpecError:
+    """The error for a feedback that cannot be loaded, which also says how to close the recording without it."""
+    effect = "closes it without the missing scores; its run can then be evaluated with the present code"
+    refused = SpecError(f"{error}; close_recording(store, {name!r}, give_up=True) {effect}")
+    refused.for_commands = f"{error.for_commands}; evaluand resume {quote(name)} --give-up {effect}"
+    return refused
 
 
 def _check_same(recording: Recording, feedbacks: Mapping[str, Scorer]) -> dict[str, Scorer]:

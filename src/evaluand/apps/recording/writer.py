@@ -56,6 +56,7 @@ from evaluand.evaluation.scorer import Scorer, described, ranges_of
 from evaluand.run.responses import line_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import SHARD_SLOTS
+from evaluand.store.ownership import with_mac
 from evaluand.store.store import FORMAT, MemoryStore, Store, check_name, check_store, exists, now
 from evaluand.trace import Trace
 from evaluand.trace.record import Record, facts_of
@@ -204,7 +205,7 @@ class RecordingWriter(Recording):
             "ranges": ranges_of(scorers),
             "timeout": (policy or POLICY).timeout,
         }
-        store.open(head | state | {"provenance": provenance() | about, "created": now()})
+        store.open(with_mac(store, head | state | {"provenance": provenance() | about, "created": now()}))
         store.refer(name, KIND, id)
         return cls(store, id, scorers, policy, attempts)
 

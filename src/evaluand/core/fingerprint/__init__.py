@@ -29,7 +29,7 @@ Code is *unpinned*, with a message that says what, where and what to do, if its 
     files       what reads files by native code, asks whether they exist, or works in other processes: none of these
                 can be observed. Declaring `files` pins such code, since its user states what it reads
     environment `os.environ`, `os.getenv`, `sys.argv`, `input`, where a function reads them; a global, default or class
-                attribute made of them counts by its value
+                attribute made of them counts by its value; a credential counts by the name of its variable (`secrets`)
     others      services, databases, models loaded by name, other programs; their classes of errors are harmless
     dates       `datetime.now`, `date.today`, `time.localtime` and their like. Clocks (`time.time`, `perf_counter`,
                 `monotonic`) are pinned where they measure: their time is subtracted, compared or shown

@@ -21,6 +21,7 @@ from evaluand.core.fingerprint.homes import MISSING, Home, Homes, Namespace, att
 from evaluand.core.fingerprint.judge import Judge
 from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of
 from evaluand.core.fingerprint.parts import Content, Parts, Place
+from evaluand.core.fingerprint.secrets import EnvironmentSecrets
 from evaluand.core.fingerprint.source import Sources
 from evaluand.core.fingerprint.syntax import (
     Chain,
@@ -75,8 +76,15 @@ class Code:
         value: gives the token of any value reached.
     """
 
-    def __init__(self, parts: Parts, homes: Homes, judge: Judge, value: Callable[[Any, Place], bytes]) -> None:
-        self.parts, self.homes, self.judge, self.value = parts, homes, judge, value
+    def __init__(
+        self,
+        parts: Parts,
+        homes: Homes,
+        judge: Judge,
+        value: Callable[[Any, Place], bytes],
+        secrets: EnvironmentSecrets,
+    ) -> None:
+        self.parts, self.homes, self.judge, self.value, self.secrets = parts, homes, judge, value, secrets
         self.sources = Sources()
         self._constants: dict[tuple[int, str], bytes] = {}
 
@@ -221,7 +229,8 @@ class Code:
         if is_function(value) and not is_code(value) and not _is_bound(value):
             return leaf("function", full_name_of(value, self.homes).encode())
         if is_text_or_path(value):
-            return self._constant(namespace, name, lambda at: name_token(value, at.home.folder))
+            text = self.secrets.hide(self.secrets.hide_named(name, value))
+            return self._constant(namespace, name, lambda at: name_token(text, at.home.folder))
         if known := _public_name(value, name):
             self.judge.meet(known)
             return leaf("object", known.encode())

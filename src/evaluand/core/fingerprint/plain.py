@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evaluand.core.fingerprint.files import may_name_file
+from evaluand.core.fingerprint.secrets import EnvironmentSecrets
 from evaluand.core.fingerprint.tokens import leaf
 
 MAX_DEPTH = 8  # containers inside one another
@@ -14,16 +15,17 @@ MAX_DEPTH = 8  # containers inside one another
 _PLAIN = frozenset((type(None), bool, int, float, bytes))
 
 
-def plain_data(value: Any) -> bytes | None:
+def plain_data(value: Any, secrets: EnvironmentSecrets) -> bytes | None:
     """The token of a list, tuple or dictionary of plain data; None for what has to be read value by value.
 
     Written as Python's literals, which distinguish lists from tuples, whole from other numbers, and the order of keys;
-    `ascii` writes the same in every version.
+    `ascii` writes the same in every version. Data with credentials from the environment are read value by value too.
     """
     if not _is_plain((value,), MAX_DEPTH + 1):
         return None
     try:
-        return leaf("plain", ascii(value).encode())
+        text = ascii(value)
+        return None if secrets.occur_in(text) else leaf("plain", text.encode())
     except ValueError:  # an integer too large to be written
         return None
 

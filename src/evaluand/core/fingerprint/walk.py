@@ -32,6 +32,7 @@ from evaluand.core.fingerprint.homes import Home, Homes, working_folder
 from evaluand.core.fingerprint.judge import Judge
 from evaluand.core.fingerprint.parts import Parts, Place
 from evaluand.core.fingerprint.plain import plain_data
+from evaluand.core.fingerprint.secrets import EnvironmentSecrets
 from evaluand.core.fingerprint.sets import hash_seed
 from evaluand.core.fingerprint.tokens import leaf, mix, of_integer
 from evaluand.core.fingerprint.wrapping import (
@@ -141,7 +142,8 @@ class Walk:
         self.homes = Homes(cwd)
         self.files = Files(cwd)
         self.judge = Judge(self.homes, self.parts.unpinned, seeds_estimators)
-        self.code = Code(self.parts, self.homes, self.judge, self.value)
+        self.secrets = EnvironmentSecrets()
+        self.code = Code(self.parts, self.homes, self.judge, self.value, self.secrets)
         self._open: set[int] = set()
         self._cyclic = False
 
@@ -189,7 +191,7 @@ class Walk:
         """The token of anything; what it refers to is queued."""
         kind = type(value)
         if is_text_or_path(value):
-            return name_token(value, place.home.folder)
+            return name_token(self.secrets.hide(value), place.home.folder)
         if kind is int:
             return of_integer(value)
         if kind in _SCALARS:
@@ -211,7 +213,7 @@ class Walk:
             raise _Cycle
         if self._cyclic or len(self._open) >= MAX_INLINE:
             return self._later(value, place, self._cyclic)
-        plain = plain_data(value)
+        plain = plain_data(value, self.secrets)
         if plain is not None:
             return self.parts.know(value, plain)
         outermost = not self._open
@@ -332,6 +334,7 @@ class Walk:
         return mix("attributes", *(self._attribute(value, name, item, place) for name, item in rows))
 
     def _attribute(self, owner: object, name: str, value: Any, place: Place) -> bytes:
+        value = self.secrets.hide_named(name, value)
         return leaf("name", name.encode()) + self.value(value, place.inside(owner, f".{name}"))
 
 

@@ -1,8 +1,9 @@
 """References to code in stored definitions: the name to import, and the arguments of an object.
 
 Only code that can be imported again is stored: functions of modules, and methods of providers whose arguments are plain
-data. Whoever can edit the file could name any code, so code outside evaluand is imported only from modules that are
-allowed by name, and only providers are constructed, after everything else was checked.
+data. Whoever can edit the file could name any code. So of evaluand and the standard library only what a table lists is
+imported, other code only from modules that are allowed by name and define it themselves, and only providers are
+constructed, after everything else was checked.
 """
 
 import dataclasses
@@ -16,6 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.identity import decode, encode
 from evaluand.core.redaction import secret_in
+from evaluand.core.secret_hosts import reading_file
 from evaluand.evaluation.provider import Provider
 
 _COMMON: Final = {
@@ -27,6 +29,22 @@ _COMMON: Final = {
 }
 _REFERENCES: Final = frozenset(f"{module}:{name}" for module, names in _COMMON.items() for name in names)
 """Functions of the standard library and NumPy that need no permission by name."""
+
+_PROVIDERS: Final = {
+    "evaluand.evaluation.providers.agreement": ("Agreement",),
+    "evaluand.evaluation.providers.embeddings": ("Embeddings",),
+    "evaluand.evaluation.providers.english": ("Sentiment", "Toxicity"),
+    "evaluand.evaluation.providers.ground_truth": ("GroundTruth",),
+    "evaluand.evaluation.providers.languages": ("Languages",),
+    "evaluand.evaluation.providers.local": ("Local",),
+    "evaluand.evaluation.providers.personal_data": ("PersonalData",),
+    "evaluand.evaluation.providers.readability": ("Readability",),
+    "evaluand.interop.trulens.aggregator": ("GroundTruthAggregator",),
+    "evaluand.interop.trulens.providers": ("GroundTruthAgreement", "HuggingFace", "Huggingface", "HuggingfaceLocal"),
+}
+_IMPLEMENTATIONS: Final = _REFERENCES | {f"{module}:{name}" for module, names in _PROVIDERS.items() for name in names}
+"""All code outside the user's that a stored definition may name: evaluand's own judges compute, and open no file that
+a definition names and no connection."""
 
 _KEEPING: Final = _REFERENCES & {
     *("builtins:max", "builtins:min", "evaluand.evaluation.feedback:mean"),
@@ -99,7 +117,7 @@ def referred(reference: Any, modules: Collection[str] = ()) -> Referred:
 
     Args:
         reference: a result of `reference_of`.
-        modules: names of modules and packages that may be imported in addition to evaluand's own.
+        modules: names of modules and packages that may be imported in addition to evaluand's own implementations.
 
     Raises:
         SpecError: the reference is invalid, or its code may not be imported or constructed.
@@ -130,7 +148,8 @@ def referred(reference: Any, modules: Collection[str] = ()) -> Referred:
 
     def make() -> Callable[..., Any]:
         try:
-            provider: Any = kind(**parameters)
+            with reading_file():
+                provider: Any = kind(**parameters)
         except Exception as error:
             raise SpecError(f"{name} cannot be constructed: {type(error).__name__}: {error}") from error
         code: Callable[..., Any] = getattr(provider, method) if of_provider else provider
@@ -230,35 +249,42 @@ def _is_importable_as(code: Any, module: Any, name: Any) -> bool:
 
 def _import_code(reference: Any, modules: Collection[str]) -> Any:
     module, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
-    if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+    if not module or not name or not all(map(_is_name, (*module.split("."), *name.split(".")))):
         raise SpecError(f"{reference!r} names no code; write it as module:name")
     module = present_module(module)
     reference = f"{module}:{name}"
     if not _is_own(reference, module) or module == "__main__":
         raise SpecError(f"{reference} may not be imported: only your own modules are")
-    if reference not in _REFERENCES and not _is_within(module, (*_OURS, *modules)):
+    if reference not in _IMPLEMENTATIONS and not _is_within(module, modules):
         raise NotAllowed(reference, module)
+    *outer, last = name.split(".")
     try:
         there: Any = importlib.import_module(module)
-        for part in name.split("."):
+        for part in outer:
             there = getattr(there, part)
+            if not isinstance(there, type) or there.__module__ != module:  # a module may have imported others
+                raise SpecError(f"{reference} is not a function or class of {module}")
+        there = getattr(there, last)
     except (ImportError, AttributeError) as error:
         raise SpecError(f"{reference} cannot be imported: {error}") from None
-    if not callable(there) or getattr(there, "__module__", None) != module:  # a name may lead to other modules
+    if not callable(there) or getattr(there, "__module__", None) != module:
         raise SpecError(f"{reference} is not a function or class of {module}")
     return there
 
 
+def _is_name(part: str) -> bool:
+    return part.isidentifier() and not (part.startswith("__") and part != "__main__")
+
+
 def _is_own(reference: str, module: str) -> bool:
-    """Whether the code is outside the standard library, or one of the aggregates in it."""
-    return reference in _REFERENCES or module.partition(".")[0] not in sys.stdlib_module_names
+    """Whether the code is outside evaluand and the standard library, or one of the implementations listed there."""
+    top = module.partition(".")[0]
+    return reference in _IMPLEMENTATIONS or not (top in sys.stdlib_module_names or top == "evaluand")
 
 
 def _is_within(module: str, packages: Collection[str]) -> bool:
     return any(f"{module}.".startswith(f"{package}.") for package in packages)
 
-
-_OURS: Final = ("evaluand.evaluation.feedback", "evaluand.evaluation.providers", "evaluand.interop.trulens")
 
 _MOVED: Final = {
     "evaluand.feedback": "evaluand.evaluation.feedback",

@@ -180,12 +180,16 @@ def _build_url(base: str, endpoint: str) -> str:
     """The URL of a service; a query of the base stays in it.
 
     The endpoint must be a path below the base, so that only the base determines which host receives the headers, which
-    may contain secrets.
+    may contain secrets. It comes from a file, so it names no variable.
     """
     try:
         parts = urlsplit(endpoint)
     except ValueError:
         parts = None
+    if "${" in endpoint:
+        raise SpecError(
+            f"interface.endpoint is {endpoint!r}; a variable is not replaced in it, write it in base or headers"
+        )
     if parts is None or parts.scheme or parts.netloc or ".." in re.split(r"[/\\]", unquote(parts.path)):
         raise SpecError(
             f"interface.endpoint is {endpoint!r}; give a path below the address of the service, such as /generate"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -33,6 +34,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
+from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
 from evaluand.trace.record import CALL
 
@@ -346,12 +348,21 @@ def _draw_boxes(found: list[Facts | None], example: Example | None, images: Imag
 
 
 def _find_source(run: Run) -> str | None:
+    """The file of a dataset, next to which its images are.
+
+    None for a dataset of somebody else whose manifest names a file outside the folder that the store is in: a report,
+    which may be passed on, does not take images of whoever writes it.
+    """
+    store = run.store
     try:
-        made = run.store.manifest("datasets", run.manifest["spec"]["dataset"])
+        made = store.manifest("datasets", run.manifest["spec"]["dataset"])
     except NotFound:
         return None
     source = (made.get("provenance") or {}).get("source")
-    return source if isinstance(source, str) else None
+    if not isinstance(source, str) or "\0" in source:
+        return None
+    place = os.path.dirname(os.path.realpath(getattr(store, "root", "")))
+    return source if is_own(store, made) or Path(os.path.realpath(source)).is_relative_to(place) else None
 
 
 def _span_keys(part: Part) -> Mapping[str, str]:

@@ -26,6 +26,7 @@ from urllib.parse import quote
 import orjson
 
 from evaluand.core.errors import plural as _plural
+from evaluand.core.provenance import experiment_origin
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
@@ -52,6 +53,7 @@ from evaluand.report.text import (
     clusters_text,
     defaulted_text,
     format_creation,
+    git_text,
     minute,
     number_format,
     numbers,
@@ -485,9 +487,9 @@ def _list_provenance(entry: Facts) -> Iterator[tuple[str, str, str]]:
         _json_text({k: v for k, v in (dataset["roles"] or {}).items() if v}) if dataset["roles"] else "",
         "code",
     )
-    source = origin.get("origin") or {}
-    yield "experiment", source.get("experiment") or "", "code"
-    yield "its digest", source.get("digest") or "", "code"
+    if source := experiment_origin(run):
+        yield "experiment", source.path, "code"
+        yield "its digest", source.digest or "", "code"
     policy = origin.get("policy") or {}
     yield "policy", ", ".join(f"{name} {'none' if v is None else v}" for name, v in policy.items()), ""
     for made in (run, evaluation):
@@ -497,8 +499,7 @@ def _list_provenance(entry: Facts) -> Iterator[tuple[str, str, str]]:
     versions = {"evaluand": origin.get("evaluand"), "python": origin.get("python")} | (origin.get("packages") or {})
     yield "versions", ", ".join(f"{name} {v}" for name, v in versions.items() if v), ""
     yield "platform", origin.get("platform") or "", ""
-    git = origin.get("git") or {}
-    yield "git", f"{git.get('commit')}{', with changes' if git.get('changed') else ''}" if git else "", "code"
+    yield "git", git_text(origin), "code"
 
 
 _BROWSER = """<noscript><p>Allow this page to run its script to browse the examples.</p></noscript>

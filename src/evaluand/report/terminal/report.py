@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core.errors import plural, singular
+from evaluand.core.provenance import experiment_origin
 from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import confusion_matrix
@@ -30,6 +31,7 @@ from evaluand.report.text import (
     clusters_text,
     defaulted_text,
     format_creation,
+    git_text,
     group_name,
     join_names,
     minute,
@@ -384,12 +386,11 @@ def _describe_spec(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
-    source = origin.get("origin") or {}
-    if "experiment" in source:
-        task = f", task {safe(source['task'], CELL)}" if source.get("task") else ""
-        limit = f", limit {source['limit']:,}" if source.get("limit") else ""
-        limit += f", where {source['where']}" if source.get("where") else ""
-        yield "experiment", f"{safe(source['experiment'], 4 * CELL)}{task}{limit}"
+    if source := experiment_origin({"provenance": origin}):
+        task = f", task {safe(source.task, CELL)}" if source.task else ""
+        limit = f", limit {source.limit:,}" if source.limit else ""
+        limit += f", where {safe(source.where, 4 * CELL)}" if source.where else ""
+        yield "experiment", f"{safe(source.path, 4 * CELL)}{task}{limit}"
     if "source" in origin:
         yield "source", safe(origin["source"], 4 * CELL)
     if "evaluand" in origin:
@@ -397,9 +398,8 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
         yield "versions", ", ".join(f"{name} {safe(v, CELL)}" for name, v in packages.items() if v)
     if origin.get("platform"):
         yield "platform", safe(origin["platform"], 2 * CELL)
-    if origin.get("git"):
-        commit = safe(origin["git"].get("commit"), CELL)
-        yield "git", f"{commit}{', with changes' if origin['git'].get('changed') else ''}"
+    if git := git_text(origin):
+        yield "git", safe(git, 2 * CELL)
 
 
 def _run_body(facts: Facts) -> Iterator[RenderableType]:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
+from evaluand.core.secret_hosts import is_of_file, mark_origin
 from evaluand.engine.engine import repeat_request
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
@@ -60,7 +61,8 @@ class ChatModel:
         name: the name of the model there.
         version: identifies the weights and settings behind this name; raise it when they change. Without it, results
             are never reused automatically.
-        api_key: the name of the environment variable that holds the key, such as `OPENAI_API_KEY`.
+        api_key: the name of the environment variable that holds the key, such as `OPENAI_API_KEY`. If a file names it,
+            the key is sent only to hosts that `evaluand secrets` allows.
         temperature: 0 for the likeliest reply; None leaves it to the server.
         max_tokens: the largest length of a reply; None leaves it to the server.
         parameters: further parameters of each request, such as `{"top_p": 0.9}`.
@@ -89,6 +91,9 @@ class ChatModel:
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "url", mark_origin(self.url))
+        if self.api_key is not None:
+            object.__setattr__(self, "api_key", mark_origin(self.api_key))
         if faults := list(self._faults()):
             raise ParameterError(faults)
         object.__setattr__(self, "parameters", dict(self.parameters))
@@ -135,7 +140,10 @@ class ChatModel:
         return completion
 
     def check(self) -> None:
-        """Raise a SpecError if no request can be made: the key is not set, or no HTTP client is installed."""
+        """Raise a SpecError if no request can be made.
+
+        The key is not set or must not be sent to this host, or no HTTP client is installed.
+        """
         try:
             self._exchange.check()
         except ParameterError as error:
@@ -179,7 +187,8 @@ class ChatModel:
         base, mark, query = self.url.partition("?")
         base = base.rstrip("/")
         url = (base if base.endswith(_PATH) else base + _PATH) + mark + query
-        return HttpClient(url, "POST", {"Authorization": f"Bearer ${{{self.api_key}}}"} if self.api_key else {})
+        headers = {"Authorization": f"Bearer ${{{self.api_key}}}"} if self.api_key else {}
+        return HttpClient(url, "POST", headers, of_file=is_of_file(self.url, self.api_key))
 
     async def _answer(self, content_of: Mapping[str, Any]) -> Any:
         settings = {"model": self.name, **content_of, "temperature": self.temperature, "max_tokens": self.max_tokens}

@@ -36,6 +36,13 @@ import orjson
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout
 from evaluand.core.fingerprint import Identity
+from evaluand.core.redaction import (
+    is_secret_variable,
+    redact_command,
+    redact_message,
+    use_secret,
+    use_secret_arguments,
+)
 from evaluand.core.system import kill_group
 from evaluand.data.dataset import Dataset
 from evaluand.run.task import Request, Task
@@ -68,7 +75,8 @@ class ProgramTask(Task[Any, Any]):
     Args:
         command: the program and its arguments as a list, or a text that is split as a shell would; no shell is used.
         folder: the working directory, and the base of relative paths.
-        env: additional environment variables.
+        env: environment variables in addition to those of this process, all of which the program receives. The value of
+            one whose name means a credential is no part of the identity.
         version: identifies what the files do not show, such as a model or a service; raise it when that changes.
         files: files and folders that the program depends on, besides those in its command.
         items: the output is a list of items that together are the response.
@@ -126,12 +134,15 @@ class ProgramTask(Task[Any, Any]):
         spec: dict[str, Any] = {
             "kind": self.kind,
             "behaviour": self.behaviour,
-            "command": [self._portable(argument) for argument in self.arguments],
+            "command": redact_command([self._portable(argument) for argument in self.arguments]),
             "files": contents,
             "items": self.items,
         }
-        if self.env:  # by digest, since they may be secrets
-            spec["env"] = {name: identity.digest(value).hex() for name, value in self.env.items()}
+        if self.env:  # no digest of a secret: short ones can be guessed
+            spec["env"] = {
+                name: None if is_secret_variable(name) else identity.digest(redact_message(value)).hex()
+                for name, value in self.env.items()
+            }
         if self.version is not None:
             spec["version"] = self.version
         why = (
@@ -177,6 +188,10 @@ class ProgramTask(Task[Any, Any]):
 
     def start(self) -> _Process:
         """A new process of the program."""
+        use_secret_arguments(self.arguments)
+        for name, value in self.env.items():
+            if is_secret_variable(name):
+                use_secret(value)
         try:
             return _Process([str(self._program), *self.arguments[1:]], self._path, {**os.environ, **self.env})
         except OSError as error:

@@ -22,6 +22,7 @@ from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
 from evaluand.core.key_columns import RESPONSE_INDEX
+from evaluand.core.secret_hosts import is_of_file, mark_origin
 from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create_adapter
 from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError
 from evaluand.data.dataset import Dataset
@@ -252,7 +253,8 @@ class ServiceTask(_Service):
         version: stands for the model's weights, settings and whatever else changes its answers; raise it when one does.
             Without, the results are never reused by themselves.
         method: of the request.
-        headers: of the request. A secret is written as `${NAME}` of an environment variable and stored nowhere.
+        headers: of the request. A secret is written as `${NAME}` of an environment variable and stored nowhere. If a
+            file names the variable, it is sent only to hosts that `evaluand secrets` allows.
         client_pipeline: adapters before those of the service, for what the service must not see.
         input_pipeline: adapters from the dataset to what the service takes.
         output_pipeline: adapters from what the service gives to responses.
@@ -292,11 +294,16 @@ class ServiceTask(_Service):
     __pydantic_config__ = {"coerce_numbers_to_str": True}  # noqa: RUF012 - in YAML, `3` is a number
 
     def __post_init__(self) -> None:
+        headers = {name: mark_origin(value) for name, value in self.headers.items()}
+        object.__setattr__(self, "headers", headers)
+        object.__setattr__(self, "url", mark_origin(self.url))
         super().__post_init__()
-        object.__setattr__(self, "headers", dict(self.headers))
 
     def prepare(self, dataset: Dataset) -> None:
-        """Raises a SpecError where the service cannot be asked: a variable is not set, no HTTP client is installed."""
+        """Raises a SpecError if the service cannot be asked.
+
+        A variable is not set or must not be sent to this host, or no HTTP client is installed.
+        """
         self._exchange.check()
 
     def close(self) -> None:
@@ -365,7 +372,8 @@ class ServiceTask(_Service):
 
     @cached_property
     def _exchange(self) -> HttpClient:
-        return HttpClient(self.url, self.method, self.headers)
+        of_file = is_of_file(self.url, *self.headers.values())
+        return HttpClient(self.url, self.method, self.headers, of_file=of_file)
 
     @cached_property
     def _batches(self) -> Batches:

@@ -1,0 +1,294 @@
+"""Which environment variables may be sent to which hosts, as the user of this machine decides.
+
+An experiment file or a stored definition can name any variable and any host, as in
+`headers: {X: "${AWS_SECRET_ACCESS_KEY}"}`. So a variable that such a file names is sent only to hosts that one of these
+allows, none of which comes with a file:
+
+    the table below            well-known keys, each for the host of its issuer
+    secrets.yaml               in the user's settings (`evaluand.core.user`): NAME: [host, …]
+    $EVALUAND_SECRETS          for jobs without such settings: NAME=host,NAME=host
+
+A host is a name with an optional port, `models.example:8443`, and means https. `http://models.example` allows that host
+without encryption. A loopback host must be allowed too, since any user of a machine can serve one of its ports; without
+a port it means all ports, over http and https.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import urlsplit
+
+from evaluand.core.errors import SpecError
+from evaluand.core.system import BINARY
+from evaluand.core.user import config_folder, make_private_folder
+
+VARIABLE: Final = "EVALUAND_SECRETS"
+_PORTS: Final = {"https": 443, "http": 80}
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HOST: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
+
+WELL_KNOWN: Final[Mapping[str, str]] = {
+    "ANTHROPIC_API_KEY": "api.anthropic.com",  # platform.claude.com/docs/en/api/overview
+    "DEEPSEEK_API_KEY": "api.deepseek.com",  # api-docs.deepseek.com
+    "GEMINI_API_KEY": "generativelanguage.googleapis.com",  # ai.google.dev/gemini-api/docs/openai
+    "GROQ_API_KEY": "api.groq.com",  # console.groq.com/docs/openai
+    "HF_TOKEN": "router.huggingface.co",  # huggingface.co/docs/inference-providers
+    "MISTRAL_API_KEY": "api.mistral.ai",  # docs.mistral.ai/api
+    "OPENAI_API_KEY": "api.openai.com",  # platform.openai.com/docs/api-reference/authentication
+    "OPENROUTER_API_KEY": "openrouter.ai",  # openrouter.ai/docs/api-reference/authentication
+}
+"""Variable → the only host of its issuer."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host that may receive a variable.
+
+    Attributes:
+        name: in lower case; an IPv6 address without brackets.
+        port: None is the scheme's own port, or any port of a loopback host.
+        scheme: None is https, or either one of a loopback host.
+
+    Example:
+        >>> Host.parse("models.example").includes("https://models.example/v1")
+        True
+        >>> Host.parse("models.example").includes("http://models.example/v1")
+        False
+    """
+
+    name: str
+    port: int | None = None
+    scheme: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads `host`, `host:port` or `scheme://host:port`.
+
+        Raises:
+            SpecError: the text is no host.
+        """
+        scheme, mark, rest = text.strip().rpartition("://")
+        rest = rest.removesuffix("/") if mark else rest
+        if _is_ipv6(rest):
+            rest = f"[{rest}]"
+        try:
+            parts = urlsplit(f"//{rest}")
+            name, port = parts.hostname or "", parts.port
+        except ValueError:
+            name, port, parts = "", None, urlsplit("")
+        if (mark and scheme not in _PORTS) or parts.netloc != rest or "@" in rest or not _is_host(name):
+            raise SpecError(f"{text!r} is no host; write its name alone, such as api.openai.com or 127.0.0.1:8080")
+        return cls(name, port, scheme or None)
+
+    def includes(self, url: str) -> bool:
+        """Whether a URL leads to this host."""
+        scheme, name, port = address_of(url)
+        if name != self.name:
+            return False
+        if is_loopback(name):
+            return self.scheme in (None, scheme) and self.port in (None, port)
+        allowed = self.scheme or "https"
+        return scheme == allowed and port == (self.port or _PORTS[allowed])
+
+    def __str__(self) -> str:
+        name = f"[{self.name}]" if ":" in self.name and (self.port or self.scheme) else self.name
+        return f"{f'{self.scheme}://' if self.scheme else ''}{name}{f':{self.port}' if self.port else ''}"
+
+
+class Permission(NamedTuple):
+    """A host that may receive a variable, and where that is written: `built in`, `settings` or `environment`."""
+
+    name: str
+    host: Host
+    source: str
+
+
+def permissions() -> list[Permission]:
+    """All permissions of this user, by variable.
+
+    Raises:
+        SpecError: the settings or the environment variable are invalid.
+    """
+    found = [Permission(name, Host(host), "built in") for name, host in WELL_KNOWN.items()]
+    found += [Permission(name, host, "settings") for name, hosts in read_settings().items() for host in hosts]
+    found += [Permission(name, host, "environment") for name, host in _environment()]
+    return sorted(found, key=lambda one: one.name)
+
+
+def refusal(name: str, url: str, allowed: list[Permission]) -> str | None:
+    """Why a variable that a file names is not sent to a URL, in one sentence; None if it may be sent.
+
+    Args:
+        allowed: a result of `permissions`.
+    """
+    if any(one.name == name and one.host.includes(url) for one in allowed):
+        return None
+    scheme, host, port = address_of(url)
+    usual = is_loopback(host) or _PORTS.get(scheme) == port
+    where = Host(host, None if usual and not is_loopback(host) else port, "http" if is_exposed(url) else None)
+    command = f"evaluand secrets allow {name} {quote(str(where))}"
+    if is_exposed(url):
+        return f"{name} is not sent to {where} without encryption; use https, or accept that with: {command}"
+    return f"{name} is not sent to {where}, which you have not allowed; if you trust this host: {command}"
+
+
+def is_exposed(url: str) -> bool:
+    """Whether others can read what is sent: over http, and not to this machine."""
+    scheme, host, _ = address_of(url)
+    return scheme == "http" and not is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address_of(url: str) -> tuple[str, str, int | None]:
+    """The scheme, the host and the port of a URL."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
+
+
+def settings_file() -> Path:
+    """The file with the permissions of this user."""
+    return config_folder() / "secrets.yaml"
+
+
+def read_settings() -> dict[str, list[Host]]:
+    """The hosts of each variable in the user's settings.
+
+    Raises:
+        SpecError: the file is invalid, or cannot be read.
+    """
+    path = settings_file()
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise SpecError(f"{path}: cannot be read: {reason}") from None
+    import yaml
+
+    try:
+        document: Any = yaml.safe_load(text) or {}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise SpecError(f"{path}: not YAML; write NAME: [host]") from None
+    if not isinstance(document, dict):
+        raise SpecError(f"{path}: must be a mapping; write NAME: [host]")
+    return {check_name(name, path): _read_hosts(name, hosts, path) for name, hosts in document.items()}
+
+
+def write_settings(hosts: Mapping[str, list[Host]]) -> None:
+    """Replaces the permissions in the user's settings.
+
+    Raises:
+        SpecError: the file cannot be written.
+    """
+    path = settings_file()
+    temporary = path.with_name(f".secrets-{secrets.token_hex(4)}.tmp")
+    lines = [f"{name}: {[str(host) for host in each]}\n" for name, each in sorted(hosts.items()) if each]
+    try:
+        make_private_folder(path.parent)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write("".join(lines).encode())
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def check_name(name: Any, where: object = "") -> str:
+    """The name of an environment variable.
+
+    Raises:
+        SpecError: it is none. The message does not show it, since it may be the secret itself.
+    """
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    place = f"{where}: " if where else ""
+    raise SpecError(f"{place}NAME must be the name of an environment variable, such as OPENAI_API_KEY, not its value")
+
+
+class FileText(str):
+    """A text that a file wrote and not the user's own code; it remains one when its owner is copied with changes."""
+
+    __slots__ = ()
+
+
+@contextmanager
+def reading_file() -> Iterator[None]:
+    """What is created in the block is defined by a file; see `mark_origin`."""
+    token = _reading_file.set(True)
+    try:
+        yield
+    finally:
+        _reading_file.reset(token)
+
+
+def mark_origin(text: str) -> str:
+    """The text, as a `FileText` if a file is being read.
+
+    Example:
+        >>> with reading_file():
+        ...     url = mark_origin("https://models.example")
+        >>> is_of_file(url), is_of_file("https://models.example")
+        (True, False)
+    """
+    return FileText(text) if _reading_file.get() and isinstance(text, str) else text
+
+
+def is_of_file(*texts: object) -> bool:
+    """Whether any of the texts was written by a file."""
+    return any(isinstance(text, FileText) for text in texts)
+
+
+def _environment() -> Iterator[tuple[str, Host]]:
+    for entry in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
+        name, mark, host = entry.partition("=")
+        if not mark:
+            raise SpecError(f"{VARIABLE}: write NAME=host, several of them with commas between")
+        try:
+            yield check_name(name.strip()), Host.parse(host)
+        except SpecError as error:
+            raise SpecError(f"{VARIABLE}: {error}") from None
+
+
+def _read_hosts(name: str, hosts: Any, path: Path) -> list[Host]:
+    entries = [hosts] if isinstance(hosts, str) else hosts
+    if not isinstance(entries, list) or not all(isinstance(host, str) for host in entries):
+        raise SpecError(f"{path}: {name}: write a list of hosts, such as [api.openai.com]")
+    try:
+        return [Host.parse(host) for host in entries]
+    except SpecError as error:
+        raise SpecError(f"{path}: {name}: {error}") from None
+
+
+def _is_host(name: str) -> bool:
+    return _HOST.fullmatch(name) is not None or _is_ipv6(name)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).version == 6
+    except ValueError:
+        return False
+
+
+_reading_file: ContextVar[bool] = ContextVar("_reading_file", default=False)

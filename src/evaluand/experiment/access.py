@@ -1,0 +1,165 @@
+"""What an experiment file reaches: hosts, environment variables, programs and code.
+
+Everything is read from the file alone: nothing is imported, contacted or executed. What code and programs reach in turn
+cannot be seen in it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from evaluand.core.redaction import redact_command
+from evaluand.core.secret_hosts import permissions, refusal
+from evaluand.engine.engine import TRANSIENT
+from evaluand.experiment.build import CODE_PARAMETERS
+from evaluand.experiment.spec import CodeSpec, KindSpec, ValidParts
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+class Contact(NamedTuple):
+    """A host that is contacted.
+
+    Attributes:
+        where: the place in the file, such as `tasks.bot`.
+        host: scheme, name and port.
+        variables: the environment variables that the file sends there.
+        refused: those of them that the user has not allowed, with the reason.
+    """
+
+    where: str
+    host: str
+    variables: list[str]
+    refused: dict[str, str]
+
+
+class Program(NamedTuple):
+    """A program that is executed; it receives all environment variables.
+
+    Attributes:
+        where: the place in the file.
+        command: the program and its arguments, with `***` in place of credentials.
+        folder: the folder in which it runs, as the file writes it.
+        environment: the names of the variables that the file sets for it.
+    """
+
+    where: str
+    command: list[str]
+    folder: str
+    environment: list[str]
+
+
+class Code(NamedTuple):
+    """A file or module of code that is imported, which executes it, with the places that name it."""
+
+    module: str
+    where: list[str]
+
+
+class Access(NamedTuple):
+    """What an experiment file reaches."""
+
+    hosts: list[Contact]
+    programs: list[Program]
+    code: list[Code]
+
+
+def read_access(spec: ValidParts, folder: Path) -> Access:
+    """What the valid parts of an experiment file reach; nothing else of it is used.
+
+    Args:
+        folder: the folder of the file.
+    """
+    kinds: list[tuple[str, KindSpec]] = [
+        (f"{group}.{name}", entry)
+        for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics))
+        for name, entry in entries.items()
+        if isinstance(entry, KindSpec)
+    ]
+    modules: dict[str, list[str]] = {}
+    for where, reference in _references(spec, kinds, folder):
+        places = modules.setdefault(reference.rpartition(":")[0], [])
+        if where not in places:
+            places.append(where)
+    return Access(
+        [contact for where, entry in kinds for contact in _contacts(where, entry.parameters)],
+        [_program(where, entry.parameters) for where, entry in kinds if entry.kind == "program"],
+        [Code(module, places) for module, places in modules.items()],
+    )
+
+
+def _contacts(where: str, value: Any) -> Iterator[Contact]:
+    """The hosts in the parameters of a kind, wherever they have a `url`."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _contacts(where, item)
+    if not isinstance(value, Mapping):
+        return
+    url = value.get("url")
+    if isinstance(url, str) and "://" in url:
+        yield _contact(where, url, value)
+    for item in value.values():
+        yield from _contacts(where, item)
+
+
+def _contact(where: str, url: str, parameters: Mapping[str, Any]) -> Contact:
+    headers = parameters.get("headers")
+    texts = [url, *(headers.values() if isinstance(headers, Mapping) else ())]
+    names = [name for text in texts if isinstance(text, str) for name in _VARIABLE.findall(text)]
+    if isinstance(key := parameters.get("api_key"), str):
+        names.append(key)
+    variables = sorted(set(names))
+    try:
+        parts = urlsplit(url)
+        host = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        allowed = permissions() if variables else []
+        refused = {name: reason for name in variables if (reason := refusal(name, url, allowed))}
+    except ValueError:  # no URL, which is a fault of the file
+        return Contact(where, url.partition("?")[0], variables, {})
+    return Contact(where, host, variables, refused)
+
+
+def _program(where: str, parameters: Mapping[str, Any]) -> Program:
+    command, environment = parameters.get("command"), parameters.get("env")
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command or ()]
+    except (TypeError, ValueError):
+        words = [str(command)]
+    names = sorted(map(str, environment)) if isinstance(environment, Mapping) else []
+    return Program(where, redact_command(words), str(parameters.get("folder", "")) or ".", names)
+
+
+def _references(spec: ValidParts, kinds: list[tuple[str, KindSpec]], folder: Path) -> Iterator[tuple[str, str]]:
+    """Every name of code, `file.py:name` or `module:name`, with its place."""
+    schemas: list[tuple[str, Any]] = []
+    for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics)):
+        for name, entry in entries.items():
+            if isinstance(entry, CodeSpec):
+                yield f"{group}.{name}", entry.function
+            schemas.append((f"{group}.{name}", getattr(entry, "output_schema", None)))
+            schemas += [(f"{group}.{name}", _schema_of(getattr(entry, key, None))) for key in ("view", "expected_view")]
+    for where, kind in kinds:
+        schemas.append((where, kind.parameters.get("output_schema")))
+        for parameter in CODE_PARAMETERS.get(kind.kind, ()):
+            if isinstance(text := kind.parameters.get(parameter), str) and ":" in text:
+                yield where, text
+    if spec.dataset is not None:
+        schemas += [
+            ("dataset", spec.dataset.schema_),
+            *(("dataset", _schema_of(v)) for v in spec.dataset.views.values()),
+        ]
+    for where, schema in schemas:
+        if isinstance(schema, str) and schema.rpartition(":")[0] and not (folder / schema).exists():
+            yield where, schema
+    for name in spec.run.transient:
+        if "." in name and name not in TRANSIENT:
+            yield "run.transient", f"{name.rpartition('.')[0]}:{name}"
+
+
+def _schema_of(view: Any) -> Any:
+    return view.get("schema") if isinstance(view, Mapping) else None

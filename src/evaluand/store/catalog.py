@@ -1,0 +1,188 @@
+"""The catalog: what the manifests and names of a store say, without reading all of them again.
+
+A row counts only while the file that it was read from has the same time, size and inode, so the catalog may be deleted
+or out of date at any time. The rows of a large store are stored in the user's cache, never in the store, which may come
+from somebody else or be read-only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, Final, TypedDict
+
+import orjson
+
+from evaluand.core import identity as ids
+from evaluand.core.errors import EngineError, Fault
+from evaluand.core.user import cache_folder
+from evaluand.store.io import Folder
+from evaluand.store.manifests import ID, OPEN, SEALED, as_fault, read_manifest, read_ref
+from evaluand.store.store import KINDS, Manifest, Ref
+
+DAMAGED: Final = "damaged"
+_LAYOUT: Final = 1  # of the stored rows; others are not read
+_FEW: Final = 64  # files that are read again sooner than stored
+_MOST_BYTES: Final = 1 << 30
+_UNUSED_SECONDS: Final = 90 * 86400.0  # after which the catalog of a store that nobody lists is removed
+_REFS: Final = "refs"
+
+_Row = list[Any]  # [time, size, inode] of the file, and what was read from it
+
+
+class Entry(TypedDict):
+    """An artifact as the catalog has it: `status` is open, sealed or damaged, and `damage` says why."""
+
+    kind: str
+    id: str
+    name: str | None
+    created: str | None
+    work: list[str]
+    status: str
+    digest: str | None
+    counts: dict[str, Any]
+    damage: str
+
+
+class Catalog:
+    """The artifacts and names of a store.
+
+    Args:
+        root: the store's folder.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = Folder(root)
+        self._rows: dict[str, dict[str, _Row]] = {}  # by kind, or `refs`, and by id, or name of a file
+        self._is_loaded = False
+
+    def entries(self, kind: str | None = None) -> list[Entry]:
+        """All artifacts [of a kind], newest first; last those whose manifest is damaged."""
+        found = [entry for each in ([kind] if kind else KINDS) for entry in self._entries(each)]
+        found.sort(key=lambda entry: entry["id"])
+        found.sort(key=lambda entry: entry["created"] or "", reverse=True)
+        return found
+
+    def ids(self, kind: str) -> list[str]:
+        """The ids of a kind, sorted, without those whose manifest is damaged."""
+        return sorted(entry["id"] for entry in self._entries(kind) if entry["status"] != DAMAGED)
+
+    def find(self, kind: str, work: str) -> list[str]:
+        """The ids of the artifacts made by the same work, newest first."""
+        return [entry["id"] for entry in self.entries(kind) if work in entry["work"]]
+
+    def refs(self) -> Iterator[tuple[str, Ref | Fault]]:
+        """The files of names, each with its name, or why it cannot be read."""
+        folder = self._root / _REFS
+        files = [entry.name for entry in folder.entries() if entry.name.endswith(".json")]
+        states = dict(zip(files, folder.states(files), strict=True))
+        for file, row in self._read_changed(_REFS, states, lambda file: [*read_ref(folder, file)]):
+            yield file, row if isinstance(row, Fault) else Ref(*row)
+
+    def _entries(self, kind: str) -> Iterator[Entry]:
+        above = self._root / kind
+        found = [entry for entry in above.entries() if ID.fullmatch(entry.name)]
+        folders = [entry.name for entry in found if entry.is_folder]
+        states = dict(zip(folders, above.states(folders, SEALED), strict=True))
+        others = [id for id, state in states.items() if state is None]
+        states |= zip(others, above.states(others, OPEN), strict=True)
+        for id, row in self._read_changed(kind, states, lambda id: self._read_entry(kind, id)):
+            yield _entry(kind, id, DAMAGED, damage=row.message) if isinstance(row, Fault) else row
+        for entry in found:
+            if not entry.is_folder:
+                yield _entry(kind, entry.name, DAMAGED, damage="is not a folder; evaluand follows no links")
+
+    def _read_entry(self, kind: str, id: str) -> Entry:
+        manifest = read_manifest(self._root / kind / id, kind, id)
+        if manifest is None:
+            raise FileNotFoundError
+        return _entry(kind, id, "sealed" if "digest" in manifest else "open", manifest)
+
+    def _read_changed(
+        self, part: str, states: dict[str, os.stat_result | None], read: Callable[[str], Any]
+    ) -> Iterator[tuple[str, Any]]:
+        """The values of all files that exist; those of changed files are read, with a `Fault` where this fails."""
+        on_disk = {name: [s.st_mtime_ns, s.st_size, s.st_ino] for name, s in states.items() if s}
+        rows = self._known(part, on_disk)
+        faults: dict[str, Fault] = {}
+        n_read = 0
+        for name, state in on_disk.items():
+            if name in rows:
+                continue
+            try:
+                rows[name] = [state, read(name)]
+                n_read += 1
+            except FileNotFoundError:  # another process has just removed it
+                continue
+            except EngineError as error:
+                faults[name] = as_fault(self._root.path / part / name, error)
+        self._rows[part] = rows
+        if n_read > _FEW:
+            self._save()
+        yield from ((name, faults.get(name) or rows[name][1]) for name in on_disk if name in faults or name in rows)
+
+    def _known(self, part: str, on_disk: dict[str, list[int]]) -> dict[str, _Row]:
+        """The rows whose files are unchanged, from the stored catalog if many are missing."""
+        known = self._rows.get(part, {})
+        if not self._is_loaded and len(on_disk) - len(known) > _FEW:
+            self._is_loaded = True
+            self._rows = _load(self._file()) | self._rows
+            known = self._rows.get(part, {})
+        return {name: row for name, row in known.items() if row[0] == on_disk.get(name)}
+
+    def _file(self) -> str:
+        """The name of the stored catalog: the digest of the store's path."""
+        return f"{ids.digest_of_text(os.fsencode(os.path.realpath(self._root.path))).hex()}.json"
+
+    def _save(self) -> None:
+        self._is_loaded = True
+        _save(self._file(), self._rows)
+
+
+def _entry(kind: str, id: str, status: str, manifest: Manifest | None = None, damage: str = "") -> Entry:
+    read = manifest or {}
+    return {
+        "kind": kind,
+        "id": id,
+        "name": read.get("name"),
+        "created": read.get("created"),
+        "work": read.get("work", []),
+        "status": status,
+        "digest": read.get("digest"),
+        "counts": read.get("counts", {}),
+        "damage": damage,
+    }
+
+
+def _place() -> Folder:
+    return Folder(cache_folder(), "catalogs")
+
+
+def _load(file: str) -> dict[str, dict[str, _Row]]:
+    """The stored rows; none if the file is missing, damaged or of another layout."""
+    with suppress(FileNotFoundError, EngineError, ValueError):
+        digest, _, content = _place().read(file, _MOST_BYTES).partition(b"\n")
+        if digest == ids.digest_of_text(content).hex().encode():
+            stored = orjson.loads(content)
+            return stored["rows"] if stored["layout"] == _LAYOUT else {}
+    return {}
+
+
+def _save(file: str, rows: dict[str, dict[str, _Row]]) -> None:
+    """Stores rows where the cache can be written; without it each process reads all manifests."""
+    content = orjson.dumps({"layout": _LAYOUT, "rows": rows})
+    folder = _place()
+    with suppress(EngineError, FileNotFoundError):
+        folder.make()
+        if not folder.has_file(file):
+            _remove_unused(folder)
+        folder.put(file, ids.digest_of_text(content).hex().encode() + b"\n" + content, durable=False)
+
+
+def _remove_unused(folder: Folder) -> None:
+    files = folder.files()
+    for file, state in zip(files, folder.states(files), strict=True):
+        if state is not None and time.time() - state.st_mtime > _UNUSED_SECONDS:
+            folder.remove(file)

@@ -1,0 +1,74 @@
+"""The digests of tables' files, which are validated when a process first reads a file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluand.core.errors import EngineError, Fault
+from evaluand.core.identity import DIGEST_SIZE
+from evaluand.store.io import Folder, disk
+from evaluand.store.manifests import DamagedFile, as_fault
+
+_BLOCK: Final = 1 << 20
+_MOST_REMEMBERED: Final = 100_000
+_State = tuple[int, int, int, int]  # device, inode, size and time of a file
+_valid: Final[dict[_State, str]] = {}  # the digests of files that this process has read
+
+
+def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False) -> int:
+    """A handle of a table's file, whose content has the digest that the manifest says.
+
+    Args:
+        again: whether to read the file even if this process has validated it before.
+
+    Raises:
+        EngineError: the file is missing, is not a regular file, has changed or cannot be read.
+    """
+    name = entry["file"]
+    try:
+        handle = folder.open(name)
+    except FileNotFoundError:
+        raise DamagedFile(str(folder.path / name), "cannot be read: the file is missing") from None
+    try:
+        if again or _valid.get(_state(handle)) != entry["digest"]:
+            _validate(folder, entry, handle)
+    except BaseException:
+        disk.close(handle)
+        raise
+    return handle
+
+
+def damaged_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
+    """The faults of the files of tables, all of which are read."""
+    faults = []
+    for entry in tables.values():
+        try:
+            disk.close(open_table(folder, entry, again=True))
+        except EngineError as error:
+            faults.append(as_fault(folder.path / entry["file"], error))
+    return faults
+
+
+def _validate(folder: Folder, entry: Mapping[str, Any], handle: int) -> None:
+    if _digest(folder, entry["file"], handle) != entry["digest"]:
+        raise DamagedFile(str(folder.path / entry["file"]), "cannot be read: the file has changed, its digest differs")
+    if len(_valid) >= _MOST_REMEMBERED:
+        _valid.clear()
+    _valid[_state(handle)] = entry["digest"]
+
+
+def _state(handle: int) -> _State:
+    state = os.fstat(handle)
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def _digest(folder: Folder, name: str, handle: int) -> str:
+    state = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    offset = 0
+    while part := folder.read_at(name, handle, _BLOCK, offset):
+        state.update(part)
+        offset += len(part)
+    return state.hexdigest()

@@ -1,0 +1,52 @@
+"""Whether open work was begun by this user in this store, or came with a store from somebody else.
+
+To continue open work, code is executed that its manifest names: an experiment file, the modules of feedbacks. Whoever
+made the store has written these names. So a manifest that is opened gets a message authentication code with a key that
+only this user has, over the names and the place of the store. It is provenance: ids and digests do not depend on it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluand.core.identity import encode
+from evaluand.core.user import keyed_digest
+
+if TYPE_CHECKING:
+    from evaluand.store.store import Manifest, Store
+
+MAC: Final = "mac"
+"""The key of the code in the provenance."""
+
+
+def with_mac(store: Store, manifest: Manifest) -> Manifest:
+    """A manifest that is about to be opened, with its message authentication code.
+
+    Without it if the user has no key, and in memory, where nothing comes from elsewhere.
+    """
+    if _is_in_memory(store):
+        return manifest
+    return manifest | {"provenance": manifest["provenance"] | {MAC: keyed_digest(_content(store, manifest))}}
+
+
+def is_own(store: Store, manifest: Manifest) -> bool:
+    """Whether this user has begun the work of an open artifact in this store, where it is now."""
+    if _is_in_memory(store):
+        return True
+    expected, found = keyed_digest(_content(store, manifest)), manifest["provenance"].get(MAC)
+    return isinstance(found, str) and expected is not None and hmac.compare_digest(found.encode(), expected.encode())
+
+
+def _is_in_memory(store: Store) -> bool:
+    from evaluand.store.store import MemoryStore  # which imports this module
+
+    return isinstance(store, MemoryStore)
+
+
+def _content(store: Store, manifest: Mapping[str, Any]) -> bytes:
+    provenance = {name: value for name, value in manifest["provenance"].items() if name != MAC}
+    place = os.path.realpath(getattr(store, "root", ""))
+    return encode(["evaluand: begun by this user", place, manifest["kind"], manifest["id"], provenance])

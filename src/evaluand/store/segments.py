@@ -1,0 +1,192 @@
+"""The lines of a journal's segments, and what damage does to them.
+
+A line is a JSON list that begins with a slot, eight hexadecimal digits and a line feed:
+
+    [17,"0c5e…",null,"completed",…]9ae0f3c1
+
+The digits are the CRC-32 of the list. It begins with the CRC-32 of the journal and the name of the segment, so a line
+that was moved to another place does not match either. Segments that end in `.jsonl` are of earlier versions and have
+no checksums; of their lines only the form can be checked.
+
+Whatever is not such a line is damage: it does not count, and it is listed.
+"""
+
+from __future__ import annotations
+
+from binascii import hexlify
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+from zlib import crc32
+
+import orjson
+
+from evaluand.core.errors import EngineError, Fault
+
+SUFFIX: Final = ".lines"
+EARLIER_SUFFIX: Final = ".jsonl"
+CHECKSUM_SIZE: Final = 8
+MAX_LINE_BYTES: Final = 1 << 30
+CHUNK_BYTES = 1 << 20
+
+CHANGED: Final = "its checksum does not match"
+INVALID: Final = "it is not a JSON list that begins with a slot"
+OUT_OF_RANGE: Final = "its slot is out of range"
+INCOMPLETE: Final = "it has no end"
+
+
+class Damage(NamedTuple):
+    """Bytes of a segment that are not a valid line.
+
+    Attributes:
+        line: the number of the line in its segment, from 1.
+        offset: where it begins, in bytes.
+        size: its length in bytes, with the line feed.
+    """
+
+    segment: str
+    line: int
+    offset: int
+    size: int
+    reason: str
+
+
+def seed_of(scope: str, segment: str) -> int:
+    """The CRC-32 with which the checksums of a segment begin.
+
+    Args:
+        scope: the journal: kind, id and name of the log.
+
+    Example:
+        >>> seed_of("runs/00aa/calls", "1.lines") == crc32(b"runs/00aa/calls/1.lines")
+        True
+    """
+    return crc32(f"{scope}/{segment}".encode())
+
+
+def add_checksums(lines: bytes, seed: int) -> bytes:
+    r"""Complete lines with their checksums.
+
+    Raises:
+        EngineError: a line is longer than a segment may have.
+
+    Example:
+        >>> add_checksums(b'[0,"a"]\n[1,"b"]\n', 7)
+        b'[0,"a"]881434de\n[1,"b"]410e5922\n'
+    """
+    if len(lines) > MAX_LINE_BYTES - CHECKSUM_SIZE:
+        raise EngineError(f"a result of {len(lines):,} bytes cannot be stored; a line has at most {MAX_LINE_BYTES:,}")
+    end = lines.find(b"\n")
+    if end == len(lines) - 1:
+        body = lines[:end]
+        return body + b"%08x\n" % crc32(body, seed)
+    return b"".join([b"%b%08x\n" % (body, crc32(body, seed)) for body in lines[:-1].split(b"\n")])
+
+
+def read_body(line: bytes, seed: int | None) -> bytes | None:
+    """The JSON text of a line without its line feed; None if the line is damaged.
+
+    Example:
+        >>> read_body(b'[0,"a"]881434de', 7), read_body(b'[0,"b"]881434de', 7)
+        (b'[0,"a"]', None)
+    """
+    if seed is None:
+        return line
+    body = line[:-CHECKSUM_SIZE]
+    return body if line.endswith(hexlify(crc32(body, seed).to_bytes(4, "big"))) else None
+
+
+def parse_slot(body: bytes) -> int:
+    """The slot at the beginning of a line without a checksum, which is checked as a whole.
+
+    Raises:
+        ValueError: the line is damaged.
+    """
+    record: Any = orjson.loads(body)
+    if type(record) is not list or len(record) < 2 or type(record[0]) is not int:
+        raise ValueError(INVALID)
+    slot: int = record[0]
+    return slot
+
+
+class Readable(Protocol):
+    """What can be read of a log."""
+
+    def segments(self) -> Mapping[str, int]:
+        """The names of all segments, sorted, with their sizes in bytes."""
+
+    def seed(self, segment: str) -> int | None:
+        """With what the checksums of a segment begin; None if its lines have none."""
+
+    def path(self, segment: str) -> str:
+        """Where a segment is, for messages."""
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes of a segment.
+
+        Raises:
+            FileNotFoundError: it no longer exists.
+        """
+
+
+def read_chunks(log: Readable, segment: str, offset: int) -> Iterator[tuple[int, int, bytes]]:
+    """The complete lines of a segment in chunks, each with its offset and size.
+
+    A chunk without lines is a damaged line that was not read into memory. An incomplete last line is passed over.
+    """
+    size = CHUNK_BYTES
+    while chunk := log.read(segment, offset, size):
+        end = chunk.rfind(b"\n") + 1
+        lines = chunk[:end]
+        if not end:
+            if len(chunk) < size:
+                return
+            if chunk.startswith(b"[") and size < MAX_LINE_BYTES:
+                size *= 2
+                continue
+            if not (end := _find_line_feed(log, segment, offset + len(chunk)) - offset) > 0:
+                return
+        yield offset, end, lines
+        if len(chunk) < size:
+            return
+        offset, size = offset + end, CHUNK_BYTES
+
+
+def _find_line_feed(log: Readable, segment: str, offset: int) -> int:
+    """The position after the first line feed from an offset on; -1 if there is none."""
+    while chunk := log.read(segment, offset, CHUNK_BYTES):
+        if place := chunk.find(b"\n") + 1:
+            return offset + place
+        offset += len(chunk)
+    return -1
+
+
+def find_damage(log: Readable) -> Iterator[Damage]:
+    """The damage of a log that nobody works on, found without an index, so that memory is bounded."""
+    for name, total in log.segments().items():
+        seed, read_to, n = log.seed(name), 0, 0
+        for offset, size, lines in read_chunks(log, name, 0):
+            place, read_to = offset, offset + size
+            for line in lines[:-1].split(b"\n"):
+                n += 1
+                length = len(line) + 1 if lines else size
+                if reason := _find_fault(line, seed):
+                    yield Damage(name, n, place, length, reason)
+                place += length
+        if read_to < total:
+            yield Damage(name, n + 1, read_to, total - read_to, INCOMPLETE)
+
+
+def _find_fault(line: bytes, seed: int | None) -> str:
+    body = read_body(line, seed)
+    if body is None:
+        return CHANGED
+    try:
+        slot = parse_slot(body)
+    except ValueError:
+        return INVALID
+    return "" if slot >= -1 else OUT_OF_RANGE
+
+
+def fault_of(log: Readable, damage: Damage) -> Fault:
+    """The report of some damage."""
+    return Fault(f"{log.path(damage.segment)}:{damage.line}", f"damaged: {damage.reason}; it counts as not done")

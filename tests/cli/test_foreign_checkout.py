@@ -1,0 +1,385 @@
+"""A checkout or a store from somebody else: commands that look at it start no program and import no code of it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from evaluand.apps.recording.writer import RecordingWriter
+from evaluand.cli import main
+from evaluand.evaluation.feedback import Feedback
+from evaluand.store.directory import DirectoryStore
+from evaluand.trace import Trace
+
+EXPERIMENT = """
+name: echo
+dataset: {path: rows.jsonl}
+tasks: {same: {function: app.py:same}, other: {function: app.py:other}}
+scorers: {right: exact_match}
+metrics: [{kind: mean, scorer: right}]
+"""
+CODE = "def same(input):\n    return input\n\ndef other(input):\n    return 'c'\n"
+ROWS = '{"input": "a", "expected": "a"}\n{"input": "b", "expected": "c"}\n'
+
+
+@pytest.fixture
+def evil(tmp_path: Path) -> Path:
+    """A folder in which every planted program and module leaves a file."""
+    (tmp_path / "evil").mkdir()
+    return tmp_path / "evil"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "checkout"
+    path.mkdir()
+    (path / "rows.jsonl").write_text(ROWS)
+    (path / "app.py").write_text(CODE)
+    (path / "e.yaml").write_text(EXPERIMENT)
+    monkeypatch.chdir(path)
+    monkeypatch.delenv("EVALUAND_STORE", raising=False)
+    return path
+
+
+def call(*arguments: str, code: int = 0, **options: Any) -> Result:
+    result = CliRunner().invoke(main, arguments, **options)
+    assert result.exit_code == code, result.output
+    return result
+
+
+# -- git
+
+
+@pytest.fixture
+def hostile(checkout: Path, evil: Path) -> Path:
+    """A checkout whose configuration names programs."""
+    git("init", "-q")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "Add everything")
+    for key in ("core.fsmonitor", "filter.planted.clean", "core.pager", "core.sshCommand", "diff.external"):
+        git("config", key, f"touch {evil}/{key}; cat")
+    hooks = checkout / ".git" / "hooks"
+    hooks.mkdir(exist_ok=True)
+    (hooks / "post-index-change").write_text(f"#!/bin/sh\ntouch {evil}/hook\n")
+    (hooks / "post-index-change").chmod(0o755)
+    (checkout / ".gitattributes").write_text("* filter=planted\n")
+    return checkout
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_no_command_starts_a_program_that_the_configuration_of_a_checkout_names(hostile: Path, evil: Path) -> None:
+    commit = git("rev-parse", "HEAD").strip()
+    (hostile / "app.py").write_text(CODE.replace("'c'", "'d'"))
+    call("run", "e.yaml")
+    call("compare", "echo/same", "echo/other")
+    (hostile / "predictions.jsonl").write_text('{"_index_": 0, "response": "a"}\n{"_index_": 1, "response": "b"}\n')
+    call("import", "predictions.jsonl", "--dataset", "echo/same", "--response", "response", "--name", "imported")
+    shown = orjson.loads(call("show", "echo/same", "--json").stdout)["manifest"]["provenance"]["git"]
+    assert shown == {"commit": commit, "changed": None}
+    assert f"{commit}, changes unknown" in " ".join(call("show", "echo/same").stdout.split())
+    call("run", "e.yaml", "--fresh", "--git-changes")
+    shown = orjson.loads(call("show", "echo/same", "--json").stdout)["manifest"]["provenance"]["git"]
+    assert shown == {"commit": commit, "changed": None}, "app.py passes a filter"
+    assert not list(evil.iterdir())
+    subprocess.run(["git", "status"], capture_output=True)
+    assert list(evil.iterdir()), "the planted programs would run"
+
+
+def test_git_is_asked_for_changes_on_request_only(checkout: Path) -> None:
+    git("init", "-q")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "Add everything")
+    (checkout / "rows.jsonl").write_text(ROWS + '{"input": "c", "expected": "c"}\n')
+    call("run", "e.yaml", "--git-changes")
+    assert "with changes" in call("show", "echo/same").stdout
+
+
+def test_a_checkout_cannot_ask_for_changes(checkout: Path) -> None:
+    (checkout / "evaluand.toml").write_text("[run]\ngit-changes = true\n")
+    assert "run.git-changes: the command has no such option" in call("run", "e.yaml", code=1).stderr
+
+
+# -- resume
+
+INTERRUPTED = """
+name: echo
+dataset: {path: rows.jsonl}
+tasks: {same: {function: app.py:same, version: 1}}
+scorers: {right: exact_match}
+metrics: [{kind: mean, scorer: right}]
+run: {concurrency: 1, abort_on_error: true}
+"""
+FAILING = """
+import os
+open("EVIL/imported", "w").close()
+
+def same(input):
+    if os.path.exists("EVIL/broken"):
+        raise ValueError("broken")
+    return input
+"""
+
+
+def become(somebody: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / f"home of {somebody}"))
+    for name in ("app", "judges"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def interrupted(checkout: Path, evil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with a run that somebody else has begun, whose code leaves a file when it is imported."""
+    become("somebody else", tmp_path, monkeypatch)
+    begin(checkout, evil)
+    become("the user", tmp_path, monkeypatch)
+    return checkout
+
+
+def begin(checkout: Path, evil: Path, file: str = "e.yaml") -> None:
+    (checkout / "app.py").write_text(FAILING.replace("EVIL", str(evil)))
+    (checkout / file).write_text(
+        INTERRUPTED.replace("rows.jsonl", str(checkout / "rows.jsonl")).replace(
+            "app.py", os.path.relpath(checkout / "app.py", (checkout / file).parent)
+        )
+    )
+    (evil / "broken").touch()
+    call("run", file, code=1)
+    for name in ("broken", "imported"):
+        (evil / name).unlink()
+    sys.modules.pop("app", None)
+
+
+def was_executed(evil: Path) -> bool:
+    return (evil / "imported").exists()
+
+
+def test_a_run_of_somebody_else_is_resumed_only_on_request(interrupted: Path, evil: Path) -> None:
+    for looking in (("list",), ("show", "echo/same"), ("verify",), ("gc", "--dry-run")):
+        call(*looking)
+    refused = call("resume", "echo/same", code=1).stderr
+    assert "was not begun by you in this store" in refused
+    assert f"code that {interrupted}/e.yaml names; if you trust it, add --yes, or type: evaluand run" in refused
+    assert not was_executed(evil)
+    call("resume", "echo/same", "--yes")
+    assert was_executed(evil)
+
+
+def test_a_changed_file_of_somebody_else_is_not_executed(interrupted: Path, evil: Path) -> None:
+    (interrupted / "e.yaml").write_text(INTERRUPTED + "# changed\n")
+    refused = call("resume", "echo/same", "--yes", code=1).stderr
+    assert f"{interrupted}/e.yaml is not the file that began it; type: evaluand run {interrupted}/e.yaml" in refused
+    assert not was_executed(evil)
+
+
+def test_a_changed_file_of_the_user_is_resumed(checkout: Path, evil: Path) -> None:
+    begin(checkout, evil)
+    text = (checkout / "e.yaml").read_text()
+    (checkout / "e.yaml").write_text(text.replace("concurrency: 1", "concurrency: 2"))
+    call("resume")
+    assert was_executed(evil)
+
+
+def test_a_store_that_was_moved_is_that_of_somebody_else(checkout: Path, evil: Path) -> None:
+    begin(checkout, evil)
+    (checkout / ".evaluand").rename(checkout / "moved")
+    assert "was not begun by you" in call("--store", "moved", "resume", code=1).stderr
+    assert not was_executed(evil)
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_an_experiment_inside_the_store_is_never_executed(checkout: Path, evil: Path, is_link: bool) -> None:
+    (checkout / ".evaluand").mkdir()
+    if is_link:
+        begin(checkout, evil)
+        (checkout / "e.yaml").rename(checkout / ".evaluand" / "e.yaml")
+        (checkout / "e.yaml").symlink_to(".evaluand/e.yaml")
+    else:
+        begin(checkout, evil, ".evaluand/e.yaml")
+    assert "is inside the store; a store holds data" in call("resume", "--yes", code=1).stderr
+    assert not was_executed(evil)
+
+
+def test_a_checkout_cannot_answer_for_the_user(interrupted: Path, evil: Path) -> None:
+    (interrupted / "evaluand.toml").write_text("[resume]\nyes = true\n")
+    assert "resume.yes: the command has no such option" in call("resume", code=1).stderr
+    assert not was_executed(evil)
+
+
+def test_on_a_terminal_the_user_is_asked(interrupted: Path, evil: Path) -> None:
+    ours, terminal = pty.openpty()
+    command = [sys.executable, "-m", "evaluand.cli", "resume"]
+    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
+        os.write(ours, b"n\n")
+        _, errors = asked.communicate(timeout=60)
+    assert "code that" in errors
+    assert "continue? [y/N]" in errors
+    assert asked.returncode == 1
+    assert not was_executed(evil)
+
+
+# -- feedbacks
+
+JUDGES = """
+open("EVIL/imported", "w").close()
+
+def fits(text):
+    return 1.0
+"""
+
+
+@pytest.fixture
+def recorded(checkout: Path, evil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Records a call for somebody else, to be judged by a function of a module in the checkout."""
+    (checkout / "judges.py").write_text(JUDGES.replace("EVIL", str(evil)))
+
+    def record() -> str:
+        become("somebody else", tmp_path, monkeypatch)
+        monkeypatch.syspath_prepend(checkout)
+        feedback = Feedback(importlib.import_module("judges").fits, name="fits").on_output()
+        app = {"name": "app", "version": "1", "app_id": "app:1"}
+        writer = RecordingWriter.begin(DirectoryStore(".evaluand"), app, feedback, mode="deferred", name="app")
+        trace = Trace.start("app", "a question")
+        with trace.root as root:
+            root.output = "an answer"
+        writer.keep(trace)
+        writer.end()
+        monkeypatch.undo()
+        monkeypatch.chdir(checkout)
+        become("the user", tmp_path, monkeypatch)
+        (evil / "imported").unlink()
+        return writer.id
+
+    return record
+
+
+def test_modules_of_a_checkout_are_imported_only_by_name_for_a_recording_of_somebody_else(
+    recorded: Callable[..., str], evil: Path
+) -> None:
+    recorded()
+    for command in (("feedback", "status", "app"), ("show", "app"), ("list",), ("verify",)):
+        call(*command)
+    for command in (("feedback", "work", "app"), ("resume", "app")):
+        refused = call(*command, code=1).stderr
+        assert "judges:fits may not be imported: the recording was not begun by you in this store" in refused
+        assert "--allow judges" in refused
+    assert not was_executed(evil)
+    assert "fits: 1 scored" in call("feedback", "work", "app", "--allow", "judges").stdout
+    assert was_executed(evil)
+
+
+def test_giving_up_imports_nothing(recorded: Callable[..., str], evil: Path) -> None:
+    recorded()
+    assert "fits: 1 failed" in call("resume", "app", "--give-up").stdout
+    assert not was_executed(evil)
+
+
+# -- modules and settings
+
+LOOKING = """
+import sys
+from click.testing import CliRunner
+from evaluand.cli import main
+
+for command in sys.stdin.read().splitlines():
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 0, (command, result.output, result.exception)
+
+asked = {"_EVALUAND_COMPLETE": "bash_complete", "COMP_WORDS": "evaluand show ec", "COMP_CWORD": "2"}
+completed = CliRunner(env=asked).invoke(main, [], prog_name="evaluand")
+assert "plain,echo" in completed.output, completed.output
+"""
+PLUGIN = """
+[evaluand.metrics]
+planted = planted_plugin:Metric
+accuracy = planted_plugin:Metric
+[evaluand.formats]
+jsonl = planted_plugin:Format
+"""
+
+
+def test_looking_imports_no_module_of_the_working_folder(checkout: Path, evil: Path) -> None:
+    """In a process of its own, as the console script is started: without the working folder on the import path."""
+    call("run", "e.yaml")
+    names = ("numpy", "yaml", "pyarrow", "click", "orjson", "rich", "pydantic", "pandas", "app", "conftest", "readline")
+    for name in (*names, "sitecustomize", "usercustomize", "evaluand", "planted_plugin", "json"):
+        (checkout / f"{name}.py").write_text(f"open('{evil}/{name}', 'w').close()\n")
+    (checkout / "planted-1.0.dist-info").mkdir()
+    (checkout / "planted-1.0.dist-info" / "METADATA").write_text("Name: planted\nVersion: 1.0\n")
+    (checkout / "planted-1.0.dist-info" / "entry_points.txt").write_text(PLUGIN)
+    commands = [
+        "list", "list metrics", "list runs --json", "show echo", "show echo/same --failed", "verify", "report echo",
+        "export echo/same -o out.csv", "compare echo/same echo/other", "gc --dry-run", "completion bash",
+        "label export echo/same -o labels.csv",
+    ]  # fmt: skip
+    process = [sys.executable, "-P", "-c", LOOKING]
+    looked = subprocess.run(process, input="\n".join(commands), capture_output=True, text=True)
+    assert looked.returncode == 0, looked.stderr
+    assert [path.name for path in evil.iterdir()] == []
+
+
+def test_work_on_a_recording_of_somebody_else_leaves_the_folder_off_the_import_path(
+    recorded: Callable[..., str], checkout: Path
+) -> None:
+    recorded()
+    before = sys.path[:]
+    call("feedback", "work", "app", code=1)
+    call("resume", "app", code=1)
+    assert sys.path == before
+    call("feedback", "work", "app", "--allow", "judges")
+    assert sys.path == [*before, str(checkout)]
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("[export]\noutput = '{outside}'", ("export", "echo/same")),
+        ("[compare]\njunit = '{outside}'\ngate = ['mean >= 0']", ("compare", "echo/same", "echo/other")),
+        ("[report]\noutput = '../outside'", ("report", "echo")),
+        ("[report]\noutput = 'link/outside'", ("report", "echo")),
+        ("[score]\nreport = '{outside}'", ("score", "rows.jsonl", "--truth", "expected", "--prediction", "input")),
+    ],
+)
+def test_settings_of_a_checkout_write_no_file_elsewhere(checkout: Path, text: str, command: tuple[str, ...]) -> None:
+    call("run", "e.yaml")
+    (checkout / "link").symlink_to(checkout.parent)
+    (checkout / "evaluand.toml").write_text(text.format(outside=checkout.parent / "outside"))
+    assert "outside' is outside its folder; give it on the command line" in call(*command, code=1).stderr
+    assert not (checkout.parent / "outside").exists()
+    (checkout / "evaluand.toml").write_text("[export]\noutput = 'inside.csv'")
+    call("export", "echo/same")
+    assert (checkout / "inside.csv").exists()
+
+
+@pytest.mark.parametrize("table", ["gc", "resume"])
+def test_settings_of_a_checkout_do_not_confirm(checkout: Path, table: str) -> None:
+    (checkout / "evaluand.toml").write_text(f"[{table}]\nyes = true\n")
+    assert f"{table}.yes: the command has no such option" in call(table, code=1).stderr
+
+
+def test_settings_that_are_no_file_do_not_count(checkout: Path) -> None:
+    os.mkfifo(checkout / "evaluand.toml")
+    (checkout / "pyproject.toml").symlink_to("/dev/zero")
+    os.mkfifo(checkout / "other.yaml")
+    call("list")
+    call("run")
+
+
+def test_a_store_elsewhere_that_settings_name_is_reported(checkout: Path) -> None:
+    (checkout / "evaluand.toml").write_text('store = "../elsewhere"')
+    assert "note: the store is ../elsewhere, as evaluand.toml says\n" in call("run", "e.yaml").stderr
+    assert "note" not in call("list", "--store", "../elsewhere").stderr
+    (checkout / "evaluand.toml").write_text('store = "inside"')
+    assert "note" not in call("run", "e.yaml").stderr
