@@ -98,7 +98,7 @@ def finish_evaluation(store: DirectoryStore) -> Any:
     return Evaluator(store, POLICY).evaluate(Run.open(store, "sample/double"), {"slowly": slowly}, name="sample/slowly")
 
 
-def make(folder: Path) -> DirectoryStore:
+def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
     """Makes the store in a folder that does not exist yet."""
     store = DirectoryStore(folder)
     runner, evaluator = Runner(store, POLICY), Evaluator(store, POLICY)
@@ -112,10 +112,11 @@ def make(folder: Path) -> DirectoryStore:
         finish_run(store)
     with counted(OPEN_CALLS):
         finish_evaluation(store)
-    _record(store, "closed")
-    if not (child := os.fork()):  # an app that dies without closing its recording
-        _record(store, "killed")
-    os.waitpid(child, 0)
+    if recordings:
+        _record(store, "closed")
+        if not (child := os.fork()):  # an app that dies without closing its recording
+            _record(store, "killed")
+        os.waitpid(child, 0)
     return store
 
 
