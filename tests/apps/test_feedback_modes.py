@@ -40,7 +40,7 @@ from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.feedback import FeedbackKind
 from evaluand.store.ownership import with_mac
 from evaluand.store.segments import add_checksums, seed_of
-from evaluand.store.store import Store
+from evaluand.store.store import Store, with_seal
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
 
@@ -634,7 +634,7 @@ def test_code_that_is_not_first_party_is_not_imported_for_a_stranger(folder: Dir
     manifest = orjson.loads(path.read_bytes())
     for named in ("shutil:rmtree", "click:echo", "evaluand.core.files.paths:replaced"):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
-        path.write_bytes(orjson.dumps(manifest))
+        path.write_bytes(orjson.dumps(with_seal(manifest)))
         with pytest.raises(SpecError, match="may not be imported"):
             work(folder, recording.id)
 
@@ -644,7 +644,7 @@ def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: 
     path = folder.root / KIND / recording.id / "open.json"
     manifest = orjson.loads(path.read_bytes())
     manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": "support.feedback_functions:noted"}
-    path.write_bytes(orjson.dumps(manifest))
+    path.write_bytes(orjson.dumps(with_seal(manifest)))
     with pytest.raises(SpecError, match="not begun by you in this store"):
         work(folder, recording.id)
     with pytest.raises(SpecError, match="'answer' has changed"):
@@ -701,7 +701,7 @@ def test_a_feedback_that_is_not_found_from_here_is_reported_as_those_who_ask_can
         ("click:echo", "click:echo may not be imported: it is not first-party code; allow it by name: --allow click"),
     ):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
-        path.write_bytes(orjson.dumps(with_mac(folder, manifest)))
+        path.write_bytes(orjson.dumps(with_seal(with_mac(folder, manifest))))
         refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"])
         assert reported in " ".join(refused.stderr.split())
         assert "modules=" not in refused.stderr

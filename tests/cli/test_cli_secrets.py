@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from evaluand.cli import main
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.data.dataset import Dataset
+from evaluand.evaluation.feedback.references import referred
 from evaluand.experiment import Experiment
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.chat import ChatModel
@@ -327,6 +328,7 @@ def test_validate_lists_hosts_variables_programs_and_code_without_executing_any(
             {"module": "models.py", "where": ["dataset"]},
             {"module": "theirs", "where": ["run.transient"]},
         ],
+        "files": [{"where": "dataset", "path": "rows.jsonl", "outside": False}],
     }
     assert not (folder / "executed").exists()
     shown = call("validate", "theirs.yaml", "--access").stdout
@@ -360,6 +362,15 @@ def test_access_of_a_file_that_names_none_and_of_one_with_faults(folder: Path) -
             "{function: app.py:Bot, parameters: {clients: [{options: sk-proj-hunter2abc}]}}",
             "tasks.bot: parameters.clients.options would be stored",
         ),
+        (
+            "{kind: instruct, model: {url: https://a.example, name: m, parameters: {extra: {api_key: hunter2}}}}",
+            "parameters.extra.api_key: would be stored; name the variable that holds the key as api_key",
+        ),
+        (
+            "{kind: service, url: https://a.example, input_pipeline:"
+            " [{kind: TransformJSON, configuration: {key: \"'sk-proj-hunter2abc'\"}}]}",
+            "tasks.bot.input_pipeline: holds a token, which would be stored; send it in a header",
+        ),
     ],
 )
 def test_credentials_for_programs_and_code_are_not_written_into_a_file(folder: Path, task: str, reported: str) -> None:
@@ -367,3 +378,55 @@ def test_credentials_for_programs_and_code_are_not_written_into_a_file(folder: P
     shown = call("validate", "theirs.yaml", code=1).output
     assert reported in shown
     assert "hunter2" not in shown
+
+
+def test_files_outside_the_folder_are_listed(folder: Path) -> None:
+    theirs = EXPERIMENT.format(task="{kind: recorded, path: /etc/passwd}").replace("rows.jsonl", "../.aws/credentials")
+    (folder / "theirs.yaml").write_text(theirs)
+    shown = call("validate", "theirs.yaml", "--access").stdout
+    assert "read   dataset: ../.aws/credentials, outside the folder of the experiment" in shown
+    assert "read   tasks.bot: /etc/passwd, outside the folder of the experiment" in shown
+
+
+JUDGES = """
+from dataclasses import dataclass
+
+from evaluand import ChatModel, NoOpTracer
+from evaluand.evaluation.provider import Provider
+
+
+@dataclass(frozen=True)
+class Judge(Provider):
+    url: str
+    key: str
+
+    def __post_init__(self):
+        object.__setattr__(self, "chat", ChatModel(self.url, "m", api_key=self.key))
+
+    def length(self, text):
+        return float(len(self.chat.complete([{"role": "user", "content": text}], NoOpTracer()).text))
+"""
+
+
+def test_a_judge_that_a_store_describes_sends_no_variable_to_a_host_that_the_user_has_not_allowed(
+    folder: Path, serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve()
+    (folder / "secret_judges.py").write_text(JUDGES)
+    monkeypatch.syspath_prepend(str(folder))
+    parameters = {"url": f"{server.url}/v1", "key": "AWS_SECRET_ACCESS_KEY"}
+    stored = {"class": "secret_judges:Judge", "parameters": parameters, "method": "length"}
+    judge = referred(stored, modules=["secret_judges"]).make()
+    with pytest.raises(SpecError, match="AWS_SECRET_ACCESS_KEY is not sent to"):
+        judge("a")
+    assert server.requests == []
+    monkeypatch.setenv("EVALUAND_SECRETS", "AWS_SECRET_ACCESS_KEY=127.0.0.1")
+    assert judge("a") == 1.0
+
+
+def test_an_error_on_the_terminal_shows_no_value_of_a_credential(folder: Path) -> None:
+    (folder / "app.py").write_text("import os\nraise ValueError(os.environ['AWS_SECRET_ACCESS_KEY'])\n")
+    (folder / "theirs.yaml").write_text(EXPERIMENT.format(task="app.py:answer"))
+    reported = call("run", "theirs.yaml", code=1).output
+    assert "ValueError: ${AWS_SECRET_ACCESS_KEY}" in reported
+    assert SECRET not in reported

@@ -4,11 +4,13 @@ import logging
 import os
 from pathlib import Path
 
+import click
 import orjson
 import pytest
 from click.testing import CliRunner
 
 from evaluand.cli import main
+from evaluand.cli.settings import _WRITTEN
 
 ROWS = b'{"input": "a", "expected": "a"}\n{"input": "b", "expected": "c"}\n'
 EXPERIMENT = """
@@ -132,3 +134,18 @@ def test_verbose_logs_the_work_of_each_step_to_stderr(project, arguments):
 
 def test_without_verbose_nothing_is_logged(project):
     assert call("run", "e.yaml").stderr == ""
+
+
+def test_every_option_that_names_a_file_to_write_is_restricted_in_settings():
+    def options(command, *path):
+        for name, below in getattr(command, "commands", {}).items():
+            yield from options(below, *path, name)
+        for option in command.params:
+            is_path = isinstance(option, click.Option) and isinstance(option.type, click.Path)
+            if is_path and not option.type.exists and option.name != "folder":
+                yield ".".join(path), option.name
+
+    context = click.Context(main)
+    found = {one for name in main.list_commands(context) for one in options(main.get_command(context, name), name)}
+    assert ("run", "junit") in found
+    assert {one for one in found if one[1] not in _WRITTEN} == {("adapt", "spec"), ("score", "report")}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -24,6 +22,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
+from support.worker_process import HOLDS, Process, open_lane, processes
 
 from evaluand.core.errors import EvaluandWarning, collect_warnings
 from evaluand.data.dataset import Dataset
@@ -36,8 +35,9 @@ from evaluand.run.task import task
 from evaluand.store import journal, segments
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Folder
-from evaluand.store.journal import SHARD_SLOTS, Leases, MemoryLeases, MemoryLog, WorkLog
-from evaluand.store.log import FileLog, SqliteLeases
+from evaluand.store.journal import SHARD_SLOTS, MemoryLog, WorkLog
+from evaluand.store.leases import FileLeases, MemoryLeases
+from evaluand.store.log import FileLog
 from evaluand.store.segments import add_checksums, seed_of
 
 SLOTS = 12
@@ -181,7 +181,7 @@ def test_a_long_line_that_was_never_finished_counts_for_nothing(tmp_path: Path) 
 
 
 def test_files_that_are_no_segments_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "leases.db").write_bytes(b"not lines")
+    (tmp_path / "notes").write_bytes(b"not lines")
     (tmp_path / "notes.txt").write_bytes(b"[1,]\n")
     reader = lane(tmp_path)
     with closing(reader):
@@ -435,7 +435,8 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
 MANY_SEGMENTS = """
 import resource, sys
 from evaluand.store.io import Folder
-from evaluand.store.journal import MemoryLeases, WorkLog
+from evaluand.store.journal import WorkLog
+from evaluand.store.leases import MemoryLeases
 from evaluand.store.log import FileLog
 
 segments, limit = 100, 50
@@ -545,213 +546,6 @@ def test_a_run_on_a_full_disk_stops_and_goes_on_when_there_is_room(tmp_path: Pat
     assert result.stdout.splitlines() == ["True True", "{'completed': 200} 201"], result.stderr
 
 
-# Who works on what
-
-
-CLAIMS = """
-import os, sys
-from pathlib import Path
-from evaluand.store.log import SqliteLeases
-
-folder, shards, finishes = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "finish"
-leases = SqliteLeases(folder / "leases.db")
-taken = os.open(folder / "taken", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-print("ready", flush=True)
-sys.stdin.readline()
-while claim := leases.claim(shards):
-    os.write(taken, b"%d %d\\n" % (claim[0], os.getpid()))
-    if finishes:
-        leases.finish(claim[0])
-print("all taken", flush=True)
-sys.stdin.readline()
-"""
-
-HOLDS = """
-import sys
-from pathlib import Path
-from evaluand.store import log as files
-
-files.LEASE_SECONDS = float(sys.argv[2])
-leases = files.SqliteLeases(Path(sys.argv[1]))
-print(*leases.claim(1), flush=True)
-sys.stdin.readline()
-"""
-
-
-class Process:
-    """A Python process that is told to go on by a line."""
-
-    def __init__(self, code: str, *arguments: object) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def reported(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def go(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-
-    def stop(self) -> None:
-        """Halts it without ending it: it lives, and its heart does not beat."""
-        self.process.send_signal(signal.SIGSTOP)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-@contextmanager
-def processes(*started: Process) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for one in started:
-            one.kill()
-
-
-def until(found: Callable[[], Any]) -> Any:
-    """What a function finds, once it finds something."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        value = found()
-        if value is not None:
-            return value
-        time.sleep(0.02)
-    raise AssertionError("waited in vain")
-
-
-@pytest.mark.parametrize("finishes", ["hold", "finish"])
-def test_no_shard_is_ever_held_by_two_processes(tmp_path: Path, finishes: str) -> None:
-    started = [Process(CLAIMS, tmp_path, 60, finishes) for _ in range(3)]
-    with processes(*started):
-        assert [one.reported() for one in started] == ["ready"] * 3
-        for one in started:
-            one.go()
-        assert [one.reported() for one in started] == ["all taken"] * 3  # all still live and hold what they took
-        taken = [int(text.split()[0]) for text in (tmp_path / "taken").read_text().splitlines()]
-    assert sorted(taken) == list(range(60))
-
-
-def test_who_meets_another_at_the_very_start_waits_for_it(tmp_path: Path) -> None:
-    with closing_database(tmp_path / "leases.db") as other:
-        other.execute("BEGIN IMMEDIATE")  # as a process does that has just made the file
-        end = threading.Timer(0.3, other.rollback)
-        end.start()
-        mine = SqliteLeases(tmp_path / "leases.db")
-        try:
-            assert mine.claim(1) == (0, 0)
-        finally:
-            end.join()
-            mine.release()
-
-
-@contextmanager
-def closing_database(path: Path) -> Iterator[sqlite3.Connection]:
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    try:
-        yield db
-    finally:
-        db.close()
-
-
-def test_a_dead_process_holds_nothing_however_long_its_lease(tmp_path: Path) -> None:
-    holder = Process(HOLDS, tmp_path / "leases.db", 1e9)
-    with processes(holder):
-        assert holder.reported() == "0 0"
-        mine = SqliteLeases(tmp_path / "leases.db")
-        assert mine.claim(1) is None
-        assert mine.busy()
-        holder.kill()
-        assert not mine.busy()
-        assert mine.claim(1) == (0, 1)
-        mine.release()
-
-
-def test_a_living_process_keeps_its_lease_by_its_heartbeat(tmp_path: Path) -> None:
-    holder = Process(HOLDS, tmp_path / "leases.db", 0.6)
-
-    def ends() -> float:
-        with closing_database(tmp_path / "leases.db") as db:
-            return float(db.execute("SELECT until FROM lease").fetchone()[0])
-
-    with processes(holder):
-        assert holder.reported() == "0 0"
-        first = ends()
-        assert until(lambda: True if ends() > first else None)
-
-
-def test_a_process_whose_heart_stopped_loses_its_lease_when_it_runs_out(tmp_path: Path) -> None:
-    holder = Process(HOLDS, tmp_path / "leases.db", 0.3)
-    with processes(holder):
-        assert holder.reported() == "0 0"
-        holder.stop()
-        mine = SqliteLeases(tmp_path / "leases.db")
-        assert until(lambda: mine.claim(1)) == (0, 1)
-        mine.release()
-
-
-def run_out(path: Path) -> None:
-    """Ends every lease, as time would where hearts do not beat."""
-    with closing_database(path) as db:
-        db.execute("UPDATE lease SET until = 0")
-
-
-def test_who_lost_a_lease_cannot_finish_the_shard_or_take_it_back(tmp_path: Path) -> None:
-    path = tmp_path / "leases.db"
-    slow, quick, last = SqliteLeases(path), SqliteLeases(path), SqliteLeases(path)
-    assert slow.claim(1) == (0, 0)
-    run_out(path)
-    assert quick.claim(1) == (0, 1)
-    slow.finish(0)
-    slow.release()
-    assert last.claim(1) is None
-    quick.release()
-    assert last.claim(1) == (0, 2)
-    last.release()
-
-
-def test_a_worker_is_not_given_a_shard_twice_because_its_own_lease_ran_out(tmp_path: Path) -> None:
-    mine = SqliteLeases(tmp_path / "leases.db")
-    assert mine.claim(2) == (0, 0)
-    run_out(tmp_path / "leases.db")
-    assert mine.claim(2) == (1, 0)
-    run_out(tmp_path / "leases.db")
-    assert mine.claim(2) is None
-    mine.release()
-
-
-def new_leases(kind: str, folder: Path) -> Leases:
-    return MemoryLeases() if kind == "memory" else SqliteLeases(folder / "leases.db")
-
-
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_shards_are_given_in_order_and_each_once(tmp_path: Path, kind: str) -> None:
-    leases = new_leases(kind, tmp_path)
-    assert [leases.claim(3) for _ in range(4)] == [(0, 0), (1, 0), (2, 0), None]
-    leases.release()
-
-
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_worker_alone_is_not_kept_waiting_by_itself(tmp_path: Path, kind: str) -> None:
-    leases = new_leases(kind, tmp_path)
-    leases.claim(2)
-    assert not leases.busy()
-    leases.release()
-
-
-def test_what_is_given_back_is_free_and_what_is_done_is_not(tmp_path: Path) -> None:
-    first, second = SqliteLeases(tmp_path / "leases.db"), SqliteLeases(tmp_path / "leases.db")
-    assert (first.claim(3), first.claim(3)) == ((0, 0), (1, 0))
-    first.finish(0)
-    first.release()
-    assert [second.claim(3) for _ in range(3)] == [(1, 1), (2, 0), None]
-    second.release()
-
-
 # Work on lanes
 
 
@@ -772,7 +566,7 @@ def written(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
 @pytest.mark.parametrize("slots", [0, 1, SHARD_SLOTS, SHARD_SLOTS + 1, 2 * SHARD_SLOTS + 7])
 def test_work_is_done_once_whatever_the_number_of_units(tmp_path: Path, slots: int) -> None:
     called: list[int] = []
-    one = WorkLog(log_in(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
+    one = open_lane(tmp_path, slots)
     with closing(one):
         KeyedWork(one, units, lambda unit: called.append(unit.slot), written).perform()
         assert sorted(called) == list(range(slots))
@@ -821,8 +615,7 @@ def test_a_shard_that_ends_while_another_line_is_written_does_not_touch_that_lin
 
 def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_path: Path) -> None:
     """It dies while the other has claimed all that was free and waits for its own last call."""
-    database = tmp_path / "leases.db"
-    holder = Process(HOLDS, database, 1e9)
+    holder = Process(HOLDS, tmp_path, 1e9)
     last_runs, died = threading.Event(), threading.Event()
     called: list[int] = []
 
@@ -832,10 +625,10 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
             last_runs.set()
             assert died.wait(PATIENCE)
 
-    class Watched(SqliteLeases):
+    class Watched(FileLeases):
         """Lets the other die only after it was asked for and refused its shard."""
 
-        def claim(self, shards: int) -> tuple[int, int] | None:
+        def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
             claimed = super().claim(shards)
             if claimed is None and not died.is_set():
                 assert last_runs.wait(PATIENCE)
@@ -844,8 +637,8 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
             return claimed
 
     with processes(holder):
-        assert holder.reported() == "0 0"
-        one = WorkLog(log_in(tmp_path), Watched(database), 2 * SHARD_SLOTS)
+        assert holder.read_line() == "0 0"
+        one = open_lane(tmp_path, 2 * SHARD_SLOTS, Watched)
         with closing(one):
             KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()
             assert sorted(called) == list(range(2 * SHARD_SLOTS))

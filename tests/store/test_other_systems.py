@@ -211,51 +211,40 @@ def test_without_hard_links_the_claim_of_another_machine_is_reported(tmp_path, r
     assert last.endswith(".one.claim: process 7 on elsewhere writes here; if it has ended, remove the file")
 
 
-SOLE = """
+WORKERS = """
     import os, subprocess, sys
     from pathlib import Path
-    from evaluand.core.errors import EngineError
-    from evaluand.store.log import SoleLeases
-    leases = SoleLeases(Path("writer"))
+    from evaluand.store.io import Folder
+    from evaluand.store.leases import FileLeases
+    from evaluand.store.log import FileLog
+    leases = FileLeases(Folder("log"), FileLog(Folder("log"), "runs/00/log"))
     if sys.argv[1:]:
-        try:
-            print(leases.claim(3), leases.busy())
+        while claimed := leases.claim(40):
+            print(*claimed, flush=True)
+            leases.finish(claimed[0])
             if sys.argv[1] == "die":
+                leases.claim(40)
                 os._exit(0)
-            leases.release()
-        except EngineError as error:
-            print(error)
+        leases.release()
         raise SystemExit
-    def forked():
-        sys.stdout.flush()
-        if not os.fork():
-            try:
-                print(leases.claim(3), flush=True)
-            except EngineError as error:
-                print(error, flush=True)
-            os._exit(0)
-        os.wait()
-    def other(*how):
-        print(subprocess.run([sys.executable, *sys.orig_argv[1:], *how], capture_output=True, text=True).stdout.strip())
+    def start(how):
+        return subprocess.Popen([sys.executable, *sys.orig_argv[1:], how], stdout=subprocess.PIPE, text=True)
 """
 
 
-def test_without_locks_a_second_process_is_refused_while_the_first_works(tmp_path):
-    done = run(tmp_path, SOLE, "print(leases.claim(3)); other('try'); forked(); leases.release(); other('try')")
-    first, second, child, third = done.stdout.splitlines()
-    assert (first, third) == ("(0, 0)", "(0, 0) False"), done.stderr
-    assert "one process at a time may work on this, and process" in second
-    assert child.partition("; wait")[0] == second.partition("; wait")[0]
-    assert "on this machine does; wait for it, or if it has ended, remove the file" in second
+@pytest.mark.parametrize("refused", ["links", "locks"])
+def test_without_hard_links_and_locks_several_processes_share_the_work(tmp_path, refuse, refused):
+    share = """
+    workers = [start("work") for _ in range(3)]
+    taken = [int(line.split()[0]) for one in workers for line in one.communicate()[0].splitlines()]
+    print(sorted(taken) == [*range(40)])
+    """
+    done = run(tmp_path, WORKERS, share, **refuse[refused])
+    assert done.stdout == "True\n", done.stderr
 
 
-def test_without_locks_a_process_takes_over_from_one_that_died(tmp_path):
-    done = run(tmp_path, SOLE, "other('die'); print(Path('writer').exists(), leases.claim(3), leases.busy())")
-    assert done.stdout == "(0, 0) False\nTrue (0, 0) False\n", done.stderr
-
-
-def test_without_locks_a_process_of_another_machine_is_never_taken_for_dead(tmp_path):
-    (tmp_path / "writer").write_text("elsewhere/1")
-    done = run(tmp_path, SOLE, "print(leases.busy(), leases.held()); other('try')")
-    assert done.stdout.startswith("True 1\n"), done.stderr
-    assert "process 1 on elsewhere does" in done.stdout
+@pytest.mark.parametrize("refused", ["links", "locks"])
+def test_without_hard_links_and_locks_a_process_takes_over_from_one_that_died(tmp_path, refuse, refused):
+    died = "print(start('die').communicate()[0].strip(), leases.busy(), [leases.claim(3) for _ in range(3)])"
+    done = run(tmp_path, WORKERS, died, **refuse[refused])
+    assert done.stdout == "0 0 False [(1, 1), (2, 0), None]\n", done.stderr

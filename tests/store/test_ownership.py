@@ -55,6 +55,8 @@ def test_without_a_valid_code_nothing_is_own(store: Store, mac: Any) -> None:
     begun = with_mac(store, manifest())
     assert not is_own(store, begun | {"provenance": begun["provenance"] | {MAC: mac}})
     assert not is_own(store, manifest())
+    assert not is_own(store, manifest(provenance=[mac]))
+    assert not is_own(store, {"kind": "runs", "id": "1f"})
 
 
 def test_another_user_or_a_moved_store_is_not_own(store: Store, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

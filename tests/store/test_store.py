@@ -38,7 +38,8 @@ from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Folder as StoreFolder
 from evaluand.store.journal import WorkLog
-from evaluand.store.log import FileLog, SqliteLeases
+from evaluand.store.leases import FileLeases
+from evaluand.store.log import FileLog
 from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolve
 
 Made = TypeVar("Made")
@@ -751,14 +752,14 @@ class _Unit:
         self.slot = slot
 
 
-class SealsFirst(SqliteLeases):
+class SealsFirst(FileLeases):
     """Lets another process seal the artifact just before this one looks for work, or once it has some."""
 
-    def __init__(self, path: Path, seal: Callable[[], Any], after: int) -> None:
-        super().__init__(path)
+    def __init__(self, log: FileLog, seal: Callable[[], Any], after: int) -> None:
+        super().__init__(log._folder, log)
         self.seal, self.after = seal, after
 
-    def claim(self, shards: int) -> tuple[int, int] | None:
+    def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
         if self.after == 0:
             self.seal()
         self.after -= 1
@@ -769,9 +770,9 @@ class SealsFirst(SqliteLeases):
 def test_work_that_another_process_seals_meanwhile_ends_quietly(folder: DirectoryStore, after: int) -> None:
     folder.open(manifest(A))
     folder.lane("runs", A, "lane", 4).close()
-    journal = path_of(folder, A) / "journal" / "lane"
-    leases = SealsFirst(journal / "leases.db", lambda: sealed(DirectoryStore(folder.root), A), after)
-    lane = WorkLog(FileLog(StoreFolder(journal), f"runs/{A}/lane"), leases, 4)
+    log = FileLog(StoreFolder(folder.root, "runs", A, "journal", "lane"), f"runs/{A}/lane")
+    leases = SealsFirst(log, lambda: sealed(DirectoryStore(folder.root), A), after)
+    lane = WorkLog(log, leases, 4)
 
     def line(unit: _Unit, outcome: Outcome) -> tuple[bytes, int]:
         return b"[%d,1]\n" % unit.slot, 0

@@ -179,6 +179,10 @@ def main(ctx: click.Context, folder: Path | None, verbose: int) -> None:
 
 
 def _print_error(error: BaseException, message: str) -> None:
-    """Prints an error with its notes; text from data and files cannot control the terminal."""
+    """Prints an error with its notes; text from data and files cannot control the terminal, nor show credentials."""
+    from evaluand.core.redaction import hide_values, variable_values
+
+    values = variable_values()
     for line in (f"error: {message}", *getattr(error, "__notes__", ())):
+        line = hide_values(line, values)
         click.echo("\n".join(safe(part) for part in line.split("\n")), err=True)

@@ -44,7 +44,7 @@ Examples:
     "--access",
     "only_access",
     is_flag=True,
-    help="Only list hosts, variables, programs and code; read nothing but FILE, import nothing.",
+    help="Only list hosts, variables, programs, code and files; read nothing but FILE, import nothing.",
 )
 @store_option
 @json_option
@@ -53,7 +53,8 @@ def command(file: Path, only_access: bool, folder: Path, as_json: bool) -> None:
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
     nothing. Then shows what a run would do now: the hosts that it would contact and the environment variables that each
-    would receive, the programs that it would execute, the code that it would import, and the calls that it would make.
+    would receive, the programs that it would execute, the code that it would import, the files that it would read
+    elsewhere, and the calls that it would make.
     Exits 1 if there are faults; notes are not faults.
 
     Importing code executes it. Look at a file from somebody else with --access first.
@@ -71,7 +72,7 @@ def command(file: Path, only_access: bool, folder: Path, as_json: bool) -> None:
 def _access(file: Path) -> Facts:
     """The faults of the file alone, and what it reaches."""
     facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
-    facts["access"] = {"hosts": [], "programs": [], "code": []}
+    facts["access"] = {"hosts": [], "programs": [], "code": [], "files": []}
     try:
         spec, document = parse_file(file)
         access = read_access(spec, file.parent)
@@ -229,7 +230,7 @@ def _print(facts: Facts, only_access: bool) -> None:
     faults = len(facts["faults"])
     if faults or not only_access:
         click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")
-    elif not any(facts["access"].values()):
+    elif not any(facts["access"][name] for name in ("hosts", "programs", "code")):
         click.echo(f"{safe(facts['file'])} names no host, no program and no code")
 
 
@@ -245,3 +246,6 @@ def _print_access(access: Facts) -> None:
         click.echo(f"start  {safe(program['where'])}: {safe(what)}")
     for code in access["code"]:
         click.echo(f"import {safe(code['module'])}: {safe(', '.join(code['where']))}")
+    for file in access["files"]:
+        if file["outside"]:
+            click.echo(f"read   {safe(file['where'])}: {safe(file['path'])}, outside the folder of the experiment")

@@ -273,7 +273,7 @@ def written_forms(value: str) -> tuple[str, ...]:
 def _base64_forms(value: str) -> Iterator[str]:
     """The digits of a value within base64, such as that of a user and a password, by its place in three bytes."""
     raw = value.encode("utf-8", "surrogateescape")
-    for before, cut in ((0, 0), (1, 2), (2, 3)) if len(raw) >= _LEAST else ():
+    for before, cut in ((0, 0), (1, 2), (2, 3)) if len(raw) >= LEAST else ():
         encoded = base64.b64encode(b"\0" * before + raw).decode()
         core = encoded[cut : (before + len(raw)) * 4 // 3]  # the digits that no neighbour influences
         yield from (core, core.replace("+", "-").replace("/", "_"))
@@ -296,12 +296,12 @@ def _values_of(named: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _is_value(value: str) -> bool:
     """Whether the value of a variable is searched for: long enough, and no path of a file with the credential."""
-    return len(value) >= _LEAST and not (os.path.isabs(value) and os.path.exists(value))
+    return len(value) >= LEAST and not (os.path.isabs(value) and os.path.exists(value))
 
 
 SHORTEST: Final = 4
 """Characters of the shortest value in use that is searched for; shorter ones occur by chance."""
-_LEAST: Final = 8
+LEAST: Final = 8
 """Characters of the shortest value of a variable that is only known by its name."""
 _CACHED: Final = 4000
 """Characters of the longest text whose redacted form is remembered."""
@@ -406,6 +406,15 @@ def issued_in(value: Any, name: str) -> str | None:
     else:
         return None
     return next((place for place in found if place is not None), None)
+
+
+def has_token(value: Any) -> bool:
+    """Whether any text in data has the form of a token of a known issuer."""
+    if isinstance(value, str):
+        return _TOKEN.search(value) is not None
+    if isinstance(value, Mapping):
+        return any(has_token(key) or has_token(item) for key, item in value.items())
+    return isinstance(value, list | tuple) and any(map(has_token, value))
 
 
 def _hide_token(found: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
 """What not every operating system and file system offers, each with its substitute or one clear sentence.
 
 Windows has neither forks nor process groups, and ends a process that is sent signal 0; some network drives and memory
-cards have neither hard links nor locks. Modules import none of these names themselves, so that every module can be
+cards have no hard links. Modules import none of these names themselves, so that every module can be
 imported everywhere.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -17,9 +16,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evaluand.core.errors import EngineError, SpecError
 
@@ -69,6 +68,90 @@ def is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """Which process this is, among those of all containers and machines, now and before a crash.
+
+    Attributes:
+        boot: the start of the machine and the clock since then, which processes with an equal `boot` share; empty if
+            the system does not say.
+        numbers: within which process numbers are distinct: the boot and the namespace; without these the name of the
+            host.
+        pid: the process number.
+        started: when it was started, in the units of the system; 0 if unknown.
+        host: the name of the host, for messages.
+    """
+
+    boot: str
+    numbers: str
+    pid: int
+    started: int
+    host: str
+
+    def has_ended(self) -> bool:
+        """Whether the process is known to have ended; False where this process cannot know."""
+        here = this_process()
+        if self.numbers != here.numbers:
+            return False
+        if self.pid == here.pid:
+            return self.started != here.started
+        if not is_alive(self.pid):
+            return True
+        state = _read_process_state(self.pid) if self.started else None
+        return state is not None and (state.started != self.started or state.is_zombie)
+
+
+def this_process() -> ProcessIdentity:
+    """The identity of this process."""
+    global _identity
+    if _identity is None or _identity.pid != os.getpid():
+        _identity = _identify()
+    return _identity
+
+
+_identity: ProcessIdentity | None = None
+
+
+def boot_seconds() -> float:
+    """Seconds since the machine was started, or since another fixed moment; no change of the date moves this clock.
+
+    On Linux it also counts while the machine sleeps. Processes with an equal `ProcessIdentity.boot` share it.
+    """
+    return time.clock_gettime(_BOOT_CLOCK) if _BOOT_CLOCK is not None else time.monotonic()
+
+
+_BOOT_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def _identify() -> ProcessIdentity:
+    host, pid = socket.gethostname(), os.getpid()
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        numbers = os.stat("/proc/self/ns/pid").st_ino
+        clock = os.stat("/proc/self/ns/time").st_ino if os.path.exists("/proc/self/ns/time") else 0
+    except OSError:
+        return ProcessIdentity("", host, pid, 0, host)
+    state = _read_process_state(pid)
+    return ProcessIdentity(f"{boot}/{clock}", f"{boot}/{clock}/{numbers}", pid, state.started if state else 0, host)
+
+
+class _ProcessState(NamedTuple):
+    started: int
+    is_zombie: bool
+
+
+def _read_process_state(pid: int) -> _ProcessState | None:
+    """The state of a process, from `/proc`; None where that is missing, hidden, or of another namespace."""
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):
+            return None
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+        fields = text[text.rindex(b")") + 2 :].split()  # the name of the program before may have parentheses
+        return _ProcessState(int(fields[19]), fields[0] in (b"Z", b"X"))
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _is_alive_on_windows(pid: int) -> bool:
@@ -183,32 +266,6 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-@cache
-def has_locks(folder: Path) -> bool:
-    """Whether files in a folder can be locked, as SQLite requires; some network drives refuse.
-
-    A folder that cannot be written to is taken to have locks.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows, whose locks SQLite uses
-        return True
-    probe = folder / f".locks-{secrets.token_hex(4)}.{os.getpid()}.tmp"
-    try:
-        handle = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError:
-        return True
-    try:
-        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in {errno.ENOLCK, *_UNSUPPORTED}:
-            return False
-    finally:
-        os.close(handle)
-        probe.unlink(missing_ok=True)
-    return True
 
 
 def lock_file(handle: int) -> bool:

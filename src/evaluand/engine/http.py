@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 
 from evaluand._version import __version__
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError, warn
-from evaluand.core.redaction import TOKEN, hide_values, is_secret, use_secret, written_forms
+from evaluand.core.redaction import LEAST, SHORTEST, TOKEN, hide_values, is_secret, use_secret, written_forms
 from evaluand.core.secret_hosts import is_exposed, permissions, refusal
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
@@ -44,7 +44,6 @@ LONGEST_WAIT = 600.0  # seconds; the longest `Retry-After` that is respected
 _REDIRECTS = 5
 _EXCERPT = 300  # characters of an answer shown in a message
 _READ = 1 << 16  # bytes read of a refusal, so that its connection can be reused
-_SECRET = 8  # characters; a shorter value may occur in an answer by chance
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
@@ -172,7 +171,7 @@ class HttpClient:
         except RecursionError:
             raise BadAnswer("the answer is nested too deeply", code="json") from None
         for name, value in self._secrets.items():
-            if len(value) >= _SECRET and any(written in text for written in written_forms(value)):
+            if len(value) >= LEAST and any(written in text for written in written_forms(value)):
                 message = f"the answer repeats the environment variable {name}, so it is not stored"
                 raise BadAnswer(message, code="secret")
 
@@ -204,7 +203,8 @@ class HttpClient:
 
     def hide_secrets(self, text: str) -> str:
         """A text with `${NAME}` in place of the value of each variable."""
-        return hide_values(text, {value: f"${{{name}}}" for name, value in self._secrets.items()})
+        values = {value: f"${{{name}}}" for name, value in self._secrets.items() if len(value) >= SHORTEST}
+        return hide_values(text, values)
 
     def _parse(self, body: bytes) -> Any:
         try:
@@ -230,7 +230,7 @@ class HttpClient:
         self.check()
         http, secrets = _library(), self._secrets
         for name, value in secrets.items():
-            if is_secret(name) or len(value) >= _SECRET:
+            if is_secret(name) or len(value) >= LEAST:
                 use_secret(value, f"${{{name}}}")
         client = http.AsyncClient(
             headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}

@@ -198,11 +198,9 @@ class KeyedWork(Generic[U]):
             is_async = inspect.iscoroutinefunction(self.call)
             self.call = (self.observer.call_async if is_async else self.observer.call)(self.call)
             self.line = self.observer.line(self.line)
-        self._pending: dict[int, int] = {}
-        self._gathered: list[bytes] = []
+        self._begin_pass()
         self._writing = threading.Lock()
         self._reopened: list[int] = []
-        self._claims = 0
         self._lock = threading.Lock()
         self._until = math.inf
         self._alike: list[int] | None = None  # slots that failed from the start, all with one error
@@ -227,7 +225,8 @@ class KeyedWork(Generic[U]):
 
     def _perform(self) -> None:
         while not self.sealed():
-            others, self._claims = self.lane.leases.busy(), 0
+            self._begin_pass()
+            others = self.lane.leases.busy()
             self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
             self.lane.refresh()
             self.lane.warn_of_damage()
@@ -240,6 +239,13 @@ class KeyedWork(Generic[U]):
                 time.sleep(_PATIENCE)  # another process has the last shards; if it dies, they become free
             elif not self.sealed():
                 self._reopen()
+
+    def _begin_pass(self) -> None:
+        """Forgets the claims of the last pass: another worker has taken over what was not finished."""
+        self._claims = 0
+        self._pending: dict[int, int] = {}  # shard → units in flight
+        self._gathered: list[tuple[bytes, U, int, int]] = []
+        self._is_lost = False  # whether another worker has taken over since
 
     def _map(self, units: Iterator[U]) -> None:
         policy = replace(self.policy, timeout=self.policy.timeout or self.policy.total_timeout)
@@ -260,7 +266,7 @@ class KeyedWork(Generic[U]):
         self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:
-        while not self.sealed() and (claim := self.lane.leases.claim(self.lane.shards)):
+        while not self.sealed() and self._holds() and (claim := self.lane.leases.claim(self.lane.shards)):
             shard, takers = claim
             self._claims += 1
             if takers:
@@ -273,35 +279,50 @@ class KeyedWork(Generic[U]):
                     if self.lane.is_done(unit.slot):
                         continue
                     if self.settled and (line := self.settled(unit)) is not None:
-                        self.lane.append(line)
+                        if not self._append(line):
+                            return
                         self.tally.skipped += unit.size
                         continue
-                    if time.monotonic() >= self._until:
+                    if time.monotonic() >= self._until or not self._holds():
                         return
                     with self._lock:
                         self._pending[shard] += 1
                     yield unit
             self._settle(shard)
 
+    def _holds(self) -> bool:
+        """Whether this worker still has its claims; if not, no further call starts in this pass."""
+        self._is_lost = self._is_lost or (self._claims > 0 and not self.lane.leases.holds())
+        return not self._is_lost
+
+    def _append(self, lines: bytes) -> bool:
+        """Writes lines, unless another worker has taken over, which repeats their calls."""
+        self._is_lost = self._is_lost or not self.lane.append(lines)
+        return not self._is_lost
+
     def _done(self, unit: U, outcome: Outcome) -> None:
         self._store_line(unit, *self.line(unit, outcome), outcome.attempts)
 
     def _store_line(self, unit: U, line: bytes, failed: int, attempts: int) -> None:
-        if self._is_stopped and failed:
+        if self._is_lost or (self._is_stopped and failed):
             return
         if self.gather == 1:
-            self.lane.append(line)
+            if not self._append(line):
+                return
+            self._count(unit, failed, attempts)
         else:
             with self._writing:
-                self._gathered.append(line)
+                self._gathered.append((line, unit, failed, attempts))
                 if len(self._gathered) >= self.gather:
                     self._write()
-        self.tally.called += unit.size
-        self.tally.failed += failed
-        self.tally.retried += attempts - 1
         self._settle(unit.slot // SHARD_SLOTS)
         if self._alike is not None:
             self._watch_start(unit, line, failed)
+
+    def _count(self, unit: U, failed: int, attempts: int) -> None:
+        self.tally.called += unit.size
+        self.tally.failed += failed
+        self.tally.retried += attempts - 1
 
     def _watch_start(self, unit: U, line: bytes, failed: int) -> None:
         """Stop the work if all units from the start have failed with one error.
@@ -328,9 +349,10 @@ class KeyedWork(Generic[U]):
             )
 
     def _write(self) -> None:
-        if self._gathered:
-            self.lane.append(b"".join(self._gathered))
-            self._gathered = []
+        gathered, self._gathered = self._gathered, []
+        if gathered and self._append(b"".join(line for line, *_ in gathered)):
+            for _, unit, failed, attempts in gathered:
+                self._count(unit, failed, attempts)
 
     def _settle(self, shard: int) -> None:
         with self._lock:
@@ -340,4 +362,5 @@ class KeyedWork(Generic[U]):
             with self._writing:
                 self._write()
             del self._pending[shard]
-            self.lane.leases.finish(shard)
+            if not self._is_lost:
+                self.lane.leases.finish(shard)

@@ -32,7 +32,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.json_like import surrogate_fault
-from evaluand.core.redaction import redact, use_secret
+from evaluand.core.redaction import HIDDEN, LEAST, SHORTEST, hide_values, redact, use_secret
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
 from evaluand.engine.observation import machinery
@@ -360,10 +360,11 @@ class RemoteProvider(Provider):
 
     def _redact_text(self, text: str) -> str:
         """The text with secrets replaced."""
-        found = (each for _, secret in find_secrets(_field_values(self)) for each in secret_texts(secret))
+        found = {each for _, secret in find_secrets(_field_values(self)) for each in secret_texts(secret)}
         for secret in found:
-            use_secret(secret)
-        return redact(text)
+            if len(secret) >= LEAST:
+                use_secret(secret)
+        return redact(hide_values(text, {secret: HIDDEN for secret in found if len(secret) >= SHORTEST}))
 
     def _count(self, **amounts: Any) -> None:
         for spent in (self.spent, *_active_spending.get()):

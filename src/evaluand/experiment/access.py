@@ -1,4 +1,4 @@
-"""What an experiment file reaches: hosts, environment variables, programs and code.
+"""What an experiment file reaches: hosts, environment variables, programs, code and files.
 
 Everything is read from the file alone: nothing is imported, contacted or executed. What code and programs reach in turn
 cannot be seen in it.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from evaluand.core.files.paths import is_within
 from evaluand.core.redaction import redact_command
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.engine.engine import TRANSIENT
@@ -61,12 +62,27 @@ class Code(NamedTuple):
     where: list[str]
 
 
+class Reading(NamedTuple):
+    """A file that is read, whose rows a task may send to a host.
+
+    Attributes:
+        where: the place in the file.
+        path: as the file writes it.
+        outside: whether it leads out of the folder of the experiment file.
+    """
+
+    where: str
+    path: str
+    outside: bool
+
+
 class Access(NamedTuple):
     """What an experiment file reaches."""
 
     hosts: list[Contact]
     programs: list[Program]
     code: list[Code]
+    files: list[Reading]
 
 
 def read_access(spec: ValidParts, folder: Path) -> Access:
@@ -90,7 +106,17 @@ def read_access(spec: ValidParts, folder: Path) -> Access:
         [contact for where, entry in kinds for contact in _contacts(where, entry.parameters)],
         [_program(where, entry.parameters) for where, entry in kinds if entry.kind == "program"],
         [Code(module, places) for module, places in modules.items()],
+        [Reading(where, path, not is_within(folder / path, folder)) for where, path in _paths(spec, kinds)],
     )
+
+
+def _paths(spec: ValidParts, kinds: list[tuple[str, KindSpec]]) -> Iterator[tuple[str, str]]:
+    """The files of examples, recorded outputs and documents."""
+    if spec.dataset is not None:
+        yield "dataset", spec.dataset.path
+    for where, kind in kinds:
+        if isinstance(path := kind.parameters.get("path"), str):
+            yield where, path
 
 
 def _contacts(where: str, value: Any) -> Iterator[Contact]:

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import EngineError, Fault, NotFound, warn
-from evaluand.core.system import has_locks
 from evaluand.store.catalog import Catalog
 from evaluand.store.digests import damaged_tables
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.journal import WorkLog
-from evaluand.store.log import FileLog, SoleLeases, SqliteLeases, find_journal_damage
+from evaluand.store.leases import FileLeases
+from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.manifests import (
     ID,
     OPEN,
@@ -100,12 +100,12 @@ class DirectoryStore:
         return stored
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
-        folder = self.folder(kind, id).path / JOURNAL / file_name(name)
-        with suppress(FileNotFoundError):  # another process has sealed the artifact
-            folder.mkdir(exist_ok=True)
-        leases = SqliteLeases(folder / "leases.db") if has_locks(self.root) else SoleLeases(folder / "writer")
-        log = FileLog(Folder(self.root, kind, id, "journal", folder.name), f"{kind}/{id}/{folder.name}")
-        return WorkLog(log, leases, slots)
+        folder = self.folder(kind, id) / JOURNAL / file_name(name)
+        log = FileLog(folder, f"{kind}/{id}/{file_name(name)}")
+        leases = FileLeases(folder, log)
+        lane = WorkLog(log, leases, slots)
+        leases.fence = lane.fence
+        return lane
 
     def draft(self, kind: str, id: str) -> Draft:
         return _DirectoryDraft(self.folder(kind, id))

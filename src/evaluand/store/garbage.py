@@ -21,7 +21,7 @@ from evaluand.core.errors import singular
 from evaluand.core.provenance import origins
 from evaluand.store.directory import JOURNAL, REFS, DirectoryStore, remove_journal, unneeded_files
 from evaluand.store.io import Folder, is_being_written, is_temporary
-from evaluand.store.log import SqliteLeases
+from evaluand.store.leases import is_worked_on
 from evaluand.store.manifests import OPEN
 from evaluand.store.store import KINDS
 
@@ -182,16 +182,8 @@ def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftov
 
 def _is_in_use(folder: Folder) -> bool:
     """Whether a living process holds a lease on part of an open artifact."""
-    for log in (folder / JOURNAL).folders():
-        path = folder.path / JOURNAL / log / "leases.db"
-        if path.is_file() and not path.is_symlink():
-            leases = SqliteLeases(path)
-            try:
-                if leases.busy():
-                    return True
-            finally:
-                leases.release()
-    return False
+    journal = folder / JOURNAL
+    return any(is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
 
 
 def _place(store: DirectoryStore, key: Key) -> tuple[Folder, str]:
@@ -209,7 +201,7 @@ def _leftover(folder: Folder, name: str, why: str, idle: float = QUIET_SECONDS) 
 
 def _idle(folder: Folder, name: str) -> float:
     """Seconds since the last change in a file or folder; 0 if it no longer exists."""
-    times = [state.st_mtime for each, state in _states(folder, name) if not each.startswith("leases.db")]
+    times = [state.st_mtime for _, state in _states(folder, name)]
     return time.time() - max(times) if times else 0.0
 
 

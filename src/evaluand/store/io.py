@@ -14,13 +14,15 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evaluand.core.errors import EngineError
 from evaluand.core.system import BINARY, NO_LINKS, is_alive, put_if_absent, read_at
+
+T = TypeVar("T")
 
 MAX_BYTES: Final = 64 << 20  # of a file that is read as a whole: manifests, names, leases
 _BLOCK: Final = 1 << 20
@@ -82,6 +84,9 @@ class Disk:
                         found[entry.name] = state.st_size
         return found
 
+    def names(self, folder: int | str) -> list[str]:
+        return os.listdir(folder)
+
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
 
@@ -130,6 +135,7 @@ class Folder:
 
     def __init__(self, root: str | os.PathLike[str], *names: str) -> None:
         self._root, self._names = os.fspath(root), names
+        self._handle: int | None = None
 
     def __repr__(self) -> str:
         return f"Folder({str(self.path)!r})"
@@ -141,6 +147,21 @@ class Folder:
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._root, *self._names, name)
+
+    def hold_open(self) -> None:
+        """Opens the folder once for all that follows, until `close`: a folder that is used often.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+        """
+        if _HAS_FOLDER_HANDLES and self._handle is None:
+            self._handle = self._descend()
+
+    def close(self) -> None:
+        """Ends `hold_open`."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            disk.close(handle)
 
     def exists(self) -> bool:
         """Whether the folder exists."""
@@ -154,7 +175,15 @@ class Folder:
         """What is in the folder, sorted by name; nothing if it does not exist."""
         try:
             with self._opened() as folder, _Errors(self, "read"):
-                return sorted(disk.entries(str(self.path) if folder is None else folder))
+                return sorted(self._list(folder, disk.entries))
+        except FileNotFoundError:
+            return []
+
+    def names(self) -> list[str]:
+        """The names in the folder, sorted, whatever they are of; none if it does not exist."""
+        try:
+            with self._opened() as folder, _Errors(self, "read"):
+                return sorted(self._list(folder, disk.names))
         except FileNotFoundError:
             return []
 
@@ -170,7 +199,7 @@ class Folder:
         """Its regular files with their sizes in bytes; nothing if it does not exist."""
         try:
             with self._opened() as folder, _Errors(self, "read"):
-                return disk.sizes(str(self.path) if folder is None else folder)
+                return self._list(folder, disk.sizes)
         except FileNotFoundError:
             return {}
 
@@ -247,13 +276,16 @@ class Folder:
         for folder in reversed(missing):
             folder._make()
 
-    def make_last(self) -> None:
+    def make_last(self, *, durable: bool = True) -> None:
         """Makes the folder in the one above.
+
+        Args:
+            durable: whether its name must survive a crash of the machine.
 
         Raises:
             FileNotFoundError: the one above does not exist.
         """
-        self._make()
+        self._make(durable)
 
     def create(self, name: str) -> int:
         """A handle for appending to a new file.
@@ -350,7 +382,7 @@ class Folder:
                 return False
         return True
 
-    def _make(self) -> None:
+    def _make(self, durable: bool = True) -> None:
         """Makes this folder; the one above exists, or is the place of the root."""
         if not self._names:
             with _Errors(self, "written"):
@@ -360,7 +392,8 @@ class Folder:
         above = Folder(self._root, *self._names[:-1])
         with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):
             disk.make_folder(above._place(self._names[-1], folder), folder)
-        above.sync()
+        if durable:
+            above.sync()
 
     def _write_temporary(self, name: str, data: bytes, durable: bool) -> str:
         temporary = temporary_name(name)
@@ -407,6 +440,17 @@ class Folder:
     def _too_large(self, name: str, most: int) -> EngineError:
         return EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
 
+    def _list(self, folder: int | None, listing: Callable[[int | str], T]) -> T:
+        if folder is None:
+            return listing(str(self.path))
+        if folder != self._handle:
+            return listing(folder)
+        fresh = disk.open(".", _FOLDER, folder)  # listing moves the place in a handle, which threads and forks share
+        try:
+            return listing(fresh)
+        finally:
+            disk.close(fresh)
+
     def _place(self, name: str, folder: int | None) -> str:
         if name in ("", ".", "..") or "/" in name or "\0" in name or (os.name == "nt" and not _is_name(name)):
             raise EngineError(f"{self.path}: {name!r} is not the name of a file in this folder; the store is damaged")
@@ -423,6 +467,9 @@ class Folder:
         if not _HAS_FOLDER_HANDLES:
             self._check_folders()
             yield None
+            return
+        if self._handle is not None:
+            yield self._handle
             return
         handle = self._descend()
         try:

@@ -5,8 +5,9 @@ Each finished unit is one line, appended by one `write`, so that it survives the
 segment, and only complete lines count. A slot is done when some segment has its line; of several lines the first
 counts, in the order of the segments' names.
 
-Units are claimed in shards under a lease, so a second process can help or take over: a lease ends when its heartbeat
-stops, or at once when its process is known to be dead.
+Units are claimed in shards under a lease (`evaluand.store.leases`), so a second process can help or take over: a lease
+ends when its heartbeat stops, or at once when its process is known to be dead. Lines that its holder writes after that
+do not count.
 
 A log may grow without end: the recording of an app. Then its slots are those that have lines, with gaps where a writer
 left some unused, and units are taken one by one, each under a lease that counts how often it was taken.
@@ -14,15 +15,15 @@ left some unused, and units are taken one by one, each under a lease that counts
 
 from __future__ import annotations
 
-import threading
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import orjson
 
 from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
+from evaluand.store.leases import Leases
 from evaluand.store.segments import (
     CHANGED,
     CHECKSUM_SIZE,
@@ -71,47 +72,6 @@ class Log(Readable, Protocol):
 
     def close(self) -> None:
         """Ends this writer's segment."""
-
-
-class Leases(Protocol):
-    """Which worker has which shard."""
-
-    def claim(self, shards: int) -> tuple[int, int] | None:
-        """Claims the first shard that is neither done nor leased.
-
-        Returns:
-            The shard and how often it was claimed before, or None if none is free.
-        """
-
-    def finish(self, shard: int) -> None:
-        """Marks a claimed shard as done."""
-
-    def reopen(self, shards: Sequence[int]) -> None:
-        """Frees shards that were marked as done although lines are missing."""
-
-    def release(self) -> None:
-        """Releases every lease of this worker."""
-
-    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
-        """Takes the first of some units that no living worker holds; for logs whose units are taken one by one.
-
-        The caller must check the unit again: it may have been finished and dropped in the meantime.
-
-        Returns:
-            The unit and how many workers died with it, or None if all are taken.
-        """
-
-    def drop(self, unit: int) -> None:
-        """Ends the lease of a taken unit and resets its count."""
-
-    def holds(self) -> bool:
-        """Whether what this worker writes counts; False once another has taken over from it."""
-
-    def held(self) -> int:
-        """The number of shards or units that living workers have."""
-
-    def busy(self) -> bool:
-        """Whether another living worker has a shard."""
 
 
 class WorkLog:
@@ -492,85 +452,3 @@ class MemoryLog:
 
     def close(self) -> None:
         """Memory has nothing to close."""
-
-
-class MemoryShards:
-    """The shards of one log within one process: which are free and which are done."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.next = 0  # never claimed from here on
-        self.free: list[int] = []
-        self.held = 0
-        self.taken: set[int] = set()
-
-
-class MemoryLeases:
-    """One worker's leases within one process.
-
-    Args:
-        shards: shared by all workers of the log.
-    """
-
-    def __init__(self, shards: MemoryShards | None = None) -> None:
-        self._shards = shards or MemoryShards()
-        self._mine: set[int] = set()
-        self._units: set[int] = set()
-
-    def claim(self, shards: int) -> tuple[int, int] | None:
-        known = self._shards
-        with known.lock:
-            if known.free:
-                claimed = known.free.pop(), 1
-            elif known.next < shards:
-                claimed = known.next, 0
-                known.next += 1
-            else:
-                return None
-            known.held += 1
-            self._mine.add(claimed[0])
-            return claimed
-
-    def finish(self, shard: int) -> None:
-        self._give([shard], free=[])
-
-    def reopen(self, shards: Sequence[int]) -> None:
-        with self._shards.lock:
-            self._shards.free += sorted(set(shards) - self._mine - {*self._shards.free}, reverse=True)
-
-    def release(self) -> None:
-        self._give(self._mine, free=sorted(self._mine, reverse=True))
-        for unit in [*self._units]:
-            self.drop(unit)
-
-    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
-        with self._shards.lock:
-            unit = next((unit for unit in units if unit not in self._shards.taken), None)
-            if unit is None:
-                return None
-            self._shards.taken.add(unit)
-            self._units.add(unit)
-            return unit, 0
-
-    def drop(self, unit: int) -> None:
-        with self._shards.lock:
-            self._shards.taken.discard(unit)
-            self._units.discard(unit)
-
-    def holds(self) -> bool:
-        return True
-
-    def held(self) -> int:
-        with self._shards.lock:
-            return self._shards.held + len(self._shards.taken)
-
-    def busy(self) -> bool:
-        with self._shards.lock:
-            return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
-
-    def _give(self, shards: Iterable[int], free: list[int]) -> None:
-        with self._shards.lock:
-            released = self._mine & {*shards}
-            self._mine -= released
-            self._shards.held -= len(released)
-            self._shards.free += free

@@ -36,7 +36,10 @@ def is_own(store: Store, manifest: Manifest) -> bool:
     """Whether this user has begun the work of an open artifact in this store, where it is now."""
     if _is_in_memory(store):
         return True
-    expected, found = keyed_digest(_content(store, manifest)), manifest["provenance"].get(MAC)
+    provenance = manifest.get("provenance")
+    if not isinstance(provenance, dict) or MAC not in provenance:
+        return False
+    expected, found = keyed_digest(_content(store, manifest)), provenance[MAC]
     return isinstance(found, str) and expected is not None and hmac.compare_digest(found.encode(), expected.encode())
 
 

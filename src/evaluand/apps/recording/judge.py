@@ -73,10 +73,9 @@ class Judge:
             judging.reset(token)
 
     def write(self, unit: Unit, outcome: Outcome, *, at_once: bool = False) -> bool:
-        """Writes the outcome to the journal; returns whether it failed."""
-        line, failed = self._line(unit, outcome)
-        (self.lane.write if at_once else self.lane.append)(line)
-        return bool(failed)
+        """Writes the outcome to the journal; returns whether it was written: not if another worker has taken over."""
+        line, _ = self._line(unit, outcome)
+        return (self.lane.write if at_once else self.lane.append)(line)
 
     def judge(self, unit: Unit) -> None:
         """Judges a record in this thread and writes the scores; whatever the feedback raises becomes a row.
@@ -242,7 +241,7 @@ class Worker:
         """Judges until nothing is left here; returns whether the recording is complete."""
         try:
             LocalEngine().map(self._tasks(), run_task, self._finish, self._policy)
-            return self._is_sealed() or (self._lanes.are_complete and not self._lanes.records.leases.busy())
+            return self._is_sealed() or (self._lanes.are_complete and not self._lanes.records.leases.busy(patient=True))
         finally:
             self._lanes.close()
 
@@ -291,9 +290,12 @@ class Worker:
         return None
 
     def _finish(self, task: JudgeTask, outcome: Outcome) -> None:
-        task.judge.write(task.unit, outcome)
-        task.judge.mine.add(task.unit.slot)
-        task.judge.lane.leases.drop(task.unit.slot)
+        slot, leases = task.unit.slot, task.judge.lane.leases
+        if not leases.has(slot):  # another worker has taken it over, and judges it again
+            return
+        if task.judge.write(task.unit, outcome):
+            task.judge.mine.add(slot)
+            leases.drop(slot)
 
     def _is_sealed(self) -> bool:
         return self._store.is_sealed(KIND, self._id)

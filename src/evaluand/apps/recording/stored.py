@@ -219,7 +219,7 @@ def seal_recording(
         if "digest" in manifest:
             return Recording(store, id)
         with closing(Lanes.of(store, manifest)) as lanes:
-            if lanes.records.leases.busy():
+            if lanes.records.leases.busy(patient=True):
                 raise SpecError(f"recording {id} is still being recorded; close it when its app has ended")
             lanes.refresh()
             run = save_run(store, manifest, lanes.records) if lanes.records.n_done else None

@@ -16,7 +16,6 @@ from evaluand.apps.recording.stored import (
     Lanes,
     Recording,
     find_recording_id,
-    read_progress,
     recorded_policy,
     seal_recording,
 )
@@ -118,7 +117,7 @@ def close_recording(
     opened = Recording(store, id)
     if opened.is_sealed:
         return opened
-    if read_progress(store, id).recording:
+    if _is_recorded(store, opened):
         raise SpecError(f"recording {id} is still being recorded; its app closes it")
     if opened.mode == "deferred" and not give_up:
         return work(store, id, allow=allow, policy=policy, progress=progress)
@@ -131,6 +130,11 @@ def close_recording(
                 raise _with_give_up(error, recording) from None
             scorers[name] = Absent(opened.manifest, name, str(error))
     return seal_recording(store, id, scorers, evaluated=opened.mode != "none", policy=policy, progress=progress)
+
+
+def _is_recorded(store: Store, recording: Recording) -> bool:
+    with closing(Lanes.of(store, recording.manifest)) as lanes:
+        return lanes.records.leases.busy(patient=True)
 
 
 def _load(recording: Recording, name: str, allow: Sequence[str]) -> dict[str, Scorer]:

@@ -352,7 +352,7 @@ class RecordingWriter(Recording):
         """Claims the next unused block of slots."""
         leases = self._lanes.records.leases
         self._give_block()
-        while (claim := leases.claim(_MOST_BLOCKS)) is not None:
+        while (claim := leases.claim(_MOST_BLOCKS, is_fenced=False)) is not None:
             self._block, takers = claim
             self._next, self._block_end = self._block * SHARD_SLOTS, (self._block + 1) * SHARD_SLOTS
             if not takers:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
+from evaluand.core.redaction import issued_in
 from evaluand.core.secret_hosts import is_of_file, mark_origin
 from evaluand.engine.engine import repeat_request
 from evaluand.engine.event_loop import run_coroutine
@@ -228,6 +229,8 @@ class ChatModel:
             yield ("timeout",), f"is {self.timeout!r}; give seconds above 0"
         if self.cut_off not in ("fail", "keep"):
             yield ("cut_off",), f"is {self.cut_off!r}; give 'fail' or 'keep'"
+        if place := issued_in(self.parameters, "parameters"):
+            yield tuple(place.split(".")), "would be stored; name the variable that holds the key as api_key"
         for name in _OWN:
             if name in self.parameters:
                 yield ("parameters", name), "must not be set here: it has its own parameter, or the task sets it"

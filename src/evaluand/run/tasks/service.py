@@ -22,6 +22,7 @@ from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
 from evaluand.core.key_columns import RESPONSE_INDEX
+from evaluand.core.redaction import has_token
 from evaluand.core.secret_hosts import is_of_file, mark_origin
 from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create_adapter
 from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError
@@ -109,6 +110,8 @@ class _Service(Task[Any, Any]):
                 yield (name,), f"is {getattr(self, name)!r}; give {' or '.join(map(repr, get_args(hint)))}"
         for name in _PIPELINES:
             yield from _faults_of(name, getattr(self, name))
+            if has_token(getattr(self, name)):
+                yield (name,), "holds a token, which would be stored; send it in a header, as ${NAME} of a variable"
         if self.version is not None and self.model is None:
             yield ("version",), "is the version of no model; name what answers as its model"
         if self.output_schema is not None:

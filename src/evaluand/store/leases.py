@@ -1,0 +1,616 @@
+"""Leases: which worker has which units of a log, without locks, databases and dates.
+
+The state of all leases of a log is a file, `leases/<number>.json` in the log's folder. Who wants to change it reads the
+highest number, and puts the changed state there under the next number, unless that exists: then somebody else was
+faster, and it reads again. So every state is made from the one before, whichever processes work, on one machine or on
+several. Only the last few states stay.
+
+A number that was removed could be put there again by a process that was stopped in between. So who has put a state
+there lists the folder, and where there is a higher number, the change counts only if that state has it: each worker
+has one number `seq` for each change that it tries. A listing that begins after the removal of a number shows higher
+ones, because states are removed only below several that stay.
+
+A worker is the writer of one segment. It has a lease on its units while it lives and its heart beats:
+
+- It has ended if its process is known to be dead: same boot, same namespace of process numbers, and its number is no
+  longer there, or belongs to a process that was started at another time, or is that of a zombie.
+- Its leases have run out if its last change is older than `LEASE_SECONDS`, by the clock since boot where both share
+  it, and else by how long the observer itself has seen no change. The date of a machine plays no part.
+
+Who takes a unit from such a worker takes over from it entirely, in one change: the worker is removed, all its units
+are free, and the state notes where its segment ends. Then the new worker writes that end, the *fence*, into its own
+segment: lines beyond it do not count. If it dies before, the next worker reads the note and writes the same fence.
+
+A worker that was stopped and continues finds by its own clock that its last beat is old, tries to beat, and finds
+itself removed. Then it has no leases, its segment ends, and it goes on as a new worker with a new segment. So at most
+the calls in flight are repeated.
+
+States need not survive a crash of the machine: what is done is in the segments. A file that is damaged, or was never a
+state, is passed over; then the workers that are not in the last valid state find themselves removed, as above.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, Protocol, TypeVar
+
+from evaluand.core.errors import EngineError
+from evaluand.core.system import boot_seconds, this_process
+from evaluand.store.io import Folder
+from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, pack_state, unpack_state
+
+T = TypeVar("T")
+
+LEASE_SECONDS = 30.0
+FOLDER: Final = "leases"
+KEPT_STATES: Final = 8
+_RENEWED_AFTER: Final = 0.8
+"""The part of a lease after which its worker starts and stores nothing before it has renewed it."""
+
+_NUMBER: Final = re.compile(r"[0-9]{12}\.json", re.ASCII)
+_MOST_TRIES: Final = 1000
+_MOST_DAMAGED: Final = 64
+_LOOK_SECONDS: Final = 0.25
+
+
+class Leases(Protocol):
+    """Which worker has which shard."""
+
+    def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
+        """Claims the first shard that is neither done nor leased.
+
+        Args:
+            is_fenced: whether this worker's lines cease to count when another takes over from it.
+
+        Returns:
+            The shard and how often it was claimed before, or None if none is free, or this worker has lost its leases.
+        """
+
+    def finish(self, shard: int) -> None:
+        """Marks a claimed shard as done."""
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        """Frees shards that were marked as done although lines are missing."""
+
+    def release(self) -> None:
+        """Releases every lease of this worker."""
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        """Takes the first of some units that no living worker holds; for logs whose units are taken one by one.
+
+        The caller must check the unit again: it may have been finished and dropped in the meantime.
+
+        Returns:
+            The unit and how many workers died with it, or None if all are taken, or this worker has lost its leases.
+        """
+
+    def drop(self, unit: int) -> None:
+        """Ends the lease of a taken unit and resets its count."""
+
+    def has(self, unit: int) -> bool:
+        """Whether this worker has a shard or unit, as far as it knows."""
+
+    def holds(self) -> bool:
+        """Whether what this worker writes now counts: it has its leases, or never had any.
+
+        False from the moment in which it has lost them until it claims again.
+        """
+
+    def held(self) -> int:
+        """The number of shards or units that living workers have."""
+
+    def busy(self, *, patient: bool = False) -> bool:
+        """Whether another living worker has a shard or unit.
+
+        Args:
+            patient: wait for a lease to run out where only time shows whether its worker lives.
+        """
+
+
+class Segments(Protocol):
+    """The part of a log that leases use."""
+
+    @property
+    def segment(self) -> str:
+        """The name of this writer's segment."""
+
+    def size(self, segment: str) -> int:
+        """The size of a segment in bytes."""
+
+    def restart(self) -> None:
+        """Ends this writer's segment, and begins another."""
+
+
+class _Lost(Exception):
+    """Another worker has taken over from this one."""
+
+
+class FileLeases:
+    """One worker's leases, in state files in the folder `leases` of a log.
+
+    Args:
+        folder: the folder of the log; both are made with the first lease.
+        log: the log whose units are leased.
+        fence: writes where the segment of another worker ends.
+    """
+
+    def __init__(self, folder: Folder, log: Segments, fence: Callable[[str, int], object] | None = None) -> None:
+        self.fence = fence
+        self._log_folder, self._folder, self._log = folder, folder / FOLDER, log
+        self._seen: dict[str, tuple[tuple[int, float], float]] = {}  # worker → its last change, and when it was seen
+        self._units: set[int]
+        self._ended: dict[int, bool]  # units that the state still says this worker has: whether each is done
+        self._beating: threading.Event | None
+        self._begin()
+
+    def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
+        def find(state: State) -> int | None:
+            holders = state.holders()
+            return state.first_free(shards, lambda shard: self._can_take(shard, holders, state))
+
+        return self._acquire(find, is_fenced)
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        several = _Replay(units)
+
+        def find(state: State) -> int | None:
+            holders = state.holders()
+            return next((unit for unit in several if self._can_take(unit, holders, state)), None)
+
+        return self._acquire(find, True)
+
+    def finish(self, shard: int) -> None:
+        self._end(shard, is_done=True)
+
+    def drop(self, unit: int) -> None:
+        self._end(unit, is_done=False)
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        def change(state: State, units: set[int]) -> bool:
+            state.reopen(shards)
+            return True
+
+        self._try(change)
+
+    def release(self) -> None:
+        if self._pid != os.getpid():
+            return
+        if self._beating:
+            self._beating.set()
+            self._beating = None
+        with self._lock:
+            try:
+                if self._seq:
+                    with suppress(FileNotFoundError, _Lost):
+                        self._change(lambda state, units: True, leave=True)
+            finally:
+                self._units, self._ended = set(), {}
+                self._forget()
+                self._folder.close()
+
+    def has(self, unit: int) -> bool:
+        return unit in self._units and unit not in self._ended and self._pid == os.getpid()
+
+    def holds(self) -> bool:
+        if self._pid != os.getpid():
+            return True
+        if self._lost:
+            return False
+        if not self._units:
+            return True
+        is_recent = boot_seconds() - self._beat <= LEASE_SECONDS * _RENEWED_AFTER
+        return (is_recent and self._log.segment == self._name) or self._renew()
+
+    def held(self) -> int:
+        workers = self._look().workers.items()
+        return sum(len(worker.units) for name, worker in workers if worker.units and not self._is_over(name, worker))
+
+    def busy(self, *, patient: bool = False) -> bool:
+        first: dict[str, int] = {}
+        while True:
+            workers = self._look().workers.items()
+            others = {n: w for n, w in workers if w.units and n != self._name and not self._is_over(n, w)}
+            beats = any(first.setdefault(name, worker.seq) != worker.seq for name, worker in others.items())
+            if not patient or not others or beats or any(_shares_clock(worker) for worker in others.values()):
+                return bool(others)
+            time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._units, self._ended = set(), {}
+        self._is_fenced = True
+        self._written: set[tuple[str, int]] = set()  # fences
+        self._former: set[str] = set()  # names under which this worker has lost its leases
+        self._beating = None
+        self._lost = False
+        self._tries = 0
+        self._latest: tuple[int, State] = 0, State()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._name = ""
+        self._seq = 0  # of the last change that counts; 0 if this worker is not in the state
+        self._beat = 0.0
+
+    def _acquire(self, find: Callable[[State], int | None], is_fenced: bool) -> tuple[int, int] | None:
+        """Takes the unit that is found in a state; None if there is none."""
+        if self._pid != os.getpid():  # in a fork: the leases are those of the parent
+            self._begin()
+
+        def change(state: State, units: set[int]) -> tuple[int, int] | None:
+            unit = find(state)
+            if unit is None:
+                return None
+            holder = state.holders().get(unit)
+            if holder is not None:
+                state.take_over(holder, self._log.size)
+            self._drop_idle(state)
+            takers = state.takers.get(unit, 0)
+            state.takers[unit] = takers + 1
+            units.add(unit)
+            return unit, takers
+
+        with self._lock:
+            if self._lost:
+                self._log.restart()
+                self._lost = False
+            self._is_fenced = is_fenced
+            taken = self._try(change)
+            if taken is not None:
+                self._write_fences()
+                self._start_beating()
+            return taken
+
+    def _end(self, unit: int, *, is_done: bool) -> None:
+        """Ends the lease on a unit; the next change of the state says so.
+
+        What is done is in the log, so nobody waits for that, and one change is enough for each unit.
+        """
+        with self._lock:
+            if self.has(unit):
+                self._ended[unit] = is_done
+
+    def _renew(self) -> bool:
+        """Beats; returns whether this worker still has its leases."""
+        with self._lock:
+            if self._units and not self._lost:
+                self._try(lambda state, units: True)
+            return not self._lost
+
+    def _can_take(self, unit: int, holders: dict[int, str], state: State) -> bool:
+        holder = holders.get(unit)
+        return holder is None or (holder != self._name and self._is_over(holder, state.workers[holder]))
+
+    def _is_over(self, name: str, worker: Worker) -> bool:
+        """Whether a worker has ended, or its leases have run out."""
+        if name == self._name:
+            return False
+        if name in self._former or worker.process.has_ended():
+            return True
+        if _shares_clock(worker) and (age := boot_seconds() - worker.beat) >= 0:
+            return age > LEASE_SECONDS
+        last = worker.seq, worker.beat
+        if name not in self._seen or self._seen[name][0] != last:
+            self._seen[name] = last, time.monotonic()
+        return time.monotonic() - self._seen[name][1] > LEASE_SECONDS
+
+    def _drop_idle(self, state: State) -> None:
+        for name, worker in list(state.workers.items()):
+            if not worker.units and self._is_over(name, worker):
+                del state.workers[name]
+
+    def _write_fences(self) -> None:
+        """Writes the ends of segments that the state notes; the next change removes them from it."""
+        for fence in self._latest[1].fences:
+            if fence not in self._written and self.fence is not None:
+                self.fence(*fence)
+            self._written.add(fence)
+
+    def _start_beating(self) -> None:
+        if self._beating is None:
+            self._beating = threading.Event()
+            threading.Thread(target=self._keep_beating, args=(self._beating,), name="leases", daemon=True).start()
+
+    def _keep_beating(self, ended: threading.Event) -> None:
+        while not ended.wait(LEASE_SECONDS / 3):
+            with suppress(EngineError):  # a full disk: who writes next says so
+                self._renew()
+
+    def _try(self, change: Callable[[State, set[int]], T | None]) -> T | None:
+        """Makes a change; None if this worker has lost its leases, or the artifact was sealed."""
+        with self._lock:
+            try:
+                return self._change(change)
+            except _Lost:
+                self._former.add(self._name)
+                self._units, self._ended = set(), {}
+                self._forget()
+                self._lost = True
+            except FileNotFoundError:  # another process has sealed the artifact
+                pass
+            return None
+
+    def _change(self, change: Callable[[State, set[int]], T | None], *, leave: bool = False) -> T | None:
+        """Makes a change of the state that counts.
+
+        Args:
+            change: changes a state and the units of this worker; None where there is nothing to change.
+            leave: whether this worker is removed from the state.
+
+        Raises:
+            _Lost: another worker has taken over from this one.
+            FileNotFoundError: the log does not exist any more.
+        """
+        is_fresh = False
+        for tries in range(_MOST_TRIES):
+            if not self._latest[0]:
+                self._latest, is_fresh = self._read(), True
+            number, before = self._latest
+            state, units = before.copy(), set(self._units)
+            self._require_place(state)
+            ended = dict(self._ended)
+            self._end_leases(state, units, ended)
+            result = change(state, units)
+            if result is None and is_fresh and not (self._ended and self._seq):
+                return None
+            if result is None and not is_fresh:
+                self._latest, is_fresh = self._read(), True
+                continue
+            if self._put(number + 1, state, units, leave):
+                self._units = units
+                self._ended = {unit: done for unit, done in self._ended.items() if unit not in ended}
+                return result
+            is_fresh = True
+            if tries > 2:  # many workers at once
+                time.sleep(random.random() * 0.002)
+        raise EngineError(f"{self._folder.path}: cannot be changed; if no process works on it, remove this folder")
+
+    def _require_place(self, state: State) -> None:
+        """Checks that this worker is in the state, as it was after its last change.
+
+        One that lost its place without a fence, or had nothing, enters again.
+        """
+        worker = state.workers.get(self._name)
+        if self._seq and (worker is None or worker.seq != self._seq):
+            if self._units and self._is_fenced:
+                raise _Lost
+            self._seq = 0
+
+    def _end_leases(self, state: State, units: set[int], ended: dict[int, bool]) -> None:
+        for unit, is_done in ended.items():
+            units.discard(unit)
+            state.takers.pop(unit, None)
+            if is_done:
+                state.mark_done(unit)
+        if ended and self._seq:
+            state.workers[self._name] = replace(state.workers[self._name], units=tuple(units))
+
+    def _put(self, number: int, state: State, units: set[int], leave: bool) -> bool:
+        """Puts a state there, with this worker in it; returns whether it counts."""
+        self._tries += 1
+        name, seq, beat = self._log.segment, self._tries, boot_seconds()
+        state.fences = [fence for fence in state.fences if fence not in self._written]
+        state.workers.pop(self._name, None)  # its segment may have another name now
+        if not leave:
+            others = state.holders()
+            present = tuple(sorted(unit for unit in units if unit not in others))
+            state.workers[name] = Worker(this_process(), beat, seq, present, self._is_fenced)
+        file = _file_name(number)
+        if not _NUMBER.fullmatch(file):
+            raise EngineError(f"{self._folder.path}: has a file that evaluand did not write; remove this folder")
+        placed = self._place_file(file, pack_state(number, state))
+        numbers = _list_numbers(self._folder)
+        if placed and numbers and numbers[-1] == number:
+            self._latest = number, state
+            _sweep(self._folder, numbers)
+        else:
+            self._latest = self._read(numbers)
+            worker = self._latest[1].workers.get(self._name if leave else name)
+            if (worker is None) != leave or (worker is not None and worker.seq != seq):
+                return False
+        if not leave:
+            self._name, self._seq, self._beat = name, seq, beat
+        return True
+
+    def _place_file(self, file: str, data: bytes) -> bool:
+        try:
+            self._folder.hold_open()
+            return self._folder.put_if_absent(file, data, durable=False)
+        except FileNotFoundError:
+            if self._latest[0]:  # another process has sealed the artifact
+                raise
+        with suppress(FileExistsError):
+            self._log_folder.make_last()
+        self._folder.make_last(durable=False)
+        self._folder.hold_open()
+        return self._folder.put_if_absent(file, data, durable=False)
+
+    def _look(self) -> State:
+        """The present state; nothing is written."""
+        return _read_latest(self._folder, None, self._latest)[1]
+
+    def _read(self, numbers: list[int] | None = None) -> tuple[int, State]:
+        return _read_latest(self._folder, numbers, self._latest)
+
+
+def is_worked_on(folder: Folder, recent: float) -> bool:
+    """Whether a worker that may live has a part of a log; nothing is written.
+
+    Args:
+        folder: the folder of the log.
+        recent: workers of other machines and containers count if any worker was active in so many seconds.
+    """
+    folder = folder / FOLDER
+    number, state = _read_latest(folder)
+    holders = [worker for worker in state.workers.values() if worker.units and not worker.process.has_ended()]
+    if any(_shares_clock(worker) and 0 <= boot_seconds() - worker.beat <= LEASE_SECONDS for worker in holders):
+        return True
+    changed = folder.state(_file_name(number)) if holders else None
+    return changed is not None and time.time() - changed.st_mtime < recent
+
+
+class _Replay:
+    """An iterable that can be iterated again as far as it was."""
+
+    def __init__(self, items: Iterable[int]) -> None:
+        self._rest, self._seen = iter(items), list[int]()
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._seen
+        for item in self._rest:
+            self._seen.append(item)
+            yield item
+
+
+def _shares_clock(worker: Worker) -> bool:
+    return worker.process.boot == this_process().boot != ""
+
+
+def _file_name(number: int) -> str:
+    return f"{number:012d}.json"
+
+
+def _list_numbers(folder: Folder) -> list[int]:
+    """The numbers of the states in a folder."""
+    return [int(name[:12]) for name in folder.names() if _NUMBER.fullmatch(name)]
+
+
+def _read_latest(
+    folder: Folder, numbers: list[int] | None = None, known: tuple[int, State] = (0, State())
+) -> tuple[int, State]:
+    """The highest number and the state there; that of the highest valid one where files are damaged.
+
+    Args:
+        numbers: those just listed.
+        known: a number and its state, which need not be read again.
+    """
+    for _ in range(_MOST_TRIES):
+        numbers = _list_numbers(folder) if numbers is None else numbers
+        if not numbers:
+            break
+        if known[0] == numbers[-1]:
+            return known
+        with suppress(FileNotFoundError):
+            return numbers[-1], _read_state(folder, numbers[-1]) or _read_earlier(folder, numbers[:-1])
+        numbers = None  # removed meanwhile, so there are higher ones
+    return 0, State()
+
+
+def _read_earlier(folder: Folder, numbers: list[int]) -> State:
+    for number in reversed(numbers[-_MOST_DAMAGED:]):
+        with suppress(FileNotFoundError):
+            state = _read_state(folder, number)
+            if state is not None:
+                return state
+    return State()
+
+
+def _read_state(folder: Folder, number: int) -> State | None:
+    """The state in a file; None if it is damaged, or is not a file."""
+    name = _file_name(number)
+    found = folder.state(name)
+    if found is None:
+        raise FileNotFoundError(name)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_STATE_BYTES:
+        return None
+    return unpack_state(number, folder.read(name, MAX_STATE_BYTES))
+
+
+def _sweep(folder: Folder, numbers: list[int]) -> None:
+    for number in numbers[:-KEPT_STATES]:
+        with suppress(EngineError):  # not a file
+            folder.remove(_file_name(number))
+
+
+class MemoryShards:
+    """The shards of one log within one process: which are free and which are done."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.next = 0  # never claimed from here on
+        self.free: list[int] = []
+        self.held = 0
+        self.taken: set[int] = set()
+
+
+class MemoryLeases:
+    """One worker's leases within one process.
+
+    Args:
+        shards: shared by all workers of the log.
+    """
+
+    def __init__(self, shards: MemoryShards | None = None) -> None:
+        self._shards = shards or MemoryShards()
+        self._mine: set[int] = set()
+        self._units: set[int] = set()
+
+    def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
+        known = self._shards
+        with known.lock:
+            if known.free:
+                claimed = known.free.pop(), 1
+            elif known.next < shards:
+                claimed = known.next, 0
+                known.next += 1
+            else:
+                return None
+            known.held += 1
+            self._mine.add(claimed[0])
+            return claimed
+
+    def finish(self, shard: int) -> None:
+        self._give([shard], free=[])
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        with self._shards.lock:
+            self._shards.free += sorted(set(shards) - self._mine - {*self._shards.free}, reverse=True)
+
+    def release(self) -> None:
+        self._give([*self._mine], free=sorted(self._mine, reverse=True))
+        for unit in [*self._units]:
+            self.drop(unit)
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        with self._shards.lock:
+            unit = next((unit for unit in units if unit not in self._shards.taken), None)
+            if unit is None:
+                return None
+            self._shards.taken.add(unit)
+            self._units.add(unit)
+            return unit, 0
+
+    def drop(self, unit: int) -> None:
+        with self._shards.lock:
+            self._shards.taken.discard(unit)
+            self._units.discard(unit)
+
+    def has(self, unit: int) -> bool:
+        return unit in self._mine or unit in self._units
+
+    def holds(self) -> bool:
+        return True
+
+    def held(self) -> int:
+        with self._shards.lock:
+            return self._shards.held + len(self._shards.taken)
+
+    def busy(self, *, patient: bool = False) -> bool:
+        with self._shards.lock:
+            return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
+
+    def _give(self, shards: Iterable[int], free: list[int]) -> None:
+        with self._shards.lock:
+            released = self._mine & {*shards}
+            self._mine -= released
+            self._shards.held -= len(released)
+            self._shards.free += free
