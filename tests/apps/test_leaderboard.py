@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import warnings
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -41,7 +43,8 @@ from evaluand.evaluation.feedback import Feedback
 from evaluand.metrics.column_statistics import Mean
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.verification import verify
-from evaluand.store.store import Store
+from evaluand.store.manifests import table_file
+from evaluand.store.store import Store, with_seal
 from evaluand.trace import Trace
 
 
@@ -402,6 +405,12 @@ def test_tables_from_before_what_judging_took_was_kept_can_be_read(tmp_path: Pat
     assert made.evaluation is not None
     [file] = (tmp_path / "evaluations" / made.evaluation.id).rglob("*.parquet")
     pq.write_table(pq.read_table(file).drop_columns(["usage"]), file)
+    manifest = orjson.loads((file.parent / "manifest.json").read_bytes())
+    digest = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+    [(table, entry)] = manifest["tables"].items()
+    entry |= {"bytes": file.stat().st_size, "digest": digest, "file": table_file(table, digest)}
+    file.rename(file.with_name(entry["file"]))
+    (file.parent / "manifest.json").write_bytes(orjson.dumps(with_seal(manifest)))
     board = leaderboard([made])
     assert (board.spent, board.rows[0]["mean"]) == ([], 2.0)
 

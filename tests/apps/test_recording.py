@@ -24,7 +24,7 @@ from evaluand.apps.recording.stored import KIND, Lanes, Recording, read_progress
 from evaluand.apps.recording.workers import close_recording
 from evaluand.apps.recording.writer import NotRecorded, RecordingWriter, annotate
 from evaluand.cli import main
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.evaluation.feedback import Feedback
 from evaluand.metrics.column_statistics import Mean
 from evaluand.report.verification import verify
@@ -327,6 +327,47 @@ def test_a_recording_is_not_closed_while_another_process_records(folder: Directo
         close_recording(DirectoryStore(folder.root), recording.id)
     recording.close()
     assert close_recording(folder, recording.id).run is not None
+
+
+# What is damaged
+
+
+def test_a_damaged_record_is_reported_counted_and_set_aside_when_the_recording_is_closed(
+    folder: DirectoryStore,
+) -> None:
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
+    for number in range(5):
+        use(recording, f"q{number}")
+    [segment] = (folder.root / KIND / recording.id).glob("journal/records/*.lines")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    damaged = lines[2].replace(b"q2", b"q7")
+    segment.write_bytes(b"".join([*lines[:2], damaged, *lines[3:4], lines[4][:-20]]))
+    assert [fault.where for fault in verify(folder, KIND, recording.id)] == [f"{segment}:3", f"{segment}:5"]
+    places = f"{segment.name}:3, {segment.name}:5"
+    with pytest.warns(
+        EvaluandWarning, match="2 damaged lines .* so records are lost; the table damaged_lines .*" + places
+    ):
+        recording.close()
+    assert inputs(recording) == ["q0", "q1", "q3"]
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts["answer"] == {"scored": 3}
+    assert folder.manifest(KIND, recording.id)["provenance"]["damaged_lines"] == 2
+    rows = [row for batch in folder.read(KIND, recording.id, "damaged_lines") for row in batch.to_pylist()]
+    assert [(row["line"], row["content"]) for row in rows] == [(3, damaged), (5, lines[4][:-20])]
+    assert verify(folder, KIND, recording.id) == []
+
+
+def test_a_damaged_score_is_judged_again_when_the_recording_is_closed(folder: DirectoryStore) -> None:
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
+    for number in range(5):
+        use(recording, f"q{number}")
+    for segment in (folder.root / KIND / recording.id).glob("journal/feedback*/*.lines"):
+        segment.write_bytes(segment.read_bytes().replace(b"scored", b"scorex", 1))
+    with pytest.warns(EvaluandWarning, match="1 damaged line of the journal counts as not done.* judged again"):
+        recording.close()
+    assert recording.run is not None
+    assert recording.evaluation is not None
+    assert Evaluator(MemoryStore()).evaluate(recording.run, recording.feedbacks).digest == recording.evaluation.digest
 
 
 # What survives

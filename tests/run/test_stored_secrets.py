@@ -204,6 +204,12 @@ def test_ids_do_not_depend_on_the_variables_of_a_machine(monkeypatch: pytest.Mon
     assert task.identify().spec == before
 
 
+@pytest.mark.parametrize("piece", ["sk-", "-eyJaaaaaaaa", "basic a'", "authorization: value: ", "x://y:"])
+def test_a_long_text_that_almost_holds_tokens_is_searched_in_linear_time(piece: str) -> None:
+    text = piece * 20_000  # with a quadratic search, this would take a quarter of a minute
+    assert redact(text).count(piece[:2]) > 0
+
+
 def test_a_value_in_use_is_found_whatever_its_name() -> None:
     use_secret("blue-elephant-7", "${RUN_ID}")
     assert redact("refused blue-elephant-7") == "refused ${RUN_ID}"

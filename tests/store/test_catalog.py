@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.writer import RecordingWriter
@@ -235,6 +235,12 @@ def plant_hot_journal(database: Path, victim: Path) -> None:
     Path(f"{database}-journal").write_bytes(head.ljust(512, b"\0") + end)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = Folder(tmp_path_factory.mktemp("made"))
+    return run_once(place, place.experiment())
+
+
 def test_the_planted_journal_makes_sqlite_delete_a_file(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -247,9 +253,8 @@ def test_the_planted_journal_makes_sqlite_delete_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["list"], ["verify"], ["gc", "--dry-run"], ["gc", "--yes"], ["show", "doubling"]]
 )
-def test_no_command_opens_an_index_inside_the_store(tmp_path: Path, arguments: list[str]) -> None:
-    folder = Folder(tmp_path)
-    folder.done("run", folder.experiment())
+def test_no_command_opens_an_index_inside_the_store(made: Path, tmp_path: Path, arguments: list[str]) -> None:
+    folder = Folder.copied(made, tmp_path)
     victim = tmp_path / "victim"
     victim.write_text("precious")
     plant_hot_journal(folder.path / "store" / "catalog.db", victim)

@@ -24,7 +24,7 @@ from hypothesis import given, strategies as st
 from support.patience import PATIENCE
 from support.worker_process import HOLDS, Process, open_lane, processes
 
-from evaluand.core.errors import EvaluandWarning, collect_warnings
+from evaluand.core.errors import EngineError, EvaluandWarning, collect_warnings
 from evaluand.data.dataset import Dataset
 from evaluand.engine import keyed_work as work
 from evaluand.engine.engine import Aborted, Outcome, Policy
@@ -32,9 +32,9 @@ from evaluand.engine.keyed_work import KeyedWork
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
-from evaluand.store import journal, segments
+from evaluand.store import io as store_io, journal, segments
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.io import Folder
+from evaluand.store.io import Disk, Folder
 from evaluand.store.journal import SHARD_SLOTS, MemoryLog, WorkLog
 from evaluand.store.leases import FileLeases, MemoryLeases
 from evaluand.store.log import FileLog
@@ -291,6 +291,88 @@ def test_a_line_that_is_void_does_not_count_should_damage_have_moved_it(tmp_path
         assert done(reader) == set()
 
 
+def test_a_line_that_is_void_does_not_count_in_whatever_order_segments_are_read(tmp_path: Path) -> None:
+    early, late = lane(tmp_path), lane(tmp_path)
+    with closing(early, late):
+        late.append(line(0) + line(1, "void"))
+        early.refresh()
+        early.void([1])
+        segment = tmp_path / sorted(os.listdir(tmp_path))[1]
+        segment.write_bytes(segment.read_bytes().splitlines(keepends=True)[1])  # damage moves it
+        reader = lane(tmp_path)
+        with closing(reader):
+            reader.refresh()
+            assert done(reader) == set()
+
+
+def test_a_line_of_an_earlier_version_without_a_checksum_must_be_json(tmp_path: Path) -> None:
+    (tmp_path / "1.jsonl").write_bytes(line(0) + b'[1,"half\n' + b'[2,"a"]]\n' + line(3))
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert done(reader) == {0, 3}
+        assert [fault.where for fault in reader.damage()] == [f"{tmp_path / '1.jsonl'}:{n}" for n in (2, 3)]
+
+
+def test_a_segment_counts_in_its_own_log_and_run_only(tmp_path: Path) -> None:
+    log = FileLog(Folder(tmp_path, "here"), "runs/01/calls")
+    (tmp_path / "here").mkdir()
+    log.append(line(0))
+    log.close()
+    for scope, count in (("runs/01/calls", 1), ("runs/02/calls", 0), ("runs/01/scorer0", 0)):
+        reader = WorkLog(FileLog(Folder(tmp_path, "here"), scope), MemoryLeases(), SLOTS)
+        with closing(reader):
+            reader.refresh()
+            assert (reader.n_done, len(reader.damage())) == (count, 1 - count)
+
+
+def test_a_line_that_is_damaged_after_it_was_read_is_an_error_and_not_a_result(tmp_path: Path) -> None:
+    writer, reader = lane(tmp_path), lane(tmp_path)
+    with closing(writer, reader):
+        writer.append(line(0) + line(1, "a"))
+        for one in (writer, reader):
+            one.refresh()
+        [segment] = tmp_path.iterdir()
+        segment.write_bytes(segment.read_bytes().replace(b'"a"', b'"b"'))
+        for one in (writer, reader):
+            assert one.line(0) == line(0)
+            for read in (lambda one: one.line(1), lambda one: list(one.lines()), lambda one: list(one.records())):
+                with pytest.raises(EngineError, match="was damaged after it had been read; start again"):
+                    read(one)
+            assert list(one.read_through()) == [[0, ""]]
+
+
+class RecordingDisk(Disk):
+    """Remembers what was synced: names of files, or `folder`."""
+
+    def __init__(self) -> None:
+        self.synced: list[str] = []
+
+    def sync(self, handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").resolve()
+        self.synced.append("folder" if path.is_dir() else path.name)
+        super().sync(handle)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names of open files are read from /proc")
+def test_the_name_of_a_new_segment_survives_a_crash_from_its_first_sync_on(tmp_path: Path) -> None:
+    log, disk = log_in(tmp_path), RecordingDisk()
+    first = log.segment
+    with patch.object(store_io, "disk", disk):
+        log.sync()
+        assert disk.synced == []
+        log.append(line(0))
+        log.sync()
+        log.append(line(1))
+        log.sync()
+        assert disk.synced == [first, "folder", first]
+        log.restart()
+        log.append(line(2))
+        log.sync()
+        assert disk.synced[3:] == [first, log.segment, "folder"]
+    log.close()
+
+
 def test_a_segment_that_is_restarted_goes_on_under_another_name(tmp_path: Path) -> None:
     log = log_in(tmp_path)
     first = log.segment
@@ -402,7 +484,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from evaluand.core.errors import EngineError
-from evaluand.store.io import Folder
+from evaluand.store.io import Disk, Folder
 from evaluand.store.log import FileLog
 
 log = FileLog(Folder(sys.argv[1]), "runs/00/calls")

@@ -20,6 +20,7 @@ Examples:
   evaluand gc --dry-run
   evaluand gc --open-older-than 7d --yes
   evaluand gc --unreferenced --dry-run --json
+  evaluand gc --damaged
 """
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -44,11 +45,18 @@ class _Age(click.ParamType[float]):
     help="Also remove open artifacts that nobody has worked on for this long, such as 7d, with their finished calls.",
 )
 @click.option("--unreferenced", is_flag=True, help="Also remove finished artifacts that no name reaches.")
+@click.option("--damaged", is_flag=True, help="Also remove finished artifacts and names that are damaged.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @store_option
 @json_option
 def command(
-    dry_run: bool, open_older_than: float | None, unreferenced: bool, yes: bool, folder: Path, as_json: bool
+    dry_run: bool,
+    open_older_than: float | None,
+    unreferenced: bool,
+    damaged: bool,
+    yes: bool,
+    folder: Path,
+    as_json: bool,
 ) -> None:
     """Remove files that dead processes left and, with the options below, whole artifacts.
 
@@ -59,7 +67,7 @@ def command(
     if as_json and not (yes or dry_run):
         raise UsageError("--json cannot ask for confirmation; add --yes or --dry-run")
     store = DirectoryStore(folder)
-    found = leftovers(store, open_older_than=open_older_than, unreferenced=unreferenced)
+    found = leftovers(store, open_older_than=open_older_than, unreferenced=unreferenced, damaged=damaged)
     if not as_json:
         for item in found:
             click.echo(f"{_format_bytes(item.size):>9}  {safe(item.path.relative_to(folder))}  {safe(item.why)}")

@@ -12,11 +12,12 @@ from rich.text import Text
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
-from evaluand.core.errors import singular
+from evaluand.core.errors import Fault, plural, singular
 from evaluand.metrics.name_table import AVERAGES
 from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.terminal.report import Listing
+from evaluand.store.catalog import DAMAGED
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import KINDS
 
@@ -40,7 +41,8 @@ def command(kind: str | None, folder: Path, as_json: bool) -> None:
     """List what is stored, newest first, or the names of metrics, scorers and tasks.
 
     KIND is runs, evaluations, aggregations, comparisons, datasets or recordings; everything by default. A name in
-    parentheses now belongs to a later artifact. Open artifacts were interrupted or are in progress.
+    parentheses now belongs to a later artifact. Open artifacts were interrupted or are in progress; of damaged ones the
+    manifest cannot be read.
     With KIND metrics: every metric, with its further names; each name works in Python, YAML, commands and gates.
     With KIND scorers or tasks: the kinds that an experiment file can name.
     """
@@ -48,7 +50,9 @@ def command(kind: str | None, folder: Path, as_json: bool) -> None:
         return _list_metrics(as_json)
     if kind in _REGISTERED:
         return _list_kinds(kind, as_json)
-    entries = _entries(DirectoryStore(folder), kind)
+    store = DirectoryStore(folder)
+    entries = _entries(store, kind)
+    _print_damage(store, entries)
     if as_json:
         return print_json(entries)
     if not entries:
@@ -85,6 +89,15 @@ def _list_kinds(group: str, as_json: bool) -> None:
     for name, about in kinds.items():
         table.add_row(Text(name), Text(about))
     show(table)
+
+
+def _print_damage(store: DirectoryStore, entries: list[Facts]) -> None:
+    """Prints one line if manifests or names cannot be read."""
+    n_artifacts = sum(entry["status"] == DAMAGED for entry in entries)
+    n_names = sum(isinstance(ref, Fault) for _, ref in store.catalog.refs())
+    counts = [plural(n, what) for n, what in ((n_artifacts, "artifact"), (n_names, "name")) if n]
+    if counts:
+        click.echo(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why", err=True)
 
 
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:

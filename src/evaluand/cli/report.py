@@ -113,6 +113,8 @@ def write(
         return path, write_report(facts, rows, sys.stdout.buffer, trades), rows.total
     if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
         raise SpecError(f"{path}: a folder, or in a folder that does not exist; name a file with -o")
+    if output is None and os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+        raise SpecError(f"{path}: is a link, pipe or device; name another file with `evaluand report NAME -o FILE`")
     with replaced(Path(path)) as file:
         shown = write_report(facts, rows, file, trades)
     return path, shown, rows.total

@@ -178,7 +178,7 @@ def _check_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, o
         raise SpecError(f"{what} was not begun by you here, and {shown} is not the file that began it; type: {again}")
     if yes:
         return
-    why = f"{what} was not begun by you in this store; to resume it executes the code that {shown} names"
+    why = f"{what} was not begun by you in this store; resuming it executes the code that {shown} names"
     if not sys.stdin.isatty():
         raise SpecError(f"{why}; if you trust it, add --yes, or type: {again}")
     click.confirm(f"{why}; continue?", abort=True, err=True)

@@ -219,7 +219,9 @@ def _facts(
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
     if kind == KIND:
-        judged = Recording(store, id).evaluation
+        recording = Recording(store, id)
+        judged, lost = recording.evaluation, recording.manifest["provenance"].get("damaged_lines")
+        facts |= {"damaged_lines": lost} if lost else {}
         return facts | {"feedbacks": {} if judged is None else judged.counts}
     dataset = Dataset.stored(store, id)
     return facts | dataset_facts(dataset if where is None else dataset.where(where), examples)

@@ -15,8 +15,9 @@ from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.report.verification import verify
+from evaluand.store.catalog import DAMAGED
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import KINDS, resolve
+from evaluand.store.store import resolve
 
 _EXAMPLES = """\b
 Examples:
@@ -30,15 +31,16 @@ Examples:
 @store_option
 @json_option
 def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
-    """Check files, digests, counts and ids of some artifacts, or of all stored ones.
+    """Check files, digests, counts, ids and names of some artifacts, or of all stored ones.
 
-    Names each damaged file and its damage; exits 1 if there is any.
+    Names each damaged file and its damage; exits 1 if there is any. Reads every file, and notes those that evaluand
+    did not make.
     """
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such store")
     store = DirectoryStore(folder)
     selected = [resolve(store, artifact) for artifact in artifacts]
-    keys = selected or [(kind, id) for kind in KINDS for id in store.ids(kind)]
+    keys = selected or store.artifacts()
     tally = Tally("verify", len(keys))
     found = []
     with display(as_json, quiet=False)(tally):
@@ -46,11 +48,13 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
             found.append(_facts(store, kind, id, _faults(store, kind, id)))
             tally.called += 1
             tally.failed += bool(found[-1]["faults"])
-    names = [] if selected else store.damaged_refs()
+    names = [] if selected else [*store.misplaced(), *store.damaged_refs()]
+    notes = [] if selected else store.strays()
     if as_json:
-        print_json({"ok": not (tally.failed or names), "artifacts": found, "names": _fault_facts(names)})
+        facts = {"artifacts": found, "names": _fault_facts(names), "notes": _fault_facts(notes)}
+        print_json({"ok": not (tally.failed or names)} | facts)
     else:
-        _print(console(), found, names)
+        _print(console(), found, names, notes)
     if tally.failed or names:
         raise Exit(1)
 
@@ -71,12 +75,19 @@ def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Fa
     return {
         "kind": kind,
         "id": id,
-        "status": "sealed" if store.is_sealed(kind, id) else "open",
+        "status": _status(store, kind, id),
         "faults": _fault_facts(faults),
     }
 
 
-def _print(out: Console, found: list[Facts], names: list[Fault]) -> None:
+def _status(store: DirectoryStore, kind: str, id: str) -> str:
+    try:
+        return "sealed" if store.is_sealed(kind, id) else "open"
+    except EngineError:  # its folder is a link
+        return DAMAGED
+
+
+def _print(out: Console, found: list[Facts], names: list[Fault], notes: list[Fault]) -> None:
     for artifact in found:
         what = f"{singular(artifact['kind'])} {artifact['id'][:SHORT_ID]}"
         if not artifact["faults"]:
@@ -86,5 +97,7 @@ def _print(out: Console, found: list[Facts], names: list[Fault]) -> None:
             out.print(Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{safe(fault['message'])}"))
     for fault in names:
         out.print(Text.assemble(("fault  ", "red"), f"{safe(fault.where)}: {safe(fault.message)}"))
+    for note in notes:
+        out.print(Text.assemble(("note   ", "dim"), f"{safe(note.where)}: {safe(note.message)}"))
     bad = sum(bool(artifact["faults"]) for artifact in found)
     out.print(f"{len(found):,} checked, {bad:,} with faults")

@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from evaluand.core.errors import EngineError, warn
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
 from evaluand.core.fingerprint.parts import PIN
@@ -57,7 +58,7 @@ class OpenSlots:
             observer: writes the inputs of an answer into its line; must have learned their nodes.
         """
         for source in sources if self.left else ():
-            for key, record, node in source:
+            for key, record, node in _readable(source):
                 try:
                     rest = orjson.dumps(record)
                 except TypeError:  # nested too deeply for orjson: call again
@@ -208,6 +209,14 @@ class InputCheck:
                 if self.observer is not None and node is not None:
                     self.observer.learn(node, inputs.nodes)
                 yield key, record, node
+
+
+def _readable(answers: Iterator[Answer]) -> Iterator[Answer]:
+    """The answers of earlier work, up to damage, of which is warned."""
+    try:
+        yield from answers
+    except EngineError as error:
+        warn(f"earlier answers are not reused: {error}")
 
 
 class Inputs:

@@ -517,9 +517,12 @@ class _Job:
             return
         open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
         answers = (
-            inputs.same(scores, opened)
+            (
+                answer
+                for scores, opened in _read_scores(self.store, source, work)
+                for answer in inputs.same(scores, opened)
+            )
             for source in sources
-            for scores, opened in _read_scores(self.store, source, work)
         )
         for line in open_slots.fill(answers, inputs.observer):
             lane.append(line)

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.fingerprint import Identity, explain, summarize_reasons
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
@@ -53,7 +53,7 @@ from evaluand.run.responses import (
 )
 from evaluand.run.task import Recorded, Request, Runnable, Task, as_task, prepare
 from evaluand.store.journal import WorkLog
-from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
+from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store
 from evaluand.store.tables import FAILED
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.traces import Trace
@@ -269,9 +269,12 @@ class Runner:
 
     def _changes(self, before: str | None, calls: Calls, id: str | None, called: int) -> str:
         """What changed since the previous run of this name, in words."""
-        if before is None or before == id or not exists(self.store, "runs", before):
+        if before is None or before == id:
             return ""
-        earlier = self.store.manifest("runs", before)
+        try:
+            earlier = self.store.manifest("runs", before)
+        except EngineError:  # it was removed, or is damaged
+            return ""
         changes = explain(earlier["provenance"].get("parts", {}), calls.identity.parts)
         changes = changes or (_explain_request(earlier["spec"], calls.spec) if called else [])
         return "; ".join(changes[:5])
@@ -304,7 +307,11 @@ def _earlier(store: Store, calls: Calls, inputs: InputCheck, id: str | None) -> 
 
 def _answers(store: Store, inputs: InputCheck, earlier: Sequence[str]) -> Iterator[Iterator[Answer]]:
     """The completed answers of earlier runs whose inputs are unchanged."""
-    return (inputs.same(completed(store, each), inputs_of(store, each)) for each in earlier)
+    return (_answers_in(store, inputs, each) for each in earlier)
+
+
+def _answers_in(store: Store, inputs: InputCheck, id: str) -> Iterator[Answer]:
+    yield from inputs.same(completed(store, id), inputs_of(store, id))
 
 
 def _unpinned(reasons: Sequence[str]) -> str:

@@ -65,9 +65,9 @@ class Catalog:
         found.sort(key=lambda entry: entry["created"] or "", reverse=True)
         return found
 
-    def ids(self, kind: str) -> list[str]:
-        """The ids of a kind, sorted, without those whose manifest is damaged."""
-        return sorted(entry["id"] for entry in self._entries(kind) if entry["status"] != DAMAGED)
+    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
+        """The ids of a kind, sorted, with or without those whose manifest is damaged."""
+        return sorted(entry["id"] for entry in self._entries(kind) if damaged or entry["status"] != DAMAGED)
 
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work, newest first."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaluand.core.errors import EngineError, Fault, NotFound, warn
 from evaluand.store.catalog import Catalog
 from evaluand.store.digests import damaged_tables
-from evaluand.store.io import Folder, is_being_written, is_temporary
+from evaluand.store.io import Entry, Folder, is_being_written, is_temporary
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog, find_journal_damage
@@ -50,6 +50,9 @@ REFS: Final = "refs"
 JOURNAL: Final = "journal"
 LEASES: Final = "leases"
 TABLE_FILE: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?-[0-9a-f]{8}\.parquet")
+REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
+REMOVED: Final = ".gone-"  # folders being removed; no reader takes a name with this prefix for an artifact
+_OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
 _OF_LOG: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)|leases\.db(-journal|-wal|-shm)?|writer")
 _OF_LEASES: Final = re.compile(r"[0-9]+\.json")
 
@@ -70,13 +73,20 @@ class DirectoryStore:
         self.root = Path(root)
         self.catalog = Catalog(self.root)
 
-    def ids(self, kind: str) -> list[str]:
-        return self.catalog.ids(kind)
+    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
+        return self.catalog.ids(kind, damaged=damaged)
 
     def artifacts(self) -> list[tuple[str, str]]:
-        """The (kind, id) of every folder of an artifact, whether or not it can be read."""
-        root = Folder(self.root)
-        return [(kind, id) for kind in KINDS for id in (root / kind).folders() if ID.fullmatch(id)]
+        """The (kind, id) of every artifact, whether or not it can be read, from the folders alone."""
+        found = []
+        for kind in KINDS:
+            above = Folder(self.root, kind)
+            ids = [entry for entry in above.entries() if ID.fullmatch(entry.name)]
+            folders = [entry.name for entry in ids if entry.is_folder]
+            sealed, opened = above.states(folders, SEALED), above.states(folders, OPEN)
+            empty = {id for id, *states in zip(folders, sealed, opened, strict=True) if states == [None, None]}
+            found += [(kind, entry.name) for entry in ids if entry.name not in empty]
+        return found
 
     def manifest(self, kind: str, id: str) -> Manifest:
         manifest = read_manifest(self.folder(kind, id), kind, id)
@@ -124,8 +134,7 @@ class DirectoryStore:
         except NotFound:
             raise
         except EngineError as error:
-            damage = [as_fault(folder.path / (SEALED if self.is_sealed(kind, id) else OPEN), error)]
-            return damage + find_journal_damage(folder / JOURNAL, f"{kind}/{id}")
+            return [as_fault(folder.path, error)]
         if "digest" in manifest:
             return damaged_tables(folder, manifest["tables"])
         return find_journal_damage(folder / JOURNAL, f"{kind}/{id}")
@@ -150,15 +159,42 @@ class DirectoryStore:
         faults = []
         for file, ref in self.catalog.refs():
             if isinstance(ref, Fault):
-                faults.append(replace(ref, message=f"{ref.message}; remove the file, or run it again"))
+                faults.append(replace(ref, message=f"the name in this file cannot be used: {ref.message}"))
             elif not self._exists(ref.kind, ref.id):
                 message = f"the name {ref.name!r} refers to an artifact that is not in this store"
                 faults.append(Fault(str(self.root / REFS / file), message))
         return faults
 
+    def misplaced(self) -> list[Fault]:
+        """Manifests that no reader finds: in folders whose name is not an id."""
+        found = []
+        for kind in KINDS:
+            folder = Folder(self.root, kind)
+            names = [name for name in folder.folders() if not ID.fullmatch(name) and not name.startswith(REMOVED)]
+            for name, *states in zip(names, folder.states(names, SEALED), folder.states(names, OPEN), strict=True):
+                if states != [None, None]:
+                    message = "has a manifest, but its name is not an id; restore the name, or move the folder"
+                    found.append(Fault(str(folder.path / name), message))
+        return found
+
+    def strays(self) -> list[Fault]:
+        """What evaluand did not make, and drafts that were never finished; nothing reads them."""
+        root = Folder(self.root)
+        found = [_stray(root / REFS, e) for e in (root / REFS).entries() if not _is_known(e.name, REF_FILE)]
+        for kind in KINDS:
+            above = root / kind
+            for entry in above.entries():
+                if not _is_known(entry.name, ID):
+                    found.append(_stray(above, entry))
+                elif entry.is_folder:
+                    found += _strays_in(above / entry.name)
+        return found
+
     def _exists(self, kind: str, id: str) -> bool:
-        folder = self.folder(kind, id)
-        return folder.states([SEALED, OPEN]) != [None, None]
+        try:
+            return self.folder(kind, id).states([SEALED, OPEN]) != [None, None]
+        except EngineError:  # a fault of the artifact
+            return True
 
     def folder(self, kind: str, id: str) -> Folder:
         """The folder of an artifact."""
@@ -208,7 +244,7 @@ def _open(folder: Folder, manifest: Manifest) -> Manifest:
         stored = read_manifest(folder, manifest["kind"], manifest["id"], OPEN)
         folder.touch(OPEN)  # it is in use again, not abandoned
     except DamagedFile as error:
-        warn(f"{error}; it is written again, and its finished work is reused")
+        warn(f"{folder.path / OPEN}: {error.reason}; it is written again, and the finished work is continued")
         stored = None
     if stored is None:
         folder.put(OPEN, manifest_text(manifest))
@@ -221,6 +257,23 @@ def _sweep(folder: Folder, manifest: Manifest) -> None:
         for name in unneeded_files(folder, manifest):
             folder.remove(name)
         remove_journal(folder)
+
+
+def _strays_in(folder: Folder) -> list[Fault]:
+    entries = folder.entries()
+    found = [_stray(folder, entry) for entry in entries if not _is_known(entry.name, _OF_ARTIFACT)]
+    if not {SEALED, OPEN} & {entry.name for entry in entries} and not any(is_being_written(e.name) for e in entries):
+        found.append(Fault(str(folder.path), "has no manifest: it was not finished, or the manifest was removed"))
+    return found
+
+
+def _stray(folder: Folder, entry: Entry) -> Fault:
+    what = "" if entry.is_file or entry.is_folder else "a link, pipe or device; "
+    return Fault(str(folder.path / entry.name), f"{what}is not part of the store, and nothing reads it")
+
+
+def _is_known(name: str, known: re.Pattern[str]) -> bool:
+    return known.fullmatch(name) is not None or is_temporary(name) or name.startswith(REMOVED)
 
 
 def unneeded_files(folder: Folder, manifest: Manifest) -> list[str]:

@@ -17,18 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluand.core.errors import singular
+from evaluand.core.errors import EngineError, singular
 from evaluand.core.provenance import origins
-from evaluand.store.directory import JOURNAL, REFS, DirectoryStore, remove_journal, unneeded_files
+from evaluand.store.directory import JOURNAL, REFS, REMOVED, DirectoryStore, remove_journal, unneeded_files
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.leases import is_worked_on
-from evaluand.store.manifests import OPEN
+from evaluand.store.manifests import ID, OPEN
 from evaluand.store.store import KINDS
 
 QUIET_SECONDS = 3600.0
 
 Key = tuple[str, str]
-_REMOVED = ".gone-"  # folders being removed; no reader takes a name with this prefix for an artifact
 _EARLIER_CATALOG: Final = re.compile(r"catalog\.db(-journal|-wal|-shm)?")
 
 
@@ -51,28 +50,35 @@ class Leftover:
 
 
 def leftovers(
-    store: DirectoryStore, *, open_older_than: float | None = None, unreferenced: bool = False
+    store: DirectoryStore,
+    *,
+    open_older_than: float | None = None,
+    unreferenced: bool = False,
+    damaged: bool = False,
 ) -> list[Leftover]:
     """Everything that can be removed.
 
     Args:
         open_older_than: also open artifacts that nobody has worked on for so many seconds.
         unreferenced: also sealed artifacts that no name reaches, directly or through an artifact made from them.
+        damaged: also sealed artifacts with a damaged manifest or table, and names that cannot be read. All files of
+            tables are read.
 
     Raises:
         EngineError: a manifest cannot be read, so it is unknown what it reaches.
     """
     root = Folder(store.root)
-    keys = store.artifacts()
+    keys = [(kind, id) for kind in KINDS for id in (root / kind).folders() if ID.fullmatch(id)]
     found = [*_earlier_catalog(root), *_temporary(root)]
     for name in (REFS, *KINDS):
         found += _temporary(root / name)
     abandoned = [] if open_older_than is None else [*_abandoned(store, keys, open_older_than)]
-    lost = {item.artifact for item in abandoned}
+    unusable = [*_damaged(store, keys)] if damaged else []
+    lost = {item.artifact for item in (*abandoned, *unusable)}
     for key in keys:
         if key not in lost:
             found += _extra_files(store, key)
-    found += abandoned
+    found += [*abandoned, *unusable]
     if unreferenced:
         found += _unreferenced(store, [key for key in keys if key not in lost])
     return found
@@ -105,7 +111,7 @@ def _remove(store: DirectoryStore, item: Leftover) -> bool:
         remove_journal(folder)
     elif item.artifact:
         # Renamed first: no reader may ever see half an artifact.
-        hidden = f"{_REMOVED}{secrets.token_hex(8)}"
+        hidden = f"{REMOVED}{secrets.token_hex(8)}"
         folder.rename(name, hidden)
         _remove_all(folder, hidden)
     else:
@@ -136,7 +142,7 @@ def _temporary(folder: Folder) -> Iterator[Leftover]:
             unused = is_temporary(entry.name) and not is_being_written(entry.name)
             if unused and _idle(folder, entry.name) >= QUIET_SECONDS:
                 yield _leftover(folder, entry.name, "a file that a dead process was writing")
-        elif entry.is_folder and entry.name.startswith(_REMOVED):
+        elif entry.is_folder and entry.name.startswith(REMOVED):
             yield _leftover(folder, entry.name, "the rest of an interrupted removal", idle=0)
 
 
@@ -149,8 +155,12 @@ def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
         elif _idle(*_place(store, key)) >= QUIET_SECONDS and not any(map(is_being_written, folder.files())):
             yield _artifact(store, key, f"{key[0]}: a draft that was never finished")
         return
+    try:
+        unneeded = unneeded_files(folder, store.manifest(*key))
+    except EngineError:  # which files it needs is not known
+        return
     journal = [name for name in folder.folders() if name == JOURNAL]
-    for name in (*unneeded_files(folder, store.manifest(*key)), *journal):
+    for name in (*unneeded, *journal):
         if _idle(folder, name) >= QUIET_SECONDS:
             yield _leftover(folder, name, "left over from writing the artifact")
 
@@ -161,6 +171,14 @@ def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterat
             continue
         if _idle(*_place(store, key)) >= age and not _is_in_use(store.folder(*key)):
             yield _artifact(store, key, f"{singular(key[0])} {key[1]}: open and abandoned", age)
+
+
+def _damaged(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
+    for key in keys:
+        if store.is_sealed(*key) and (faults := store.damage(*key)):
+            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: {faults[0].message}", idle=0)
+    for fault in store.damaged_refs():
+        yield _leftover(Folder(store.root, REFS), Path(fault.where).name, fault.message, idle=0)
 
 
 def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:

@@ -34,6 +34,7 @@ from evaluand.store.segments import (
     Damage,
     Readable,
     fault_of,
+    list_places,
     parse_slot,
     read_body,
     read_chunks,
@@ -205,8 +206,14 @@ class WorkLog:
 
         A last line without its end is listed too, unless it is being written just now.
         """
-        damaged = [*self._damaged.values(), *self._find_incomplete()]
-        return [fault_of(self._log, each) for each in sorted(damaged)]
+        return [fault_of(self._log, each) for each in self._list_damage()]
+
+    def read_damage(self) -> Iterator[tuple[Damage, bytes]]:
+        """The same with the bytes, of long lines in pieces."""
+        for damage in self._list_damage():
+            end = damage.offset + damage.size
+            for offset in range(damage.offset, end, _PIECE_BYTES):
+                yield damage, self._log.read(damage.segment, offset, min(_PIECE_BYTES, end - offset))
 
     def warn_of_damage(self, consequence: str = "what is missing is done again") -> None:
         """Warns of damaged lines, of each once; an incomplete last line is how a killed process ends."""
@@ -215,9 +222,8 @@ class WorkLog:
         ]
         if places:
             self._warned.update(self._damaged)
-            more = f" and {len(places) - _SHOWN:,} more" if len(places) > _SHOWN else ""
             lines = f"{plural(len(places), 'damaged line')} of the journal {pluralize(len(places), 'counts', 'count')}"
-            warn(f"{lines} as not done; {consequence}: {', '.join(places[:_SHOWN])}{more}")
+            warn(f"{lines} as not done; {consequence}: {list_places(places)}")
 
     def close(self) -> None:
         try:
@@ -311,6 +317,9 @@ class WorkLog:
         segment = self._segments[number]
         self._damaged[number, offset] = Damage(segment.name, segment.n_lines, offset, size, reason)
 
+    def _list_damage(self) -> list[Damage]:
+        return sorted([*self._damaged.values(), *self._find_incomplete()])
+
     def _find_incomplete(self) -> Iterator[Damage]:
         """The ends of segments that are no complete line."""
         found = [each for each in self._segments if each.read_to < each.size and each.name != self._log.segment]
@@ -392,7 +401,7 @@ class WorkLog:
         self._size += array("i", [0]) * more
 
 
-_SHOWN: Final = 3
+_PIECE_BYTES: Final = 1 << 20
 _WRITING_SECONDS: Final = 0.02  # for a line that is being written
 
 

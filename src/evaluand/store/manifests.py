@@ -7,6 +7,7 @@ artifacts only; a file with a seal is always validated against it.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 from pathlib import Path
 from types import NoneType
@@ -48,16 +49,22 @@ _REF: Final[_Types] = {"name": (str,), "kind": (str,), "id": (str,)}
 _SEAL: Final[_Types] = {"format": (int,), "seal": (str,)}
 
 
+_REPAIR: Final = "see `evaluand verify`; `evaluand gc --damaged` removes what is damaged, to be made again"
+_CONTINUE: Final = "start the same work again, which writes the file again and continues"
+
+
 class DamagedFile(EngineError):
     """A file of the store whose content is not what evaluand wrote.
 
     Attributes:
-        reason: what is wrong, without the name of the file.
+        place: the path of the file.
+        reason: what is wrong.
     """
 
     def __init__(self, place: str, reason: str) -> None:
-        super().__init__(f"{place}: {reason}; run `evaluand verify` to see all damage")
-        self.reason = reason
+        advice = _CONTINUE if os.path.basename(place) == OPEN else _REPAIR
+        super().__init__(f"{place}: {reason}; {advice}")
+        self.place, self.reason = place, reason
 
 
 def read_manifest(folder: Folder, kind: str, id: str, *files: str) -> Manifest | None:
@@ -128,9 +135,10 @@ _MOST_OF_REF: Final = 1 << 20
 
 
 def as_fault(path: Path, error: EngineError) -> Fault:
-    """The fault of a file that cannot be read."""
-    message = error.reason if isinstance(error, DamagedFile) else str(error).removeprefix(f"{path}: ")
-    return Fault(str(path), message)
+    """The fault of a file, or of the file in a folder, that cannot be read."""
+    if isinstance(error, DamagedFile):
+        return Fault(error.place, error.reason)
+    return Fault(str(path), str(error).removeprefix(f"{path}: "))
 
 
 def _parse_manifest(place: str, content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:

@@ -14,7 +14,7 @@ Whatever is not such a line is damage: it does not count, and it is listed.
 from __future__ import annotations
 
 from binascii import hexlify
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 from zlib import crc32
 
@@ -190,3 +190,17 @@ def _find_fault(line: bytes, seed: int | None) -> str:
 def fault_of(log: Readable, damage: Damage) -> Fault:
     """The report of some damage."""
     return Fault(f"{log.path(damage.segment)}:{damage.line}", f"damaged: {damage.reason}; it counts as not done")
+
+
+def list_places(places: Sequence[str]) -> str:
+    """The first of some places, and how many more there are.
+
+    Example:
+        >>> list_places(["a:1", "a:7", "b:2", "b:3"])
+        'a:1, a:7, b:2 and 1 more'
+    """
+    more = f" and {len(places) - _SHOWN:,} more" if len(places) > _SHOWN else ""
+    return ", ".join(places[:_SHOWN]) + more
+
+
+_SHOWN: Final = 3

@@ -59,8 +59,12 @@ class Draft(Protocol):
 class Store(Protocol):
     """Stores artifacts."""
 
-    def ids(self, kind: str) -> list[str]:
-        """The ids of all artifacts of a kind that can be read, open ones too, sorted."""
+    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
+        """The ids of all artifacts of a kind, open ones too, sorted.
+
+        Args:
+            damaged: also those whose manifest cannot be read.
+        """
 
     def manifest(self, kind: str, id: str) -> Manifest:
         """The manifest of an artifact, sealed or open (then without `digest`).
@@ -111,7 +115,7 @@ class MemoryStore:
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
 
-    def ids(self, kind: str) -> list[str]:
+    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
         return sorted(id for k, id in self._manifests if k == kind)
 
     def manifest(self, kind: str, id: str) -> Manifest:
@@ -218,7 +222,9 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     named = [(ref.kind, ref.id) for ref in store.refs() if ref.name == text and ref.kind in kinds]
     if named:
         return min(named, key=lambda found: kinds.index(found[0]))
-    found = [(k, id) for k in kinds for id in store.ids(k) if len(text) >= 4 and id.startswith(text.lower())]
+    found = [
+        (k, id) for k in kinds for id in store.ids(k, damaged=True) if len(text) >= 4 and id.startswith(text.lower())
+    ]
     if len(found) == 1:
         return found[0]
     if found:
@@ -245,11 +251,13 @@ def _find_datasets(store: Store, name: str) -> Iterator[str]:
 
 
 def exists(store: Store, kind: str, id: str) -> bool:
-    """Whether the store has the artifact, open or sealed."""
+    """Whether the store has the artifact, open, sealed or damaged."""
     try:
         store.manifest(kind, id)
     except NotFound:
         return False
+    except EngineError:
+        return True
     return True
 
 

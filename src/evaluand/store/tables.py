@@ -223,6 +223,16 @@ FLIPS: Final = pa.schema(
 """`pair` is the number of the row in `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the
 `_index_` of the example in the dataset of each side."""
 
+DAMAGED_LINES: Final = pa.schema(
+    [
+        pa.field("segment", pa.string(), nullable=False),
+        pa.field("line", pa.int64(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("content", pa.binary(), nullable=False),
+    ]
+)
+"""What could not be read of the journal of a recording; a long line is several rows."""
+
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "string": pa.string(),
     "int64": pa.int64(),

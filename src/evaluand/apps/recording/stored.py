@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import orjson
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EvaluandWarning, SpecError
+from evaluand.core.errors import EvaluandWarning, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
@@ -29,8 +29,11 @@ from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.responses import response_of, seal
 from evaluand.run.runner import Run
+from evaluand.store import tables
 from evaluand.store.journal import WorkLog
-from evaluand.store.store import Manifest, Store, begin, drafted, journalled, now, resolve
+from evaluand.store.segments import list_places
+from evaluand.store.store import Draft, Manifest, Store, begin, drafted, journalled, now, resolve
+from evaluand.store.tables import TableWriter
 from evaluand.trace.record import Record
 
 KIND: Final = "recordings"
@@ -213,6 +216,9 @@ def seal_recording(
 
     The policy, the engine and the progress are for the calls of feedbacks for records that they have not judged. A
     SpecError if the app still records.
+
+    Calls of an app cannot be repeated, so what is damaged in the journal of the records is lost. An `EvaluandWarning`
+    says so, the manifest counts the damaged lines, and the table `damaged_lines` has their bytes.
     """
     with _exclusively(store, id):
         manifest = store.manifest(KIND, id)
@@ -222,11 +228,13 @@ def seal_recording(
             if lanes.records.leases.busy(patient=True):
                 raise SpecError(f"recording {id} is still being recorded; close it when its app has ended")
             lanes.refresh()
+            for lane in lanes.judged.values():
+                lane.warn_of_damage("what is missing is judged again")
             run = save_run(store, manifest, lanes.records) if lanes.records.n_done else None
             evaluation = None
             if run is not None and evaluated and scorers:
                 evaluation = save_evaluation(store, manifest, run, scorers, lanes, policy, engine, progress)
-            _seal(store, manifest, run, evaluation)
+            _seal(store, manifest, run, evaluation, lanes.records)
     return Recording(store, id)
 
 
@@ -361,11 +369,31 @@ def _distinct_names(names: Sequence[tuple[int, str | None]]) -> Sequence[str | N
     return distinct
 
 
-def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluation | None) -> None:
-    parts = {"run": run and run.id, "evaluation": evaluation and evaluation.id}
+def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluation | None, records: WorkLog) -> None:
+    parts: dict[str, Any] = {"run": run and run.id, "evaluation": evaluation and evaluation.id}
     ended = {"digest": recording_digest(run, evaluation), "counts": count_records(run), "sealed": now()}
     with drafted(store, KIND, manifest["id"]) as draft:
+        damaged = _set_aside_damage(draft, records)
+        if damaged:
+            parts["damaged_lines"] = len(damaged)
         draft.seal(manifest | ended | {"provenance": manifest["provenance"] | parts})
+    if damaged:
+        lines = f"{plural(len(damaged), 'damaged line')} of the journal of recording {manifest['id']}"
+        warn(
+            f"{lines} could not be read, so records are lost; the table damaged_lines has them: {list_places(damaged)}"
+        )
+
+
+def _set_aside_damage(draft: Draft, records: WorkLog) -> list[str]:
+    """Writes what is damaged in the journal of the records to a table; returns the places."""
+    table, places = TableWriter(tables.DAMAGED_LINES), dict[str, None]()
+    for damage, content in records.read_damage():
+        places[f"{damage.segment}:{damage.line}"] = None
+        table.add((damage.segment, damage.line, damage.reason, content), len(content))
+        if table.is_full:
+            table.flush(draft, "damaged_lines")
+    table.flush(draft, "damaged_lines")
+    return [*places]
 
 
 @contextmanager

@@ -594,6 +594,8 @@ def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
 
 def _recording_body(facts: Facts) -> Iterator[RenderableType]:
     yield name_values([(safe(name, CELL), _format_counts(counts)) for name, counts in facts["feedbacks"].items()])
+    if lost := facts.get("damaged_lines"):
+        yield Text(f"{plural(lost, 'damaged line')} of its journal could not be read, so records are lost", "yellow")
 
 
 _BODIES = {

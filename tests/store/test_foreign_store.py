@@ -1,0 +1,368 @@
+"""A store from somebody else: looking at it changes nothing, runs nothing, and reads nothing outside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from support.commands import Folder, run_once
+
+from evaluand.core.errors import EvaluandWarning
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.run.runner import Runner
+from evaluand.run.task import task
+from evaluand.store.manifests import ref_file
+from evaluand.store.store import with_seal
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has other links and pipes")
+
+LOOKING = {
+    "list": ["list"],
+    "show": ["show", "doubling/mine"],
+    "show open work": ["show", "open"],
+    "verify": ["verify"],
+    "report": ["report", "doubling", "-o", "out.html"],
+    "export": ["export", "doubling/mine", "-o", "out.csv"],
+    "gc": ["gc", "--dry-run", "--unreferenced", "--open-older-than", "0s", "--damaged"],
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = Folder(tmp_path_factory.mktemp("made"))
+    run_once(place, place.experiment())
+    return place.path
+
+
+@pytest.fixture
+def with_open_run(folder: Folder) -> Folder:
+    def stop(i: int) -> int:
+        if i == 2:
+            raise KeyboardInterrupt
+        return i
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder.store, Policy(concurrency=1)).run(
+            stop, Dataset.from_rows([{"input": i} for i in range(4)]), name="open"
+        )
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    copied = Folder.copied(made, tmp_path / "theirs")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return copied
+
+
+def states(place: Path) -> dict[str, tuple[int, int, int, bytes]]:
+    """Mode, time, inode and content of everything below a folder."""
+    found = {}
+    for path in (place, *sorted(place.rglob("*"))):
+        state = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(state.st_mode) else b""
+        found[str(path.relative_to(place))] = (state.st_mode, state.st_mtime_ns, state.st_ino, content)
+    return found
+
+
+def faults_of(folder: Folder, *artifacts: str) -> dict[str, Any]:
+    """What `verify` says of a damaged store."""
+    return json.loads(folder.call("verify", *artifacts, "--json").stdout)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_looking_changes_nothing(with_open_run: Folder, command: str) -> None:
+    folder, store = with_open_run, with_open_run.path / "store"
+    for path in (*store.rglob("*"), store):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    before = states(store)
+    folder.done(*LOOKING[command])
+    assert states(store) == before
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o700)
+
+
+def test_a_comparison_adds_its_own_folder_only(folder: Folder) -> None:
+    before = states(folder.path / "store")
+    folder.done("compare", "doubling/mine", "doubling/mine")
+    after = states(folder.path / "store")
+    added = {name for name in after.keys() - before.keys() if name != "comparisons"}
+    assert all(name.startswith("comparisons/") for name in added)
+    assert {name: after[name] for name in before if name != "."} == {n: before[n] for n in before if n != "."}
+
+
+# Odd files at the places of a store
+
+
+def a_link(path: Path, outside: Path) -> None:
+    """A link to the same content outside the store."""
+    shutil.move(path, outside / "moved")
+    path.symlink_to(outside / "moved")
+
+
+def a_pipe(path: Path, outside: Path) -> None:
+    clear(path)
+    os.mkfifo(path)
+
+
+def a_link_to_a_device(path: Path, outside: Path) -> None:
+    clear(path)
+    path.symlink_to("/dev/zero")
+
+
+def a_folder(path: Path, outside: Path) -> None:
+    clear(path)
+    path.mkdir()
+    (path / "precious").write_text("mine")
+
+
+def ten_gigabytes(path: Path, outside: Path) -> None:
+    clear(path)
+    with path.open("wb") as file:
+        file.truncate(10 << 30)
+
+
+def clear(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+PLACES: dict[str, Callable[[Path], Path]] = {
+    "artifact": lambda store: next((store / "evaluations").iterdir()),
+    "manifest": lambda store: next((store / "evaluations").glob("*/manifest.json")),
+    "table": lambda store: next((store / "runs").glob("*/responses-*.parquet")),
+    "ref": lambda store: store / "refs" / ref_file("doubling/mine", "evaluations"),
+}
+ODD = {odd.__name__: odd for odd in (a_link, a_pipe, a_link_to_a_device, a_folder, ten_gigabytes)}
+CASES = [
+    (place, odd)
+    for place in PLACES
+    for odd in ODD
+    if (place, odd) not in {("artifact", "a_folder"), ("artifact", "ten_gigabytes"), ("table", "ten_gigabytes")}
+]
+
+
+@pytest.mark.parametrize(("place", "odd"), CASES)
+def test_an_odd_file_is_reported_by_verify_and_breaks_no_list(folder: Folder, place: str, odd: str) -> None:
+    outside = folder.path.parent / "outside"
+    outside.mkdir()
+    path = PLACES[place](folder.path / "store")
+    ODD[odd](path, outside)
+    before = states(outside)
+
+    assert folder.call("list").exit_code == 0
+    verified = faults_of(folder)
+    faults = [fault for artifact in verified["artifacts"] for fault in artifact["faults"]] + verified["names"]
+    assert any(path.name in f"{fault['where']}: {fault['message']}" for fault in faults), faults
+    for arguments in (LOOKING["show"], LOOKING["export"]):
+        result = folder.call(*arguments)
+        assert result.exit_code in (0, 1)
+        assert len(result.stderr.strip().splitlines()) <= 1, result.stderr
+    assert states(outside) == before
+
+
+def test_an_artifact_folder_that_is_a_link_costs_no_file_outside(folder: Folder) -> None:
+    outside = folder.path.parent / "outside"
+    outside.mkdir()
+    folder.done("compare", "doubling/mine", "doubling/mine")
+    path = next((folder.path / "store" / "comparisons").iterdir())
+    clear(path)
+    (outside / "precious").write_text("mine")
+    path.symlink_to(outside)
+    assert "is not a folder; evaluand follows no links" in folder.refused("compare", "doubling/mine", "doubling/mine")
+    assert [each.name for each in outside.iterdir()] == ["precious"]
+
+
+def test_sealing_removes_only_what_evaluand_made(folder: Folder) -> None:
+    folder.done("compare", "doubling/mine", "doubling/mine")
+    path = next((folder.path / "store" / "comparisons").iterdir())
+    (path / "manifest.json").unlink()
+    outside = folder.path.parent / "outside"
+    outside.mkdir()
+    (path / "note.txt").write_text("mine")
+    (path / "more").mkdir()
+    (path / "link.parquet").symlink_to(outside)
+    (path / "pairs-00000000.parquet").write_text("of a draft that was never finished")
+    folder.done("compare", "doubling/mine", "doubling/mine")
+    assert {"note.txt", "more", "link.parquet"} < {each.name for each in path.iterdir()}
+    assert not (path / "pairs-00000000.parquet").exists()
+
+
+# Names
+
+
+ID = "0" * 32
+NAMES: dict[str, dict[str, Any]] = {
+    "a list": {"name": ["a"], "kind": "runs", "id": ID},
+    "a missing key": {"name": "a", "kind": "runs"},
+    "an unknown kind": {"name": "a", "kind": "cache", "id": ID},
+    "a path": {"name": "a", "kind": "runs", "id": "../../../../etc/passwd"},
+    "control characters": {"name": "a\x1b[31m", "kind": "runs", "id": ID},
+    "the file of another name": with_seal({"format": 2, "name": "a", "kind": "runs", "id": ID}),
+    "no seal": {"format": 2, "name": "a", "kind": "runs", "id": ID},
+    "an unknown key": {"name": "a", "kind": "runs", "id": ID, "x": 1},
+}
+
+
+def test_damaged_names_break_nothing_and_are_reported(folder: Folder) -> None:
+    places = [folder.path / "store" / "refs" / f"{number:032x}.json" for number in range(len(NAMES))]
+    for path, content in zip(places, NAMES.values(), strict=True):
+        path.write_bytes(orjson.dumps(content))
+    listed = folder.call("list")
+    assert (listed.exit_code, listed.stderr) == (0, "8 names cannot be read; `evaluand verify` says why\n")
+    assert {fault["where"] for fault in faults_of(folder)["names"]} == {*map(str, places)}
+    looking = [LOOKING[command] for command in LOOKING if command not in ("verify", "show open work")]
+    for arguments in (*looking, ["run", folder.experiment()], ["gc", "--damaged", "--yes"]):
+        folder.done(*arguments)
+    assert folder.json("verify")["ok"]
+
+
+def test_swapped_names_are_reported(folder: Folder) -> None:
+    one, other = (folder.path / "store" / "refs" / ref_file("doubling/mine", kind) for kind in ("runs", "evaluations"))
+    first = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(first)
+    assert folder.store.refs() == [ref for ref in folder.store.refs() if ref.name != "doubling/mine"]
+    assert {fault["where"] for fault in faults_of(folder)["names"]} == {str(one), str(other)}
+
+
+def test_a_name_that_refers_to_nothing_is_reported(folder: Folder) -> None:
+    folder.store.refer("lost", "runs", ID)
+    [fault] = faults_of(folder)["names"]
+    assert fault["message"] == "the name 'lost' refers to an artifact that is not in this store"
+
+
+# Damage
+
+
+def damaged_manifest(folder: Folder, kind: str, name: str = "manifest.json") -> Path:
+    path = next((folder.path / "store" / kind).glob(f"*/{name}"))
+    path.write_bytes(path.read_bytes()[:50])
+    return path
+
+
+@pytest.mark.parametrize("kind", ["runs", "aggregations"])
+def test_a_damaged_manifest_is_listed_and_breaks_nothing_else(folder: Folder, kind: str) -> None:
+    path = damaged_manifest(folder, kind)
+    [row] = [row for row in folder.json("list") if row["status"] == "damaged"]
+    assert (row["kind"], row["id"]) == (kind, path.parent.name)
+    [artifact] = [each for each in faults_of(folder)["artifacts"] if each["id"] == path.parent.name]
+    assert artifact["faults"][0]["where"] == str(path)
+    assert artifact["faults"][0]["message"].startswith("cannot be read")
+    assert faults_of(folder, path.parent.name[:8])["artifacts"] == [artifact]
+    refused = folder.refused("show", path.parent.name[:8])
+    assert "`evaluand gc --damaged` removes what is damaged" in refused
+
+    folder.done("gc", "--damaged", "--yes")
+    assert not path.exists()
+    folder.done("run", folder.experiment())
+    assert folder.json("verify")["ok"]
+
+
+def test_a_manifest_in_a_folder_without_an_id_is_reported(folder: Folder) -> None:
+    path = next((folder.path / "store" / "runs").iterdir())
+    path.rename(path.with_name("a_copy"))
+    assert str(path.with_name("a_copy")) in {fault["where"] for fault in faults_of(folder)["names"]}
+
+
+def test_what_others_left_in_a_store_is_noted(folder: Folder) -> None:
+    store = folder.path / "store"
+    artifact = next((store / "runs").iterdir())
+    for place in (store, store / "refs", store / "runs", artifact):
+        (place / ".DS_Store").write_text("")
+    verified = folder.json("verify")
+    assert verified["ok"]
+    assert {note["where"] for note in verified["notes"]} == {
+        str(place / ".DS_Store") for place in (store / "refs", store / "runs", artifact)
+    }
+
+
+def test_a_flipped_bit_in_a_table_is_one_sentence_instead_of_a_value(folder: Folder) -> None:
+    path = next((folder.path / "store" / "runs").glob("*/responses-*.parquet"))
+    content = bytearray(path.read_bytes())
+    for place in range(0, len(content), max(1, len(content) // 6)):
+        content[place] ^= 4
+        path.write_bytes(content)
+        message = folder.refused("export", "doubling/mine", "-o", "out.csv")
+        assert f"{path.name}: cannot be read: the file has changed" in message
+        content[place] ^= 4
+        path.write_bytes(content)
+    folder.done("export", "doubling/mine", "-o", "out.csv")
+    assert Path("out.csv").exists()
+
+
+def test_no_bit_of_a_manifest_or_name_changes_unseen(folder: Folder) -> None:
+    store, aggregation = folder.store, folder.id("aggregations")
+    for path in (store.root / "aggregations" / aggregation / "manifest.json", next((store.root / "refs").iterdir())):
+        content = path.read_bytes()
+        unseen = []
+        for place in range(0, len(content), 7):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << place % 8
+            path.write_bytes(flipped)
+            if not store.damaged_refs() and not store.damage("aggregations", aggregation):
+                unseen.append(place)
+        path.write_bytes(content)
+        assert unseen == []
+
+
+def test_a_store_of_a_later_version_is_refused(folder: Folder) -> None:
+    path = next((folder.path / "store" / "runs").glob("*/manifest.json"))
+    manifest = orjson.loads(path.read_bytes())
+    path.write_bytes(orjson.dumps(with_seal(manifest | {"format": 3})))
+    assert "was written by a later version of evaluand: its format is 3" in folder.refused("show", path.parent.name)
+
+
+def test_a_damaged_specification_of_open_work_is_written_again(folder: Folder) -> None:
+    calls, stops = [], [True]
+
+    def stop(i: int) -> int:
+        if i == 2 and stops:
+            raise KeyboardInterrupt
+        calls.append(i)
+        return i
+
+    work = task(version="1")(stop)
+    data = Dataset.from_rows([{"input": i} for i in range(4)])
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder.store, Policy(concurrency=1)).run(work, data, name="stopped")
+    path = damaged_manifest(folder, "runs", "open.json")
+    assert str(path) in {fault["where"] for each in faults_of(folder)["artifacts"] for fault in each["faults"]}
+    assert "start the same work again" in folder.refused("show", "stopped")
+    stops.clear()
+    with pytest.warns(EvaluandWarning, match=r"open\.json: cannot be read: .*; it is written again"):
+        run = Runner(folder.store, Policy(concurrency=1)).run(work, data, name="stopped")
+    assert (run.id, calls) == (path.parent.name, [0, 1, 2, 3])
+    assert folder.json("verify")["ok"]
+
+
+def test_reuse_passes_over_damaged_tables(folder: Folder) -> None:
+    work = task(version="1")(str)
+    first = Runner(folder.store).run(work, Dataset.from_rows([{"input": i} for i in range(3)]))
+    path = next((folder.path / "store" / "runs" / first.id).glob("responses-*.parquet"))
+    path.write_bytes(path.read_bytes()[:-4] + b"1234")
+    with pytest.warns(EvaluandWarning, match=f"earlier answers are not reused: .*{path.name}"):
+        again = Runner(folder.store).run(work, Dataset.from_rows([{"input": i} for i in range(4)]))
+    assert again.receipt is not None
+    assert (again.receipt.called, again.receipt.reused) == (4, 0)
+
+
+def test_the_default_name_of_a_report_follows_no_link(folder: Folder) -> None:
+    victim = folder.path.parent / "victim"
+    victim.write_text("precious")
+    Path("doubling.html").symlink_to(victim)
+    assert "is a link, pipe or device" in folder.refused("report", "doubling")
+    assert victim.read_text() == "precious"
+    folder.done("report", "doubling", "-o", "doubling.html")  # who names a link means the file it leads to
+    assert victim.read_text() != "precious"
