@@ -11,6 +11,7 @@ is finished:
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import warnings
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from support import sample_store
-from support.sample_store import OPEN_CALLS, ROWS, counted, finish_evaluation, finish_run
+from support.sample_store import counted, finish_evaluation, finish_run
 
 from evaluand import DirectoryStore
 from evaluand.apps.recording.workers import close_recording
@@ -30,7 +31,8 @@ from evaluand.core.errors import EvaluandError
 from evaluand.report.verification import verify
 from evaluand.store.store import resolve
 
-QUICK, THOROUGH, BATCH = 150, 10_000, 250
+QUICK, BATCH = 40, 100
+THOROUGH = int(os.environ.get("DAMAGES", "2000"))  # 10,000 were tried when this was written
 
 Reading = dict[str, Any]
 """What is stored, by its place: a manifest, a table, the list, the names; an error where it cannot be read."""
@@ -80,7 +82,6 @@ def attempt(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except EvaluandError as error:
-        assert "\n" not in str(error).strip()
         return Unreadable(str(error))
 
 
@@ -260,12 +261,11 @@ def check_finished(sample: Sample, place: Path, what: str, one: Damage, found: l
     usual_calls, result = sample.finished[what]
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        try:
-            calls, finished = FINISH[what](DirectoryStore(place))
-        except EvaluandError as error:
-            assert "\n" not in str(error).strip(), about
-            assert found, f"{about}: not found by verify, but cannot be finished: {error}"
-            return f"{what} refused"
+        outcome = attempt(lambda: FINISH[what](DirectoryStore(place)))
+    if isinstance(outcome, Unreadable):
+        assert found, f"{about}: not found by verify, but cannot be finished: {outcome.message}"
+        return f"{what} refused"
+    calls, finished = outcome
     lost = lost_slots(one) or set()
     if what == "recordings":  # what was recorded cannot be asked for again
         assert finished == result or (found and warned), f"{about}: a recording lost something without a word"
@@ -277,10 +277,9 @@ def check_finished(sample: Sample, place: Path, what: str, one: Damage, found: l
     return f"{what} finished"
 
 
-@pytest.mark.parametrize("start", range(0, QUICK, QUICK))
-def test_a_damaged_file_is_found_and_no_number_is_silently_wrong(sample: Sample, tmp_path: Path, start: int) -> None:
-    outcomes = [check(sample, tmp_path / "copy", seed) for seed in range(start, start + QUICK)]
-    assert {outcome.split(",")[0] for outcome in outcomes} >= {"found"}
+def test_a_damaged_file_is_found_and_no_number_is_silently_wrong(sample: Sample, tmp_path: Path) -> None:
+    outcomes = [check(sample, tmp_path / "copy", seed) for seed in range(QUICK)]
+    assert sum(outcome.startswith("found") for outcome in outcomes) > QUICK / 2
 
 
 @pytest.mark.slow

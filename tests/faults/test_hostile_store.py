@@ -1,5 +1,4 @@
-"""A store that came from somebody else: whatever lies in it, looking neither writes nor executes, and no command touches
-what is outside.
+"""A store that came from somebody else: looking neither writes nor executes, and no command touches what is outside.
 
 Each trial puts one odd thing at one place of a copy of the sample store, and calls one command in a process of its own,
 with little memory and little time.
@@ -196,10 +195,11 @@ def hostile_view(database: Path) -> None:
     for path in (database, database.with_name(database.name + "-journal")):
         path.unlink(missing_ok=True)
     made = sqlite3.connect(database)
-    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT "
-    columns = "'runs' AS kind, x AS id, '' AS name, '' AS created, '' AS work, 'open' AS status, '' AS digest, '' AS counts"
-    made.execute(f"CREATE VIEW artifact AS {endless}{columns} FROM n")
-    made.execute(f"CREATE VIEW lease AS {endless}x AS shard, 0 AS done, 'a/1/b' AS holder, 1e12 AS until, 1 AS takers FROM n")
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
+    artifact = "'runs' kind, x id, '' name, '' created, '' work, 'open' status, '' digest, '' counts"
+    made.execute(f"CREATE VIEW artifact AS {endless} {artifact} FROM n")
+    lease = "x shard, 0 done, 'a/1/b' holder, 1e12 until, 1 takers"
+    made.execute(f"CREATE VIEW lease AS {endless} {lease} FROM n")
     made.execute("PRAGMA user_version = 1")
     made.commit()
     made.close()
@@ -244,7 +244,8 @@ def call(command: Sequence[str], ground: Ground) -> Called:
             for stream in (1, 2):
                 os.dup2(target, stream)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            sys.stdin, sys.stdout, sys.stderr = (open(n, m, closefd=False) for n, m in ((0, "r"), (1, "w"), (2, "w")))
+            sys.stdin = open(0, closefd=False)  # noqa: SIM115 - until the process ends
+            sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
             os.chdir(ground.folder / "out")
             os.environ |= {"EVALUAND_STORE": str(ground.store), "TERM": "dumb", "COLUMNS": "200"}
             code = run_main(arguments)
@@ -268,7 +269,11 @@ def call(command: Sequence[str], ground: Ground) -> Called:
 
 def run_main(arguments: list[str]) -> int:
     if arguments[0] == "complete":
-        os.environ |= {"_EVALUAND_COMPLETE": "bash_complete", "COMP_WORDS": f"evaluand show {arguments[1]}", "COMP_CWORD": "2"}
+        os.environ |= {
+            "_EVALUAND_COMPLETE": "bash_complete",
+            "COMP_WORDS": f"evaluand show {arguments[1]}",
+            "COMP_CWORD": "2",
+        }
         arguments = []
     try:
         main(arguments, prog_name="evaluand")
@@ -320,7 +325,7 @@ def replace(place: Path, put: Callable[[Path, Ground], None], ground: Ground) ->
 @pytest.mark.parametrize("command", [*LOOKING, *WRITING], ids=" ".join)
 def test_commands_do_their_work_in_a_copied_store(ground: Ground, command: list[str]) -> None:
     done = check(ground, command, "nothing odd")
-    assert done.code == (1 if command == ["resume", "sample/open"] else 0), done.output
+    assert done.code == (1 if command[0] == "resume" else 0), done.output
 
 
 def test_a_planted_journal_makes_sqlite_delete_a_file(tmp_path: Path) -> None:
@@ -345,12 +350,16 @@ def test_no_command_opens_a_database_inside_a_store(ground: Ground, command: lis
     check(ground, command, "views without an end")
 
 
-def matrix(original: Path) -> list[tuple[Path, Callable[[Path, Ground], None], list[str]]]:
+Attack = tuple[Path, Callable[[Path, Ground], None], list[str]]
+
+
+def list_attacks(original: Path) -> list[Attack]:
+    """Every odd thing at every place, for every command."""
     relative = [path.relative_to(original) for path in places(original)]
     return [(place, put, command) for place in relative for put in ODD for command in (*LOOKING, *WRITING)]
 
 
-def attack(original: Path, folder: Path, chosen: Sequence[tuple[Path, Callable[[Path, Ground], None], list[str]]]) -> None:
+def attack(original: Path, folder: Path, chosen: Sequence[Attack]) -> None:
     for place, put, command in chosen:
         ground = prepare(original, folder)
         replace(ground.store / place, put, ground)
@@ -359,10 +368,14 @@ def attack(original: Path, folder: Path, chosen: Sequence[tuple[Path, Callable[[
 
 
 def test_odd_things_in_a_store_do_no_harm(original: Path, tmp_path: Path) -> None:
-    attack(original, tmp_path / "ground", random.Random(1).sample(matrix(original), 60))
+    attack(original, tmp_path / "ground", random.Random(1).sample(list_attacks(original), 20))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(40))
+@pytest.mark.parametrize("part", range(20))
 def test_anything_odd_anywhere_in_a_store_does_no_harm(original: Path, tmp_path: Path, part: int) -> None:
-    attack(original, tmp_path / "ground", matrix(original)[part::40])
+    """A part of all attacks, ALL_ATTACKS in the environment tries all."""
+    attacks = list_attacks(original)
+    random.Random(0).shuffle(attacks)
+    mine = attacks[part::20]
+    attack(original, tmp_path / "ground", mine if "ALL_ATTACKS" in os.environ else mine[:80])

@@ -20,7 +20,6 @@ from support import sample_store
 from support.sample_store import counted, finish_evaluation, finish_run
 
 from evaluand import DirectoryStore
-from evaluand.core.errors import EvaluandError
 from evaluand.report.verification import verify
 from evaluand.store import io, journal
 from evaluand.store.io import Disk
