@@ -44,6 +44,7 @@ SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28  # of a growing log; 16 bytes of memory each
 SYNC_SECONDS = 1.0
 _VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
+_MOST_GAPS, _LEAST_LINE = 4096, 16  # a growing log has one shard for each line, and few shards without lines
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
 _NOTHING: Final = (0, b"")
@@ -89,6 +90,7 @@ class WorkLog:
         self.slots = 0
         self.n_done = 0
         self._grows = slots is None
+        self._capacity = 0  # of a growing log
         self._log = log
         self._numbers: dict[str, int] = {}
         self._segments: list[_Segment] = []
@@ -109,7 +111,9 @@ class WorkLog:
 
     def refresh(self) -> None:
         """Reads the lines that any writer has appended since the last call."""
-        for name, size in self._log.segments().items():
+        segments = self._log.segments()
+        self._capacity = min(MOST_SLOTS, SHARD_SLOTS * (_MOST_GAPS + sum(segments.values()) // _LEAST_LINE))
+        for name, size in segments.items():
             number = self._numbers.get(name)
             if number is None:
                 number = self._numbers[name] = len(self._segments)
@@ -267,7 +271,7 @@ class WorkLog:
             except (ValueError, TypeError, KeyError, IndexError):
                 self._add_damage(number, offset, size, INVALID)
                 continue
-            if self._grows and self.slots <= slot < MOST_SLOTS:
+            if self._grows and self.slots <= slot < self._capacity:
                 self._grow(slot + 1)
             if not 0 <= slot < self.slots:
                 self._add_damage(number, offset, size, OUT_OF_RANGE)
