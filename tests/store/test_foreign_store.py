@@ -317,6 +317,18 @@ def test_no_bit_of_a_manifest_or_name_changes_unseen(folder: Folder) -> None:
         assert unseen == []
 
 
+@pytest.mark.parametrize(
+    "provenance", [{}, {"evaluations": 1}, {"evaluations": [["x"]]}], ids=["no ids", "a number", "lists"]
+)
+def test_a_manifest_that_does_not_say_its_origins_is_one_sentence(folder: Folder, provenance: dict[str, Any]) -> None:
+    path = next((folder.path / "store" / "aggregations").glob("*/manifest.json"))
+    path.write_bytes(orjson.dumps(with_seal(orjson.loads(path.read_bytes()) | {"provenance": provenance})))
+    for arguments in (["show", path.parent.name], ["gc", "--dry-run", "--unreferenced"]):
+        assert "does not say what it was made from" in folder.refused(*arguments)
+    [artifact] = [each for each in faults_of(folder)["artifacts"] if each["id"] == path.parent.name]
+    assert artifact["faults"]
+
+
 def test_a_store_of_a_later_version_is_refused(folder: Folder) -> None:
     path = next((folder.path / "store" / "runs").glob("*/manifest.json"))
     manifest = orjson.loads(path.read_bytes())

@@ -51,8 +51,8 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
     names = [] if selected else [*store.misplaced(), *store.damaged_refs()]
     notes = [] if selected else store.strays()
     if as_json:
-        facts = {"artifacts": found, "names": _fault_facts(names), "notes": _fault_facts(notes)}
-        print_json({"ok": not (tally.failed or names)} | facts)
+        facts = {"ok": not (tally.failed or names), "artifacts": found, "names": _fault_facts(names)}
+        print_json(facts | ({"notes": _fault_facts(notes)} if notes else {}))
     else:
         _print(console(), found, names, notes)
     if tally.failed or names:
@@ -63,6 +63,9 @@ def _faults(store: DirectoryStore, kind: str, id: str) -> list[Fault]:
     """The faults of an artifact, also if its manifest cannot be read."""
     try:
         return verify(store, kind, id)
+    except NotFound:
+        message = "its manifest is missing; restore it, or remove the folder and run it again"
+        return [Fault(str(store.folder(kind, id).path), message)]
     except EngineError as error:
         return [Fault("", str(error))]
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from evaluand._version import __version__
 from evaluand.core.checkout import find_checkout, read_commit
+from evaluand.core.errors import EngineError
 from evaluand.core.user import user_settings
 
 PACKAGES = ("numpy", "pyarrow", "pydantic", "orjson")
@@ -32,19 +33,27 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
 def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The (kind, id) of each artifact that an artifact was made from.
 
+    Raises:
+        EngineError: the manifest does not say.
+
     Example:
         >>> list(origins({"kind": "runs", "spec": {"dataset": "3f2a"}}))
         [('datasets', '3f2a')]
     """
-    kind, spec, made = manifest["kind"], manifest["spec"], manifest.get("provenance") or {}
+    kind, made = manifest["kind"], manifest.get("provenance") or {}
+    found: list[tuple[str, Any]] = []
     if kind == "runs":
-        yield "datasets", spec["dataset"]
+        found = [("datasets", manifest["spec"].get("dataset"))]
     elif kind == "evaluations":
-        yield "runs", made["run"]
+        found = [("runs", made.get("run"))]
     elif kind in ("aggregations", "comparisons"):
-        yield from (("evaluations", id) for id in made["evaluations"])
+        ids = made.get("evaluations")
+        found = [("evaluations", id) for id in (ids if isinstance(ids, list) else [None])]
     elif kind == "recordings":
-        yield from ((of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1]))
+        found = [(of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1])]
+    if not all(isinstance(id, str) for _, id in found):
+        raise EngineError(f"the manifest of {kind} {manifest.get('id')} does not say what it was made from")
+    yield from found
 
 
 class ExperimentOrigin(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.identity import DIGEST_SIZE
-from evaluand.store.io import Folder, disk
+from evaluand.store import io
+from evaluand.store.io import Folder
 from evaluand.store.manifests import DamagedFile, as_fault
 
 _BLOCK: Final = 1 << 20
@@ -36,7 +37,7 @@ def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False)
         if again or _valid.get(_state(handle)) != entry["digest"]:
             _validate(folder, entry, handle)
     except BaseException:
-        disk.close(handle)
+        io.close(handle)
         raise
     return handle
 
@@ -46,14 +47,15 @@ def damaged_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> l
     faults = []
     for entry in tables.values():
         try:
-            disk.close(open_table(folder, entry, again=True))
+            io.close(open_table(folder, entry, again=True))
         except EngineError as error:
             faults.append(as_fault(folder.path / entry["file"], error))
     return faults
 
 
 def _validate(folder: Folder, entry: Mapping[str, Any], handle: int) -> None:
-    if _digest(folder, entry["file"], handle) != entry["digest"]:
+    size = os.fstat(handle).st_size
+    if size != entry["bytes"] or _digest(folder, entry["file"], handle) != entry["digest"]:
         raise DamagedFile(str(folder.path / entry["file"]), "cannot be read: the file has changed, its digest differs")
     if len(_valid) >= _MOST_REMEMBERED:
         _valid.clear()

@@ -77,15 +77,19 @@ class DirectoryStore:
         return self.catalog.ids(kind, damaged=damaged)
 
     def artifacts(self) -> list[tuple[str, str]]:
-        """The (kind, id) of every artifact, whether or not it can be read, from the folders alone."""
+        """The (kind, id) of every artifact, whether or not it can be read, from the folders alone.
+
+        A folder with tables and without a manifest counts, unless it is being written.
+        """
         found = []
         for kind in KINDS:
             above = Folder(self.root, kind)
             ids = [entry for entry in above.entries() if ID.fullmatch(entry.name)]
             folders = [entry.name for entry in ids if entry.is_folder]
             sealed, opened = above.states(folders, SEALED), above.states(folders, OPEN)
-            empty = {id for id, *states in zip(folders, sealed, opened, strict=True) if states == [None, None]}
-            found += [(kind, entry.name) for entry in ids if entry.name not in empty]
+            bare = {id for id, *states in zip(folders, sealed, opened, strict=True) if states == [None, None]}
+            lost = {id for id in bare if _has_lost_manifest(above / id)}
+            found += [(kind, entry.name) for entry in ids if entry.name not in bare - lost]
         return found
 
     def manifest(self, kind: str, id: str) -> Manifest:
@@ -159,7 +163,7 @@ class DirectoryStore:
         faults = []
         for file, ref in self.catalog.refs():
             if isinstance(ref, Fault):
-                faults.append(replace(ref, message=f"the name in this file cannot be used: {ref.message}"))
+                faults.append(replace(ref, message=f"the name in this file {ref.message}"))
             elif not self._exists(ref.kind, ref.id):
                 message = f"the name {ref.name!r} refers to an artifact that is not in this store"
                 faults.append(Fault(str(self.root / REFS / file), message))
@@ -178,7 +182,7 @@ class DirectoryStore:
         return found
 
     def strays(self) -> list[Fault]:
-        """What evaluand did not make, and drafts that were never finished; nothing reads them."""
+        """What evaluand did not make; nothing reads it."""
         root = Folder(self.root)
         found = [_stray(root / REFS, e) for e in (root / REFS).entries() if not _is_known(e.name, REF_FILE)]
         for kind in KINDS:
@@ -198,7 +202,7 @@ class DirectoryStore:
 
     def folder(self, kind: str, id: str) -> Folder:
         """The folder of an artifact."""
-        if kind not in KINDS or not ID.fullmatch(id):
+        if kind not in KINDS or not _is_id(id):
             raise NotFound(f"{kind} {id!r}: not an id in this store")
         return Folder(self.root, kind, id)
 
@@ -259,12 +263,20 @@ def _sweep(folder: Folder, manifest: Manifest) -> None:
         remove_journal(folder)
 
 
+def _is_id(value: object) -> bool:
+    """Whether a value is an id; it may come from a manifest of somebody else."""
+    return isinstance(value, str) and ID.fullmatch(value) is not None
+
+
 def _strays_in(folder: Folder) -> list[Fault]:
     entries = folder.entries()
     found = [_stray(folder, entry) for entry in entries if not _is_known(entry.name, _OF_ARTIFACT)]
-    if not {SEALED, OPEN} & {entry.name for entry in entries} and not any(is_being_written(e.name) for e in entries):
-        found.append(Fault(str(folder.path), "has no manifest: it was not finished, or the manifest was removed"))
     return found
+
+
+def _has_lost_manifest(folder: Folder) -> bool:
+    names = folder.files()
+    return any(map(TABLE_FILE.fullmatch, names)) and not any(map(is_being_written, names))
 
 
 def _stray(folder: Folder, entry: Entry) -> Fault:

@@ -115,6 +115,11 @@ class Disk:
 disk = Disk()
 
 
+def close(handle: int) -> None:
+    """Closes an open file."""
+    disk.close(handle)
+
+
 class Entry(NamedTuple):
     """A name in a folder; a link, a device and a pipe are neither a file nor a folder."""
 

@@ -15,7 +15,8 @@ from weakref import WeakSet
 
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.system import call_after_fork
-from evaluand.store.io import Folder, disk
+from evaluand.store import io
+from evaluand.store.io import Folder
 from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, fault_of, find_damage, seed_of
 
 
@@ -85,7 +86,7 @@ class FileLog:
     def close(self) -> None:
         self._retire(self._own)
         while self._retired:
-            disk.close(self._retired.pop().handle)
+            io.close(self._retired.pop().handle)
         _readers.close(self)
 
     def _begin(self) -> None:
@@ -175,20 +176,20 @@ class _Readers:
                 self._handles.move_to_end(key)
             else:
                 while len(self._handles) >= MAX_READERS:
-                    disk.close(self._handles.popitem(last=False)[1])
+                    io.close(self._handles.popitem(last=False)[1])
                 self._handles[key] = folder.open(name)
             return folder.read_at(name, self._handles[key], size, offset)
 
     def close(self, log: FileLog) -> None:
         with self._lock:
             for key in [key for key in self._handles if key[0] is log]:
-                disk.close(self._handles.pop(key))
+                io.close(self._handles.pop(key))
 
     def fork(self) -> None:
         """In a forked process: another thread of the parent may have held the lock."""
         self._lock = threading.Lock()
         while self._handles:
-            disk.close(self._handles.popitem()[1])
+            io.close(self._handles.popitem()[1])
 
 
 MAX_READERS: Final = 32

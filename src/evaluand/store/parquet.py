@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 
 from evaluand.core.errors import EngineError
 from evaluand.core.identity import DIGEST_SIZE
+from evaluand.store import io
 from evaluand.store.digests import open_table
-from evaluand.store.io import Folder, disk, temporary_name
+from evaluand.store.io import Folder, temporary_name
 from evaluand.store.manifests import file_name, table_file
 
 ROW_GROUP_ROWS = 32_768
@@ -86,7 +87,7 @@ def read_table(folder: Folder, entry: Mapping[str, Any], columns: list[str] | No
         path = folder.path / entry["file"]
         raise EngineError(f"{path}: cannot be read: {error}; run `evaluand verify` to see the damage") from error
     finally:
-        disk.close(handle)
+        io.close(handle)
 
 
 def _rows_at_once(metadata: pq.FileMetaData) -> int:
@@ -191,5 +192,5 @@ class _HashingFile:
 
     def _close(self) -> None:
         if self._handle is not None:
-            disk.close(self._handle)
+            io.close(self._handle)
             self._handle = None

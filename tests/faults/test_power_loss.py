@@ -1,0 +1,197 @@
+"""What is promised after a loss of power, on disks that keep what was synced and anything or nothing of the rest.
+
+Promised: a sealed artifact is complete, a name that was given refers to it, and a line of a journal that was synced
+counts. What was written since the last sync may be there, or not, or be zeros; then it counts as not done, and the
+result is the same once it was done again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from support import sample_store
+from support.sample_store import counted, finish_evaluation, finish_run
+
+from evaluand import DirectoryStore
+from evaluand.report.verification import verify
+from evaluand.store import io, journal
+from evaluand.store.io import Disk
+from evaluand.store.store import KINDS
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
+
+
+@dataclass
+class Node:
+    """A file or folder: what of it was synced, and what it would be without a loss of power."""
+
+    is_folder: bool
+    synced: bytes = b""
+    content: bytes = b""
+    synced_names: dict[str, Node] = field(default_factory=dict)
+    names: dict[str, Node] = field(default_factory=dict)
+
+
+class WatchedDisk(Disk):
+    """Does everything, and remembers what would survive a loss of power."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.top = root, Node(is_folder=True)
+
+    def open(self, name: str, flags: int, folder: int | None) -> int:
+        handle = super().open(name, flags, folder)
+        if flags & os.O_CREAT:
+            self._names(folder)[name] = Node(is_folder=False)
+        return handle
+
+    def write(self, handle: int, data: bytes) -> int:
+        written = super().write(handle, data)
+        if node := self._node(self._path(handle)):
+            node.content += bytes(data[:written])
+        return written
+
+    def sync(self, handle: int) -> None:
+        if node := self._node(self._path(handle)):
+            node.synced, node.synced_names = node.content, dict(node.names)
+
+    def make_folder(self, name: str, folder: int | None) -> None:
+        super().make_folder(name, folder)
+        self._names(folder)[name] = Node(is_folder=True)
+
+    def rename(self, name: str, new: str, folder: int | None) -> None:
+        super().rename(name, new, folder)
+        names = self._names(folder)
+        names[new] = names.pop(name)
+
+    def link(self, name: str, new: str, folder: int | None) -> None:
+        super().link(name, new, folder)
+        names = self._names(folder)
+        names[new] = names[name]
+
+    def remove(self, name: str, folder: int | None) -> None:
+        super().remove(name, folder)
+        self._names(folder).pop(name)
+
+    def remove_folder(self, name: str, folder: int | None) -> None:
+        super().remove_folder(name, folder)
+        self._names(folder).pop(name)
+
+    def _path(self, handle: int | None) -> Path:
+        return Path(os.readlink(f"/proc/self/fd/{handle}"))
+
+    def _names(self, folder: int | None) -> dict[str, Node]:
+        node = self._node(self._path(folder))
+        return {} if node is None else node.names
+
+    def _node(self, path: Path) -> Node | None:
+        """The file or folder at a path; None above the store."""
+        if not path.is_relative_to(self.root):
+            return None
+        node: Node | None = self.top
+        for name in path.relative_to(self.root).parts:
+            node = None if node is None else node.names.get(name)
+        return node
+
+
+@contextmanager
+def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WatchedDisk]:
+    disk = WatchedDisk(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(io, "disk", disk)
+        patch.setattr(journal, "SYNC_SECONDS", 0.005)
+        yield disk
+
+
+def write_survivors(node: Node, place: Path, random_: random.Random, lost: float) -> None:
+    """Writes what a loss of power leaves: all that was synced, and of the rest what chance leaves."""
+    if not node.is_folder:
+        place.write_bytes(survived(node, random_, lost))
+        return
+    place.mkdir()
+    names = dict(node.synced_names)
+    for name in {*node.names, *node.synced_names}:
+        if node.names.get(name) is not node.synced_names.get(name) and random_.random() >= lost:
+            if name in node.names:
+                names[name] = node.names[name]
+            else:
+                names.pop(name, None)
+    for name, below in names.items():
+        write_survivors(below, place / name, random_, lost)
+
+
+def survived(node: Node, random_: random.Random, lost: float) -> bytes:
+    rest = node.content[len(node.synced) :]
+    if random_.random() < lost:
+        return node.synced
+    left = rest[: random_.randrange(len(rest) + 1)]
+    return node.synced + random_.choice([left, bytes(len(left)), left[: len(left) // 2] + bytes(len(left) // 2)])
+
+
+def unsynced_lines(node: Node, name: str = "") -> int:
+    """How many lines of segments could be lost."""
+    if not node.is_folder:
+        return node.content.count(b"\n") - node.synced.count(b"\n") if name.endswith(".lines") else 0
+    lost = {name: below for name, below in node.names.items() if node.synced_names.get(name) is not below}
+    assert not any(below.synced for below in lost.values()), "synced without its name"
+    return sum(unsynced_lines(below, name) for name, below in node.names.items())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_after_a_loss_of_power_what_was_promised_is_there_and_the_rest_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    root = tmp_path / "store"
+    with watched(root, monkeypatch) as disk:
+        store = sample_store.make(root, recordings=False)
+    promised = {(kind, id) for kind in KINDS for id in store.ids(kind) if store.is_sealed(kind, id)}
+    names = {ref for ref in store.refs() if (ref.kind, ref.id) in promised}
+    before = {what: finish(copy_of(root, tmp_path / what)) for what, finish in FINISH.items()}
+    assert promised
+    assert names
+
+    random_ = random.Random(seed)
+    left = tmp_path / "left"
+    write_survivors(disk.top, left, random_, lost=[0.0, 1.0, 0.5][seed % 3])
+    after = DirectoryStore(left)
+    for kind, id in promised:
+        assert verify(after, kind, id) == []
+        assert after.is_sealed(kind, id)
+    assert names <= set(after.refs())
+    for what, finish in FINISH.items():
+        calls, digest = finish(after)
+        usual_calls, usual_digest = before[what]
+        assert digest == usual_digest
+        assert usual_calls <= calls <= usual_calls + unsynced_lines(open_one(disk.top.names[what]))
+
+
+def open_one(kind: Node) -> Node:
+    """The folder of the artifact that is open."""
+    [node] = [node for node in kind.names.values() if "manifest.json" not in node.names]
+    return node
+
+
+def copy_of(folder: Path, place: Path) -> DirectoryStore:
+    shutil.copytree(folder, place)
+    return DirectoryStore(place)
+
+
+def finish_the_run(store: DirectoryStore) -> tuple[int, str]:
+    with counted() as made:
+        run = finish_run(store)
+    return len(made), run.digest
+
+
+def finish_the_evaluation(store: DirectoryStore) -> tuple[int, str]:
+    with counted() as made:
+        evaluation = finish_evaluation(store)
+    return len(made), evaluation.digest
+
+
+FINISH = {"runs": finish_the_run, "evaluations": finish_the_evaluation}
