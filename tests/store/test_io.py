@@ -11,7 +11,7 @@ import pytest
 
 from evaluand.core.errors import EngineError
 from evaluand.store import io
-from evaluand.store.io import Disk, Folder
+from evaluand.store.io import Disk, Folder, is_being_written, is_temporary, temporary_name
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other links, pipes and modes")
 
@@ -191,3 +191,13 @@ def test_a_folder_made_and_a_file_put_are_synced_with_their_names(
     synced.clear()
     Folder(tmp_path / "store", "runs").put("a.json", b"x")
     assert [os.path.basename(path).split("-")[0] for path in synced] == [".a.json", "runs"]
+
+
+def test_a_file_that_a_process_of_another_container_writes_is_not_taken_for_that_of_a_dead_one() -> None:
+    name = temporary_name("a")
+    elsewhere = name.rpartition(".tmp")[0].rpartition("-")[0][:-8] + "00000000-1.tmp"
+    assert is_temporary(name)
+    assert is_temporary(elsewhere)
+    assert is_being_written(name)
+    assert is_being_written(elsewhere)
+    assert not is_being_written(elsewhere, elsewhere=False)

@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 import pytest
+from support.nursery import Nursery, noted
 from support.patience import PATIENCE
 
 from evaluand.store.directory import DirectoryStore
@@ -27,183 +25,6 @@ from evaluand.store.journal import SHARD_SLOTS
 EXAMPLES = 2000
 KILLS = 10
 CONCURRENCY = 8
-
-NURSERY = """
-import asyncio, os, sys, time, traceback
-from pathlib import Path
-
-import pyarrow as pa
-
-from evaluand.aggregation.aggregator import Measure
-from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
-from evaluand.evaluation.evaluator import Evaluator
-from evaluand.experiment import Experiment
-from evaluand.metrics.accuracy import Accuracy
-from evaluand.run.runner import Run, Runner
-from evaluand.evaluation.scorer import scorer
-from evaluand.store import parquet as tables
-from evaluand.store.directory import DirectoryStore
-from evaluand.run.task import task
-
-policy = Policy(concurrency=8)
-pa.array([1])  # imports pandas where it is installed, once for all
-
-
-def note(kind, number):
-    path = os.path.join(os.environ["NOTES"], kind)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(handle, b"%d\\n" % number)
-    os.close(handle)
-
-
-def result(number):
-    if number % 97 == 5:
-        raise ValueError(f"{number} is too hard")
-    return {"answer": number * 2}
-
-
-@task(version="1")
-def threads(number):
-    note("calls", number)
-    time.sleep(0.001)
-    return result(number)
-
-
-@task(version="1")
-async def coroutines(number):
-    note("calls", number)
-    await asyncio.sleep(0.002)
-    return result(number)
-
-
-@scorer(version="1")
-def slow(output, expected, index):
-    note("grades", index)
-    time.sleep(0.001)
-    if index % 101 == 3:
-        raise ValueError("cannot tell")
-    return output["answer"] == expected
-
-
-def data(examples):
-    return Dataset.from_rows([{"input": i, "expected": i * 2 if i % 4 else -1} for i in range(examples)])
-
-
-def run(store, kind, examples):
-    return Runner(store, policy).run({"threads": threads, "coroutines": coroutines}[kind], data(examples)).digest
-
-
-def evaluate(store, examples):
-    made = Run(store, store.ids("runs")[0])
-    return Evaluator(store, policy).evaluate(made, {"slow": slow}).digest
-
-
-def whole(store, examples):
-    while not (Path(os.environ["NOTES"]) / "go").exists():
-        time.sleep(0.001)
-    measures = [Measure("slow", Accuracy())]
-    made = Experiment("shared", data(examples), {"threads": threads}, {"slow": slow}, measures, policy).run(store)
-    [one] = made.tasks
-    return f"{one.run.id} {one.run.digest} {one.evaluation.id} {one.evaluation.digest} {made.aggregation.digest}"
-
-
-def half_a_seal(store, kind, examples):
-    # Does the work of a run and dies while its tables are written.
-    append = tables.TableWriter.append
-    def dies(writer, batch):
-        append(writer, batch)
-        if batch.num_rows and "runs" in str(writer._folder):
-            os.kill(os.getpid(), 9)
-    tables.TableWriter.append = dies
-    return run(store, kind, examples)
-
-
-def child(folder, what, *arguments):
-    os.environ["NOTES"] = folder
-    plain = [int(a) if a.isdigit() else a for a in arguments]
-    told = globals()[what](DirectoryStore(Path(folder) / "store"), *plain)
-    (Path(folder) / f"told-{os.getpid()}").write_text(told)
-
-
-for text in sys.stdin:
-    order, *words = text.split()
-    if order == "start":
-        pid = os.fork()
-        if pid == 0:
-            try:
-                child(*words)
-                code = 0
-            except BaseException:
-                traceback.print_exc()
-                code = 1
-            sys.stderr.flush()
-            os._exit(code)
-        print(pid, flush=True)
-    else:
-        print(os.waitstatus_to_exitcode(os.waitpid(int(words[0]), 0)[1]), flush=True)
-"""
-
-
-class Nursery:
-    """Starts processes and buries them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-            cwd=folder,
-        )
-        self.living: set[int] = set()
-
-    def start(self, folder: Path, what: str, *arguments: object) -> int:
-        """The id of a new process that does something in a folder."""
-        folder.mkdir(exist_ok=True)
-        pid = int(self._ask(f"start {folder} {what} {' '.join(map(str, arguments))}"))
-        self.living.add(pid)
-        return pid
-
-    def end(self, pid: int) -> int:
-        """Waits for a process; how it ended (below 0: by which signal)."""
-        code = int(self._ask(f"end {pid}"))
-        self.living.discard(pid)
-        return code
-
-    def finish(self, folder: Path, what: str, *arguments: object) -> str:
-        """What a process that is left alone has to tell."""
-        pid = self.start(folder, what, *arguments)
-        assert self.end(pid) == 0
-        return (folder / f"told-{pid}").read_text()
-
-    def close(self) -> None:
-        for pid in self.living:
-            os.kill(pid, signal.SIGKILL)
-        self.process.kill()
-        self.process.communicate()
-
-    def _ask(self, text: str) -> str:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(text + "\n")
-        return self.process.stdout.readline()
-
-
-@pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    one = Nursery(tmp_path_factory.mktemp("nursery"))
-    yield one
-    one.close()
-
-
-def noted(folder: Path, kind: str) -> list[int]:
-    """The numbers of the calls made so far, in order."""
-    try:
-        return [int(text) for text in (folder / kind).read_bytes().split()]
-    except FileNotFoundError:
-        return []
 
 
 @dataclass

@@ -54,8 +54,7 @@ class One:
     def has_now(self, shard: int, now: float) -> bool:
         """Whether it would write a line of a shard without asking anybody."""
         leases = self.leases
-        is_recent = now - leases._beat <= LEASE * leasing._RENEWED_AFTER
-        return not self.is_dead and not leases._lost and is_recent and leases.has(shard)
+        return not self.is_dead and not leases._lost and now <= leases._renewed_at and leases.has(shard)
 
 
 class Interleaving:

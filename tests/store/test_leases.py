@@ -231,7 +231,7 @@ def test_a_worker_whose_own_lease_ran_out_keeps_it_while_nobody_takes_over(tmp_p
     mine = leases_in(tmp_path)
     with released(mine):
         assert mine.claim(2) == (0, 0)
-        mine._beat -= 1e6
+        mine._renewed_at -= 1e6
         assert mine.holds()
         assert mine.claim(2) == (1, 0)
         assert mine.claim(2) is None
@@ -261,7 +261,7 @@ def test_lines_of_a_worker_without_fence_count_whoever_took_over(tmp_path: Path)
     assert other.leases.claim(9, is_fenced=False) == (0, 1)
     other.leases.finish(0)
     assert other.leases.claim(9, is_fenced=False) == (1, 0)
-    app.leases._beat -= 1e6  # type: ignore[attr-defined]
+    app.leases._renewed_at -= 1e6  # type: ignore[attr-defined]
     assert app.append(b'[5,"recorded"]\n')
     assert other.leases.busy()
     other.refresh()

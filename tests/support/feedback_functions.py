@@ -72,6 +72,15 @@ def noted(text: str) -> float:
     return float(len(text))
 
 
+def noted_number(text: str) -> float:
+    """Appends a number to a file in the folder that $NOTES names."""
+    handle = os.open(os.path.join(os.environ["NOTES"], "judged"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, b"%d\n" % int(text))
+    os.close(handle)
+    time.sleep(0.001)
+    return float(len(text))
+
+
 def noted_and_held(text: str) -> float:
     """As `noted`, and then waits for the file that $GATE names."""
     score = noted(text)

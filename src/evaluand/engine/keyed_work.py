@@ -267,6 +267,8 @@ class KeyedWork(Generic[U]):
 
     def _claimed(self) -> Iterator[U]:
         while not self.sealed() and self._holds() and (claim := self.lane.leases.claim(self.lane.shards)):
+            if self.sealed():  # between the question and the claim, whose lease went with the journal
+                return
             shard, takers = claim
             self._claims += 1
             if takers:
@@ -283,7 +285,7 @@ class KeyedWork(Generic[U]):
                             return
                         self.tally.skipped += unit.size
                         continue
-                    if time.monotonic() >= self._until or not self._holds():
+                    if time.monotonic() >= self._until or (self.gather == 1 and not self._holds()):
                         return
                     with self._lock:
                         self._pending[shard] += 1

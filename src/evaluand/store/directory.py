@@ -288,7 +288,7 @@ def _is_known(name: str, known: re.Pattern[str]) -> bool:
     return known.fullmatch(name) is not None or is_temporary(name) or name.startswith(REMOVED)
 
 
-def unneeded_files(folder: Folder, manifest: Manifest) -> list[str]:
+def unneeded_files(folder: Folder, manifest: Manifest, *, elsewhere: bool = True) -> list[str]:
     """The files in the folder of a sealed artifact that evaluand made and no longer needs."""
     needed = {entry["file"] for entry in manifest["tables"].values()}
     return [
@@ -296,7 +296,7 @@ def unneeded_files(folder: Folder, manifest: Manifest) -> list[str]:
         for name in folder.files()
         if name == OPEN
         or (TABLE_FILE.fullmatch(name) and name not in needed)
-        or (is_temporary(name) and not is_being_written(name))
+        or (is_temporary(name) and not is_being_written(name, elsewhere=elsewhere))
     ]
 
 

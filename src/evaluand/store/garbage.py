@@ -139,7 +139,7 @@ def _temporary(folder: Folder) -> Iterator[Leftover]:
     """Files of dead processes, and the rest of interrupted removals."""
     for entry in folder.entries():
         if entry.is_file:
-            unused = is_temporary(entry.name) and not is_being_written(entry.name)
+            unused = is_temporary(entry.name) and not is_being_written(entry.name, elsewhere=False)
             if unused and _idle(folder, entry.name) >= QUIET_SECONDS:
                 yield _leftover(folder, entry.name, "a file that a dead process was writing")
         elif entry.is_folder and entry.name.startswith(REMOVED):
@@ -152,11 +152,13 @@ def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
     if not store.is_sealed(*key):
         if folder.state(OPEN) is not None:
             yield from _temporary(folder)
-        elif _idle(*_place(store, key)) >= QUIET_SECONDS and not any(map(is_being_written, folder.files())):
+        elif _idle(*_place(store, key)) >= QUIET_SECONDS and not any(
+            is_being_written(name, elsewhere=False) for name in folder.files()
+        ):
             yield _artifact(store, key, f"{key[0]}: a draft that was never finished")
         return
     try:
-        unneeded = unneeded_files(folder, store.manifest(*key))
+        unneeded = unneeded_files(folder, store.manifest(*key), elsewhere=False)
     except EngineError:  # which files it needs is not known
         return
     journal = [name for name in folder.folders() if name == JOURNAL]

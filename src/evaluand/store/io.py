@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
+from zlib import crc32
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import BINARY, NO_LINKS, is_alive, put_if_absent, read_at
+from evaluand.core.system import BINARY, NO_LINKS, is_alive, put_if_absent, read_at, this_process
 
 T = TypeVar("T")
 
@@ -508,10 +509,10 @@ class Folder:
 
 def temporary_name(name: str) -> str:
     """A name for a file that is being written, which says by which process."""
-    return f".{name}-{secrets.token_hex(4)}.{os.getpid()}.tmp"
+    return f".{name}-{secrets.token_hex(4)}.{_namespace()}-{os.getpid()}.tmp"
 
 
-TEMPORARY: Final = re.compile(r"\..+-[0-9a-f]{8}\.([0-9]+)\.tmp")
+TEMPORARY: Final = re.compile(r"\..+-[0-9a-f]{8}\.(?:([0-9a-f]{8})-)?([0-9]+)\.tmp", re.ASCII)
 
 
 def is_temporary(name: str) -> bool:
@@ -519,10 +520,21 @@ def is_temporary(name: str) -> bool:
     return TEMPORARY.fullmatch(name) is not None
 
 
-def is_being_written(name: str) -> bool:
-    """Whether a file is being written by a living process."""
+def is_being_written(name: str, *, elsewhere: bool = True) -> bool:
+    """Whether a file is being written by a living process.
+
+    Args:
+        elsewhere: the answer for processes of other containers and machines, and of this one before it was restarted.
+    """
     found = TEMPORARY.fullmatch(name)
-    return found is not None and is_alive(int(found[1]))
+    if found is None:
+        return False
+    return elsewhere if found[1] not in (None, _namespace()) else is_alive(int(found[2]))
+
+
+def _namespace() -> str:
+    """Within which process numbers are distinct, as eight hexadecimal digits."""
+    return f"{crc32(this_process().numbers.encode()):08x}"
 
 
 def disk_error(path: Path, error: OSError | str, what: str) -> EngineError:

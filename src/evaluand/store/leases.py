@@ -31,7 +31,6 @@ state, is passed over; then the workers that are not in the last valid state fin
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import stat
@@ -41,9 +40,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol, TypeVar
+from weakref import WeakSet
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import boot_seconds, this_process
+from evaluand.core.system import boot_seconds, call_after_fork, this_process
 from evaluand.store.io import Folder
 from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, pack_state, unpack_state
 
@@ -52,7 +52,7 @@ T = TypeVar("T")
 LEASE_SECONDS = 30.0
 FOLDER: Final = "leases"
 KEPT_STATES: Final = 8
-_RENEWED_AFTER: Final = 0.8
+RENEWED_AFTER: Final = 0.8
 """The part of a lease after which its worker starts and stores nothing before it has renewed it."""
 
 _NUMBER: Final = re.compile(r"[0-9]{12}\.json", re.ASCII)
@@ -150,6 +150,7 @@ class FileLeases:
         self._ended: dict[int, bool]  # units that the state still says this worker has: whether each is done
         self._beating: threading.Event | None
         self._begin()
+        _several.add(self)
 
     def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
         def find(state: State) -> int | None:
@@ -181,8 +182,6 @@ class FileLeases:
         self._try(change)
 
     def release(self) -> None:
-        if self._pid != os.getpid():
-            return
         if self._beating:
             self._beating.set()
             self._beating = None
@@ -197,17 +196,12 @@ class FileLeases:
                 self._folder.close()
 
     def has(self, unit: int) -> bool:
-        return unit in self._units and unit not in self._ended and self._pid == os.getpid()
+        return unit in self._units and unit not in self._ended
 
     def holds(self) -> bool:
-        if self._pid != os.getpid():
-            return True
-        if self._lost:
-            return False
-        if not self._units:
-            return True
-        is_recent = boot_seconds() - self._beat <= LEASE_SECONDS * _RENEWED_AFTER
-        return (is_recent and self._log.segment == self._name) or self._renew()
+        if self._units and not (boot_seconds() <= self._renewed_at and self._log.segment == self._name):
+            self._renew()
+        return not self._lost
 
     def held(self) -> int:
         workers = self._look().workers.items()
@@ -224,7 +218,7 @@ class FileLeases:
             time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
 
     def _begin(self) -> None:
-        self._pid = os.getpid()
+        """Begins without leases, also in a fork: there they are those of the parent."""
         self._lock = threading.RLock()
         self._units, self._ended = set(), {}
         self._is_fenced = True
@@ -239,12 +233,10 @@ class FileLeases:
     def _forget(self) -> None:
         self._name = ""
         self._seq = 0  # of the last change that counts; 0 if this worker is not in the state
-        self._beat = 0.0
+        self._renewed_at = 0.0  # when this worker must change the state before it starts or stores anything
 
     def _acquire(self, find: Callable[[State], int | None], is_fenced: bool) -> tuple[int, int] | None:
         """Takes the unit that is found in a state; None if there is none."""
-        if self._pid != os.getpid():  # in a fork: the leases are those of the parent
-            self._begin()
 
         def change(state: State, units: set[int]) -> tuple[int, int] | None:
             unit = find(state)
@@ -326,18 +318,22 @@ class FileLeases:
                 self._renew()
 
     def _try(self, change: Callable[[State, set[int]], T | None]) -> T | None:
-        """Makes a change; None if this worker has lost its leases, or the artifact was sealed."""
+        """Makes a change; None if this worker has lost its leases, as it has when the artifact was sealed."""
         with self._lock:
             try:
                 return self._change(change)
             except _Lost:
-                self._former.add(self._name)
-                self._units, self._ended = set(), {}
-                self._forget()
-                self._lost = True
+                self._lose()
             except FileNotFoundError:  # another process has sealed the artifact
-                pass
+                if self._units and self._is_fenced:
+                    self._lose()
             return None
+
+    def _lose(self) -> None:
+        self._former.add(self._name)
+        self._units, self._ended = set(), {}
+        self._forget()
+        self._lost = True
 
     def _change(self, change: Callable[[State, set[int]], T | None], *, leave: bool = False) -> T | None:
         """Makes a change of the state that counts.
@@ -350,11 +346,14 @@ class FileLeases:
             _Lost: another worker has taken over from this one.
             FileNotFoundError: the log does not exist any more.
         """
-        is_fresh = False
+        is_fresh, highest = False, self._latest[0]
         for tries in range(_MOST_TRIES):
             if not self._latest[0]:
                 self._latest, is_fresh = self._read(), True
             number, before = self._latest
+            if number < highest:
+                raise FileNotFoundError(self._folder.path)  # another process has sealed the artifact
+            highest = number
             state, units = before.copy(), set(self._units)
             self._require_place(state)
             ended = dict(self._ended)
@@ -418,7 +417,7 @@ class FileLeases:
             if (worker is None) != leave or (worker is not None and worker.seq != seq):
                 return False
         if not leave:
-            self._name, self._seq, self._beat = name, seq, beat
+            self._name, self._seq, self._renewed_at = name, seq, beat + LEASE_SECONDS * RENEWED_AFTER
         return True
 
     def _place_file(self, file: str, data: bytes) -> bool:
@@ -456,6 +455,17 @@ def is_worked_on(folder: Folder, recent: float) -> bool:
         return True
     changed = folder.state(_file_name(number)) if holders else None
     return changed is not None and time.time() - changed.st_mtime < recent
+
+
+_several: Final = WeakSet[FileLeases]()
+
+
+def _fork() -> None:
+    for leases in [*_several]:
+        leases._begin()
+
+
+call_after_fork(_fork)
 
 
 class _Replay:

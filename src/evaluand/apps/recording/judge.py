@@ -277,6 +277,8 @@ class Worker:
             judge.low += 1
         missing = (slot for slot in self._lanes.missing(name, judge.low) if slot not in judge.mine)
         while (taken := lane.leases.take(missing)) is not None:
+            if self._is_sealed():
+                return None
             slot, takers = taken
             lane.refresh()  # its last holder may have judged it meanwhile
             if lane.is_done(slot):
