@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-ROOT_PAGES = {"ARCHITECTURE.md": "architecture", "CHANGELOG.md": "changelog", "CONTRIBUTING.md": "contributing"}
+ROOT_PAGES = {
+    "ARCHITECTURE.md": "architecture",
+    "CHANGELOG.md": "changelog",
+    "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security",
+}
 """Pages that stay where people expect them in the repository → their page of the site."""
 
 project = "evaluand"

@@ -35,10 +35,10 @@ from evaluand.run.task import task
 from evaluand.store import io as store_io, journal, segments
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Disk, Folder
-from evaluand.store.journal import SHARD_SLOTS, MemoryLog, WorkLog
+from evaluand.store.journal import MOST_SLOTS, SHARD_SLOTS, MemoryLog, WorkLog
 from evaluand.store.leases import FileLeases, MemoryLeases
 from evaluand.store.log import FileLog
-from evaluand.store.segments import add_checksums, seed_of
+from evaluand.store.segments import add_checksums, find_damage, seed_of
 
 SLOTS = 12
 SCOPE = "runs/00/calls"
@@ -394,6 +394,31 @@ def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_pat
             assert reader.slots == max(done(reader)) + 1
         assert done(reader) == {0, *range(2, 40), 41, 100}
         assert (reader.n_done, len(list(reader.lines())), reader.is_done(101)) == (41, 41, False)
+
+
+def test_a_slot_far_beyond_what_was_recorded_is_damaged_and_takes_no_memory(tmp_path: Path) -> None:
+    writer = lane(tmp_path, None)
+    with closing(writer):
+        writer.append(line(0) + line(MOST_SLOTS - 1) + line(1))
+        writer.refresh()
+        assert (done(writer), writer.slots) == ({0, 1}, 2)
+        assert [fault.message for fault in writer.damage()] == [
+            "damaged: its slot is out of range; it counts as not done"
+        ]
+
+
+def test_a_gigantic_damaged_line_is_passed_over_without_reading_it_into_memory(tmp_path: Path) -> None:
+    seed = seed_of(SCOPE, "1.lines")
+    text = add_checksums(line(0), seed) + bytes(100) + b"\n" + add_checksums(line(1), seed) + b"[" + b" " * 300
+    (tmp_path / "1.lines").write_bytes(text)
+    with patch.object(segments, "CHUNK_BYTES", 16), patch.object(segments, "MAX_LINE_BYTES", 128):
+        reader = lane(tmp_path)
+        with closing(reader):
+            reader.refresh()
+            assert done(reader) == {0, 1}
+            places = [f"{tmp_path / '1.lines'}:{n}" for n in (2, 4)]
+            assert [fault.where for fault in reader.damage()] == places
+        assert [damage.line for damage in find_damage(log_in(tmp_path))] == [2, 4]
 
 
 def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:

@@ -15,10 +15,12 @@ left some unused, and units are taken one by one, each under a lease that counts
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
+from zlib import crc32
 
 import orjson
 
@@ -43,7 +45,9 @@ from evaluand.store.segments import (
 SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28  # of a growing log; 16 bytes of memory each
 SYNC_SECONDS = 1.0
+_ASK_SECONDS: Final = 0.01  # lines of this time that come too late are behind the fence
 _VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
+_MOST_GAPS, _LEAST_LINE = 4096, 16  # a growing log has one shard for each line, and few shards without lines
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
 _NOTHING: Final = (0, b"")
@@ -89,6 +93,7 @@ class WorkLog:
         self.slots = 0
         self.n_done = 0
         self._grows = slots is None
+        self._capacity = 0  # of a growing log
         self._log = log
         self._numbers: dict[str, int] = {}
         self._segments: list[_Segment] = []
@@ -102,6 +107,7 @@ class WorkLog:
         self._ahead: dict[int, tuple[int, bytes]] = {}
         self._grow(slots or 0)
         self._synced = time.monotonic()
+        self._asked = -math.inf
 
     @property
     def shards(self) -> int:
@@ -109,7 +115,9 @@ class WorkLog:
 
     def refresh(self) -> None:
         """Reads the lines that any writer has appended since the last call."""
-        for name, size in self._log.segments().items():
+        segments = self._log.segments()
+        self._capacity = min(MOST_SLOTS, SHARD_SLOTS * (_MOST_GAPS + sum(segments.values()) // _LEAST_LINE))
+        for name, size in segments.items():
             number = self._numbers.get(name)
             if number is None:
                 number = self._numbers[name] = len(self._segments)
@@ -132,10 +140,12 @@ class WorkLog:
         Returns:
             Whether this worker still holds its shards; if not, nothing was written.
         """
-        if not self.leases.holds():
-            return False
-        self._log.append(lines)
         now = time.monotonic()
+        if now - self._asked > _ASK_SECONDS:
+            if not self.leases.holds():
+                return False
+            self._asked = now
+        self._log.append(lines)
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
             self._log.sync()
@@ -248,6 +258,7 @@ class WorkLog:
 
     def _index(self, number: int, offset: int, chunk: bytes) -> None:
         segment = self._segments[number]
+        numbers, offsets, sizes = self._segment, self._offset, self._size
         seed, is_own, is_trusted = segment.seed, segment.is_own, segment.is_trusted
         end, size = None if seed is None else -CHECKSUM_SIZE, 0
         for line in chunk[:-1].split(b"\n"):
@@ -267,15 +278,20 @@ class WorkLog:
             except (ValueError, TypeError, KeyError, IndexError):
                 self._add_damage(number, offset, size, INVALID)
                 continue
-            if self._grows and self.slots <= slot < MOST_SLOTS:
-                self._grow(slot + 1)
-            if not 0 <= slot < self.slots:
+            if not 0 <= slot < self.slots and not (self._grows and self._has_room(slot)):
                 self._add_damage(number, offset, size, OUT_OF_RANGE)
-            elif self._segment[slot] >= 0:
-                self._passed_over |= (self._segment[slot], self._offset[slot]) != (number, offset)
+            elif numbers[slot] >= 0:
+                self._passed_over |= (numbers[slot], offsets[slot]) != (number, offset)
             elif not (self._voided or self._fenced) or self._counts(segment.name, slot, offset):
-                self._segment[slot], self._offset[slot], self._size[slot] = number, offset, size
+                numbers[slot], offsets[slot], sizes[slot] = number, offset, size
                 self.n_done += 1
+
+    def _has_room(self, slot: int) -> bool:
+        """Grows up to a slot; returns whether it is possible."""
+        if not self.slots <= slot < self._capacity:
+            return False
+        self._grow(slot + 1)
+        return True
 
     def _counts(self, name: str, slot: int, offset: int) -> bool:
         """Whether no line voids or fences this one."""
@@ -357,6 +373,7 @@ class WorkLog:
     def _read_bodies(self, slots: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         """The JSON texts of the lines of those slots that are done, each with the number of its segment."""
         numbers, offsets, sizes, ahead = self._segment, self._offset, self._size, self._ahead
+        segments = self._segments
         for slot in slots:
             number = numbers[slot]
             if number < 0:
@@ -367,10 +384,14 @@ class WorkLog:
             if not 0 <= begin <= len(data) - size:
                 data = self._read_ahead(number, offset, size)
                 begin = 0
-            body = read_body(data[begin : begin + size], self._segments[number].seed)
-            if body is None:
+            end, seed = begin + size, segments[number].seed
+            if seed is None:
+                yield number, data[begin:end]
+                continue
+            body = data[begin : end - CHECKSUM_SIZE]
+            if not data.startswith(b"%08x" % crc32(body, seed), end - CHECKSUM_SIZE, end) or end > len(data):
                 raise EngineError(
-                    f"{self._log.path(self._segments[number].name)}: the line at byte {offset} was damaged"
+                    f"{self._log.path(segments[number].name)}: the line at byte {offset} was damaged"
                     " after it had been read; start again: its call is repeated"
                 )
             yield number, body

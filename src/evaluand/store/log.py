@@ -30,17 +30,15 @@ class FileLog:
     Args:
         folder: the folder of the log.
         scope: where the journal is: kind, id and name of the log. Its lines are valid nowhere else.
+
+    Attributes:
+        segment: the name of this writer's segment; another one after a failed write, and in a forked process.
     """
 
     def __init__(self, folder: Folder, scope: str) -> None:
         self._folder, self._scope = folder, scope
         self._begin()
         _logs.add(self)
-
-    @property
-    def segment(self) -> str:
-        """The name of this writer's segment; another one after a failed write, and in a forked process."""
-        return self._segment
 
     def append(self, data: bytes) -> None:
         own = self._own or self._create()
@@ -73,7 +71,7 @@ class FileLog:
         return seed_of(self._scope, segment) if segment.endswith(SUFFIX) else None
 
     def is_own(self, segment: str) -> bool:
-        return segment == self._segment or any(segment == own.name for own in self._retired)
+        return segment == self.segment or any(segment == own.name for own in self._retired)
 
     def path(self, segment: str) -> str:
         return str(self._folder.path / segment)
@@ -98,13 +96,13 @@ class FileLog:
         self._choose()
 
     def _choose(self) -> None:
-        self._segment = f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
+        self.segment = f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
 
     def _create(self) -> _OwnSegment | None:
         """This writer's segment, made by the first thread that writes; None if the journal no longer exists."""
         with self._lock:
             if self._own is None:
-                name = self._segment
+                name = self.segment
                 try:
                     try:
                         handle = self._folder.create(name)

@@ -152,8 +152,9 @@ def read_chunks(log: Readable, segment: str, offset: int) -> Iterator[tuple[int,
 
 
 def _find_line_feed(log: Readable, segment: str, offset: int) -> int:
-    """The position after the first line feed from an offset on; -1 if there is none."""
-    while chunk := log.read(segment, offset, CHUNK_BYTES):
+    """The position after the first line feed from an offset on; -1 if there is none, or it is too far away."""
+    end = offset + MAX_LINE_BYTES
+    while offset < end and (chunk := log.read(segment, offset, CHUNK_BYTES)):
         if place := chunk.find(b"\n") + 1:
             return offset + place
         offset += len(chunk)

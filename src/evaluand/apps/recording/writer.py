@@ -45,7 +45,7 @@ from evaluand.apps.recording.stored import (
     seal_recording,
 )
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, SpecError, warn, with_article
+from evaluand.core.errors import DataError, EngineError, SpecError, warn, with_article
 from evaluand.core.json_like import text_of
 from evaluand.core.provenance import provenance
 from evaluand.core.system import call_after_fork
@@ -492,7 +492,7 @@ def _sync_lanes(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> 
     """Makes what was written survive a crash of the machine, once a second, so that no call waits for a disk."""
     while dirty.wait() and not over.wait(_SYNC_SECONDS):
         dirty.clear()
-        with suppress(OSError):
+        with suppress(EngineError):  # a full disk is reported when something is written
             lanes.sync()
 
 
