@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.fingerprinted import load
 from support.fresh import run_python
+from support.patience import PATIENCE
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
 from evaluand.engine import observation
@@ -680,3 +683,34 @@ def test_a_second_process_finds_what_the_first_has_observed(project: Project) ->
     assert (called(), called()) == (6, 0)
     project.write("docs/3.txt", "corrected")
     assert called() == 1
+
+
+LOOKS_INTO_THE_STORE = """
+import threading
+from evaluand import Dataset, DirectoryStore, Runner, task
+from evaluand.store.io import Folder
+
+
+def look():
+    folder = Folder("store") / "datasets"
+    for name in folder.folders():
+        (folder / name).read("manifest.json")
+
+
+@task
+def shout(text):
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    return text.upper()
+
+
+run = Runner(DirectoryStore("store")).run(shout, Dataset.from_rows([{"input": "a"}, {"input": "b"}]))
+print(sorted(run.manifest["tables"]))
+"""
+
+
+def test_what_threads_of_evaluand_read_of_a_store_is_no_input(tmp_path: Path) -> None:
+    (tmp_path / "looks.py").write_text(LOOKS_INTO_THE_STORE)
+    ran = subprocess.run([sys.executable, "looks.py"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    assert ran.stdout == "['responses']\n", ran.stderr

@@ -61,6 +61,7 @@ DREW = "(drew from the generator that all code shares in {})"
 SHOWED = "(holds an address in memory or the name of a temporary file)"
 
 _OPEN = "open"
+_STORE_FILES = "evaluand.store.io"  # opens what is in a store relative to its folders, in threads of evaluand too
 _LISTING = frozenset(("os.listdir", "os.scandir"))
 _NOT_REPEATABLE = {"socket.connect": CONNECTED, "socket.sendto": CONNECTED} | dict.fromkeys(
     ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"), RAN
@@ -360,7 +361,7 @@ def _hook(event: str, args: Any) -> None:
     if not _in_progress or event not in _EVENTS:
         return
     current = _current.get()
-    if current is _MACHINERY:
+    if current is _MACHINERY or sys._getframe(1).f_globals.get("__name__") == _STORE_FILES:
         return
     calls = (current,) if type(current) is _Call else tuple(_in_progress)
     token = _current.set(_MACHINERY)
