@@ -231,14 +231,13 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     if named:
         first = min(named, key=lambda found: kinds.index(found[0]))
         for each in damaged:
-            warn(
-                f"the name {text!r} of {with_article(singular(each))} is damaged; this is the {singular(first[0])} of that name"
-            )
+            what = f"the name {text!r} of {with_article(singular(each))}"
+            warn(f"{what} is damaged; this is the {singular(first[0])} of that name")
         return first
     if damaged:
+        what = f"the name {text!r} of {with_article(singular(damaged[0]))}"
         raise EngineError(
-            f"the name {text!r} of {with_article(singular(damaged[0]))} is damaged; give an id, which `evaluand list` shows;"
-            " `evaluand gc --damaged` removes the name"
+            f"{what} is damaged; give an id, which `evaluand list` shows; `evaluand gc --damaged` removes the name"
         )
     found = [
         (k, id) for k in kinds for id in store.ids(k, damaged=True) if len(text) >= 4 and id.startswith(text.lower())
