@@ -17,8 +17,10 @@ from click.testing import CliRunner, Result
 
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
+from evaluand.core.user import config_folder
 from evaluand.evaluation.feedback import Feedback
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import with_seal
 from evaluand.trace import Trace
 
 EXPERIMENT = """
@@ -170,8 +172,9 @@ def test_a_run_of_somebody_else_is_resumed_only_on_request(interrupted: Path, ev
     for looking in (("list",), ("show", "echo/same"), ("verify",), ("gc", "--dry-run")):
         call(*looking)
     refused = call("resume", "echo/same", code=1).stderr
-    assert "was not begun by you in this store" in refused
-    assert f"code that {interrupted}/e.yaml names; if you trust it, add --yes, or type: evaluand run" in refused
+    assert f"was not begun by you in this store, or your key in {config_folder()} was removed; resuming it" in refused
+    assert f"code that {interrupted}/e.yaml names, and modules that this code imports are not compared; " in refused
+    assert f"if you trust it, add --yes, or type: evaluand run {interrupted}/e.yaml\n" in refused
     assert not was_executed(evil)
     call("resume", "echo/same", "--yes")
     assert was_executed(evil)
@@ -184,18 +187,51 @@ def test_a_changed_file_of_somebody_else_is_not_executed(interrupted: Path, evil
     assert not was_executed(evil)
 
 
-def test_a_changed_file_of_the_user_is_resumed(checkout: Path, evil: Path) -> None:
+def test_a_changed_file_of_the_user_is_resumed_on_request(checkout: Path, evil: Path) -> None:
     begin(checkout, evil)
     text = (checkout / "e.yaml").read_text()
     (checkout / "e.yaml").write_text(text.replace("concurrency: 1", "concurrency: 2"))
-    call("resume")
+    refused = call("resume", code=1).stderr
+    assert f"error: {checkout}/e.yaml has changed since you began run " in refused
+    assert f"if you agree, add --yes, or type: evaluand run {checkout}/e.yaml\n" in refused
+    assert not was_executed(evil)
+    call("resume", "--yes")
     assert was_executed(evil)
+
+
+def test_a_missing_experiment_is_found_in_the_current_folder(
+    checkout: Path, evil: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(checkout, evil)
+    (checkout / ".evaluand").rename(checkout / "my store")
+    (checkout / "there").mkdir()
+    (checkout / "e.yaml").rename(checkout / "there" / "e.yaml")
+    missing = call("--store", "my store", "resume", code=1).stderr
+    assert f"{checkout}/e.yaml, which no longer exists; restore the file, or run another one\n" in missing
+    monkeypatch.chdir(checkout / "there")
+    found = call("--store", "../my store", "resume", code=1).stderr
+    assert "in this folder, and continues it: evaluand run ./e.yaml --store '../my store'\n" in found
+    (checkout / "there" / "e.yaml").write_text("name: another")
+    assert "restore the file" in call("--store", "../my store", "resume", code=1).stderr
+
+
+def test_work_with_the_spec_of_other_work_is_not_continued(checkout: Path, evil: Path) -> None:
+    begin(checkout, evil)
+    for file in (checkout / ".evaluand" / "runs").glob("*/open.json"):
+        manifest = orjson.loads(file.read_bytes())
+        manifest["spec"]["seed"] = 7
+        file.write_bytes(orjson.dumps(with_seal(manifest)))
+    for command in (("resume", "--yes"), ("run", "e.yaml")):
+        assert "cannot be continued: its manifest was changed, and its spec does not" in call(*command, code=1).stderr
+    assert not list(checkout.glob(".evaluand/runs/*/manifest.json"))
 
 
 def test_a_store_that_was_moved_is_that_of_somebody_else(checkout: Path, evil: Path) -> None:
     begin(checkout, evil)
     (checkout / ".evaluand").rename(checkout / "moved")
-    assert "was not begun by you" in call("--store", "moved", "resume", code=1).stderr
+    refused = call("--store", "moved", "resume", code=1).stderr
+    assert "was not begun by you in this store; resuming" in refused
+    assert f"or type: evaluand run {checkout}/e.yaml --store moved\n" in refused
     assert not was_executed(evil)
 
 
@@ -228,6 +264,21 @@ def test_on_a_terminal_the_user_is_asked(interrupted: Path, evil: Path) -> None:
     assert "continue? [y/N]" in errors
     assert asked.returncode == 1
     assert not was_executed(evil)
+
+
+def test_what_was_compared_is_executed_if_the_file_is_replaced_meanwhile(interrupted: Path, evil: Path) -> None:
+    ours, terminal = pty.openpty()
+    command = [sys.executable, "-m", "evaluand.cli", "resume"]
+    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
+        assert asked.stderr is not None
+        errors = b""
+        while b"[y/N]" not in errors and (read := asked.stderr.read1()):
+            errors += read
+        (interrupted / "e.yaml").write_text("name: replaced")
+        os.write(ours, b"y\n")
+        _, more = asked.communicate(timeout=60)
+    assert asked.returncode == 0, errors + more
+    assert was_executed(evil)
 
 
 # -- feedbacks
