@@ -111,7 +111,7 @@ def test_git_is_asked_for_changes_on_request_only(checkout: Path) -> None:
 
 def test_a_checkout_cannot_ask_for_changes(checkout: Path) -> None:
     (checkout / "evaluand.toml").write_text("[run]\ngit-changes = true\n")
-    assert "run.git-changes: the command has no such option" in call("run", "e.yaml", code=1).stderr
+    assert "run.git-changes: cannot be set in evaluand.toml" in call("run", "e.yaml", code=1).stderr
 
 
 # -- resume
@@ -250,7 +250,7 @@ def test_an_experiment_inside_the_store_is_never_executed(checkout: Path, evil: 
 
 def test_a_checkout_cannot_answer_for_the_user(interrupted: Path, evil: Path) -> None:
     (interrupted / "evaluand.toml").write_text("[resume]\nyes = true\n")
-    assert "resume.yes: the command has no such option" in call("resume", code=1).stderr
+    assert "resume.yes: cannot be set in evaluand.toml" in call("resume", code=1).stderr
     assert not was_executed(evil)
 
 
@@ -417,7 +417,7 @@ def test_settings_of_a_checkout_write_no_file_elsewhere(checkout: Path, text: st
 @pytest.mark.parametrize("table", ["gc", "resume"])
 def test_settings_of_a_checkout_do_not_confirm(checkout: Path, table: str) -> None:
     (checkout / "evaluand.toml").write_text(f"[{table}]\nyes = true\n")
-    assert f"{table}.yes: the command has no such option" in call(table, code=1).stderr
+    assert f"{table}.yes: cannot be set in evaluand.toml" in call(table, code=1).stderr
 
 
 def test_settings_that_are_no_file_do_not_count(checkout: Path) -> None:
@@ -428,9 +428,69 @@ def test_settings_that_are_no_file_do_not_count(checkout: Path) -> None:
     call("run")
 
 
-def test_a_store_elsewhere_that_settings_name_is_reported(checkout: Path) -> None:
-    (checkout / "evaluand.toml").write_text('store = "../elsewhere"')
-    assert "note: the store is ../elsewhere, as evaluand.toml says\n" in call("run", "e.yaml").stderr
-    assert "note" not in call("list", "--store", "../elsewhere").stderr
-    (checkout / "evaluand.toml").write_text('store = "inside"')
-    assert "note" not in call("run", "e.yaml").stderr
+@pytest.mark.parametrize("key", ["open-older-than = '0s'", "unreferenced = true", "damaged = true"])
+def test_settings_of_a_checkout_choose_nothing_to_remove(checkout: Path, key: str) -> None:
+    (checkout / "evaluand.toml").write_text(f"[gc]\n{key}\n")
+    message = f"gc.{key.split()[0]}: cannot be set in evaluand.toml; give it on the command line"
+    assert message in call("gc", "--dry-run", code=1).stderr
+
+
+def test_an_option_of_the_command_line_replaces_what_settings_may_not_set(checkout: Path) -> None:
+    call("run", "e.yaml")
+    (checkout / "evaluand.toml").write_text("[export]\noutput = '../outside'\n[gc]\nyes = true\n")
+    call("export", "echo/same", code=1)
+    call("export", "echo/same", "-o", "inside.csv")
+    call("gc", "--yes")
+    call("gc", "--help")
+
+
+SOMEWHERE = ["list", "verify", "gc --yes", "gc --dry-run", "run e.yaml", "show echo/same", "resume", "report echo"]
+
+
+@pytest.fixture
+def elsewhere(checkout: Path) -> Path:
+    """A store outside the checkout, in which nothing may change."""
+    call("run", "e.yaml")
+    (checkout / ".evaluand").rename(checkout.parent / "elsewhere")
+    return checkout.parent / "elsewhere"
+
+
+@pytest.mark.parametrize("text", ['store = "../elsewhere"', 'store = "link"', 'store = "link/../elsewhere"'])
+@pytest.mark.parametrize("in_command", [False, True])
+def test_settings_of_a_checkout_name_no_store_elsewhere(
+    checkout: Path, elsewhere: Path, text: str, in_command: bool
+) -> None:
+    (checkout / "link").symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    for command in SOMEWHERE:
+        (checkout / "evaluand.toml").write_text(f"[{command.split()[0]}]\n{text}" if in_command else text)
+        refused = call(*command.split(), code=1).stderr
+        assert refused.endswith(
+            f"leads out of the folder of this file; give --store {elsewhere}, or set EVALUAND_STORE\n"
+        )
+    assert sorted(elsewhere.rglob("*")) == before
+    call("list", "--store", str(elsewhere))
+    call("--store", "link", "list")
+    call("list", env={"EVALUAND_STORE": "link"})
+
+
+def test_a_default_store_that_is_a_link_elsewhere_is_not_followed(checkout: Path, elsewhere: Path) -> None:
+    (checkout / ".evaluand").symlink_to("../elsewhere")
+    before = sorted(elsewhere.rglob("*"))
+    for command in SOMEWHERE:
+        refused = call(*command.split(), code=1).stderr
+        assert refused == (
+            f"error: .evaluand is a link to {elsewhere}, outside this folder, and is not followed;"
+            f" to use that store, give --store {elsewhere}\n"
+        )
+    assert sorted(elsewhere.rglob("*")) == before
+    assert "more: evaluand show echo --store .evaluand\n" in call("run", "e.yaml", "--store", ".evaluand").stdout
+    call("list", "--store", str(elsewhere))
+    call("list", env={"EVALUAND_STORE": ".evaluand"})
+
+
+def test_a_default_store_that_is_a_link_within_the_folder_is_used(checkout: Path) -> None:
+    (checkout / "results").mkdir()
+    (checkout / ".evaluand").symlink_to("results")
+    call("run", "e.yaml")
+    assert (checkout / "results" / "runs").is_dir()
