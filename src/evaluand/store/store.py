@@ -251,13 +251,17 @@ def _find_datasets(store: Store, name: str) -> Iterator[str]:
 
 
 def exists(store: Store, kind: str, id: str) -> bool:
-    """Whether the store has the artifact, open, sealed or damaged."""
+    """Whether the store has the artifact, open, sealed or damaged.
+
+    Raises:
+        EngineError: a link is in the place of its folder, or the folder cannot be read.
+    """
     try:
         store.manifest(kind, id)
     except NotFound:
         return False
     except EngineError:
-        return True
+        store.is_sealed(kind, id)  # raises unless only the manifest is damaged
     return True
 
 
@@ -280,15 +284,31 @@ def begin(
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
+        EngineError: the stored manifest has another spec than its id says.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
         manifest = store.manifest(kind, id)
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
-        manifest = store.open(with_mac(store, head | about() | {"created": now()}))
+        manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))
     if name is not None:
         store.refer(name, kind, id)
+    return manifest
+
+
+def check_identity(manifest: Manifest) -> Manifest:
+    """Returns a manifest if its id is that of its spec.
+
+    Raises:
+        EngineError: it is not: somebody has written another spec.
+    """
+    kind, id = manifest["kind"], manifest["id"]
+    if artifact_id(kind, manifest["spec"], manifest["attempt"]) != id:
+        raise EngineError(
+            f"{singular(kind)} {id} cannot be continued: its manifest was changed, and its spec does not match its id;"
+            " see `evaluand verify`"
+        )
     return manifest
 
 
