@@ -54,7 +54,7 @@ REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
 _OF_LOG: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)|leases\.db(-journal|-wal|-shm)?|writer")
-_OF_LEASES: Final = re.compile(r"[0-9]+\.json")
+_OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
 
 
 class DirectoryStore:
