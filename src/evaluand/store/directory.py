@@ -39,7 +39,6 @@ from evaluand.store.manifests import (
     has_lost_manifest,
     manifest_text,
     read_manifest,
-    read_ref,
     ref_file,
     ref_text,
 )
@@ -161,15 +160,8 @@ class DirectoryStore:
         return sorted(ref for _, ref in self.ref_files())
 
     def damaged_kinds(self, name: str) -> list[str]:
-        folder, damaged = Folder(self.root, REFS), []
-        for kind in KINDS:
-            try:
-                read_ref(folder, ref_file(name, kind))
-            except FileNotFoundError:
-                continue
-            except EngineError:
-                damaged.append(kind)
-        return damaged
+        damaged = {file for file, ref in self.catalog.refs() if isinstance(ref, Fault)}
+        return [kind for kind in KINDS if ref_file(name, kind) in damaged] if damaged else []
 
     def ref_files(self) -> Iterator[tuple[str, Ref]]:
         """The files of all names; `damaged_refs` lists those that cannot be read."""
