@@ -513,7 +513,7 @@ def test_a_run_cannot_be_resumed_when_something_else_would_be_run(place: Place) 
     path = place.experiment("picky", abort=True)
     place.call("run", str(path))
     path.write_text(path.read_text().replace("concurrency", "seed: 7, concurrency"))
-    result = place.call("resume", "doubling/mine")
+    result = place.call("resume", "--yes", "doubling/mine")
     assert result.exit_code == 1
     assert "cannot be resumed" in result.stderr
     assert f"{path} has changed since" in result.stderr
@@ -523,7 +523,7 @@ def test_a_run_is_resumed_with_another_way_of_making_calls(place: Place) -> None
     path = place.experiment("picky", abort=True)
     place.call("run", str(path))
     path.write_text(path.read_text().replace("concurrency: 1", "concurrency: 3"))
-    assert "4 done now, 2 already stored" in place.done("resume", "doubling/mine")
+    assert "4 done now, 2 already stored" in place.done("resume", "--yes", "doubling/mine")
 
 
 def test_resuming_keeps_the_limit(place: Place) -> None:

@@ -17,8 +17,10 @@ from click.testing import CliRunner, Result
 
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
+from evaluand.core.user import config_folder
 from evaluand.evaluation.feedback import Feedback
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import with_seal
 from evaluand.trace import Trace
 
 EXPERIMENT = """
@@ -109,7 +111,7 @@ def test_git_is_asked_for_changes_on_request_only(checkout: Path) -> None:
 
 def test_a_checkout_cannot_ask_for_changes(checkout: Path) -> None:
     (checkout / "evaluand.toml").write_text("[run]\ngit-changes = true\n")
-    assert "run.git-changes: the command has no such option" in call("run", "e.yaml", code=1).stderr
+    assert "run.git-changes: cannot be set in evaluand.toml" in call("run", "e.yaml", code=1).stderr
 
 
 # -- resume
@@ -170,8 +172,9 @@ def test_a_run_of_somebody_else_is_resumed_only_on_request(interrupted: Path, ev
     for looking in (("list",), ("show", "echo/same"), ("verify",), ("gc", "--dry-run")):
         call(*looking)
     refused = call("resume", "echo/same", code=1).stderr
-    assert "was not begun by you in this store" in refused
-    assert f"code that {interrupted}/e.yaml names; if you trust it, add --yes, or type: evaluand run" in refused
+    assert f"was not begun by you in this store, or your key in {config_folder()} was removed; resuming it" in refused
+    assert f"code that {interrupted}/e.yaml names, and modules that this code imports are not compared; " in refused
+    assert f"if you trust it, add --yes, or type: evaluand run {interrupted}/e.yaml\n" in refused
     assert not was_executed(evil)
     call("resume", "echo/same", "--yes")
     assert was_executed(evil)
@@ -184,18 +187,51 @@ def test_a_changed_file_of_somebody_else_is_not_executed(interrupted: Path, evil
     assert not was_executed(evil)
 
 
-def test_a_changed_file_of_the_user_is_resumed(checkout: Path, evil: Path) -> None:
+def test_a_changed_file_of_the_user_is_resumed_on_request(checkout: Path, evil: Path) -> None:
     begin(checkout, evil)
     text = (checkout / "e.yaml").read_text()
     (checkout / "e.yaml").write_text(text.replace("concurrency: 1", "concurrency: 2"))
-    call("resume")
+    refused = call("resume", code=1).stderr
+    assert f"error: {checkout}/e.yaml has changed since you began run " in refused
+    assert f"if you agree, add --yes, or type: evaluand run {checkout}/e.yaml\n" in refused
+    assert not was_executed(evil)
+    call("resume", "--yes")
     assert was_executed(evil)
+
+
+def test_a_missing_experiment_is_found_in_the_current_folder(
+    checkout: Path, evil: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(checkout, evil)
+    (checkout / ".evaluand").rename(checkout / "my store")
+    (checkout / "there").mkdir()
+    (checkout / "e.yaml").rename(checkout / "there" / "e.yaml")
+    missing = call("--store", "my store", "resume", code=1).stderr
+    assert f"{checkout}/e.yaml, which no longer exists; restore the file, or run another one\n" in missing
+    monkeypatch.chdir(checkout / "there")
+    found = call("--store", "../my store", "resume", code=1).stderr
+    assert "in this folder, and continues it: evaluand run ./e.yaml --store '../my store'\n" in found
+    (checkout / "there" / "e.yaml").write_text("name: another")
+    assert "restore the file" in call("--store", "../my store", "resume", code=1).stderr
+
+
+def test_work_with_the_spec_of_other_work_is_not_continued(checkout: Path, evil: Path) -> None:
+    begin(checkout, evil)
+    for file in (checkout / ".evaluand" / "runs").glob("*/open.json"):
+        manifest = orjson.loads(file.read_bytes())
+        manifest["spec"]["seed"] = 7
+        file.write_bytes(orjson.dumps(with_seal(manifest)))
+    for command in (("resume", "--yes"), ("run", "e.yaml")):
+        assert "cannot be continued: its manifest was changed, and its spec does not" in call(*command, code=1).stderr
+    assert not list(checkout.glob(".evaluand/runs/*/manifest.json"))
 
 
 def test_a_store_that_was_moved_is_that_of_somebody_else(checkout: Path, evil: Path) -> None:
     begin(checkout, evil)
     (checkout / ".evaluand").rename(checkout / "moved")
-    assert "was not begun by you" in call("--store", "moved", "resume", code=1).stderr
+    refused = call("--store", "moved", "resume", code=1).stderr
+    assert "was not begun by you in this store; resuming" in refused
+    assert f"or type: evaluand run {checkout}/e.yaml --store moved\n" in refused
     assert not was_executed(evil)
 
 
@@ -214,7 +250,7 @@ def test_an_experiment_inside_the_store_is_never_executed(checkout: Path, evil: 
 
 def test_a_checkout_cannot_answer_for_the_user(interrupted: Path, evil: Path) -> None:
     (interrupted / "evaluand.toml").write_text("[resume]\nyes = true\n")
-    assert "resume.yes: the command has no such option" in call("resume", code=1).stderr
+    assert "resume.yes: cannot be set in evaluand.toml" in call("resume", code=1).stderr
     assert not was_executed(evil)
 
 
@@ -228,6 +264,21 @@ def test_on_a_terminal_the_user_is_asked(interrupted: Path, evil: Path) -> None:
     assert "continue? [y/N]" in errors
     assert asked.returncode == 1
     assert not was_executed(evil)
+
+
+def test_what_was_compared_is_executed_if_the_file_is_replaced_meanwhile(interrupted: Path, evil: Path) -> None:
+    ours, terminal = pty.openpty()
+    command = [sys.executable, "-m", "evaluand.cli", "resume"]
+    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
+        assert asked.stderr is not None
+        errors = b""
+        while b"[y/N]" not in errors and (read := asked.stderr.read1()):
+            errors += read
+        (interrupted / "e.yaml").write_text("name: replaced")
+        os.write(ours, b"y\n")
+        _, more = asked.communicate(timeout=60)
+    assert asked.returncode == 0, errors + more
+    assert was_executed(evil)
 
 
 # -- feedbacks
@@ -366,7 +417,7 @@ def test_settings_of_a_checkout_write_no_file_elsewhere(checkout: Path, text: st
 @pytest.mark.parametrize("table", ["gc", "resume"])
 def test_settings_of_a_checkout_do_not_confirm(checkout: Path, table: str) -> None:
     (checkout / "evaluand.toml").write_text(f"[{table}]\nyes = true\n")
-    assert f"{table}.yes: the command has no such option" in call(table, code=1).stderr
+    assert f"{table}.yes: cannot be set in evaluand.toml" in call(table, code=1).stderr
 
 
 def test_settings_that_are_no_file_do_not_count(checkout: Path) -> None:
@@ -377,9 +428,69 @@ def test_settings_that_are_no_file_do_not_count(checkout: Path) -> None:
     call("run")
 
 
-def test_a_store_elsewhere_that_settings_name_is_reported(checkout: Path) -> None:
-    (checkout / "evaluand.toml").write_text('store = "../elsewhere"')
-    assert "note: the store is ../elsewhere, as evaluand.toml says\n" in call("run", "e.yaml").stderr
-    assert "note" not in call("list", "--store", "../elsewhere").stderr
-    (checkout / "evaluand.toml").write_text('store = "inside"')
-    assert "note" not in call("run", "e.yaml").stderr
+@pytest.mark.parametrize("key", ["open-older-than = '0s'", "unreferenced = true", "damaged = true"])
+def test_settings_of_a_checkout_choose_nothing_to_remove(checkout: Path, key: str) -> None:
+    (checkout / "evaluand.toml").write_text(f"[gc]\n{key}\n")
+    message = f"gc.{key.split()[0]}: cannot be set in evaluand.toml; give it on the command line"
+    assert message in call("gc", "--dry-run", code=1).stderr
+
+
+def test_an_option_of_the_command_line_replaces_what_settings_may_not_set(checkout: Path) -> None:
+    call("run", "e.yaml")
+    (checkout / "evaluand.toml").write_text("[export]\noutput = '../outside'\n[gc]\nyes = true\n")
+    call("export", "echo/same", code=1)
+    call("export", "echo/same", "-o", "inside.csv")
+    call("gc", "--yes")
+    call("gc", "--help")
+
+
+SOMEWHERE = ["list", "verify", "gc --yes", "gc --dry-run", "run e.yaml", "show echo/same", "resume", "report echo"]
+
+
+@pytest.fixture
+def elsewhere(checkout: Path) -> Path:
+    """A store outside the checkout, in which nothing may change."""
+    call("run", "e.yaml")
+    (checkout / ".evaluand").rename(checkout.parent / "elsewhere")
+    return checkout.parent / "elsewhere"
+
+
+@pytest.mark.parametrize("text", ['store = "../elsewhere"', 'store = "link"', 'store = "link/../elsewhere"'])
+@pytest.mark.parametrize("in_command", [False, True])
+def test_settings_of_a_checkout_name_no_store_elsewhere(
+    checkout: Path, elsewhere: Path, text: str, in_command: bool
+) -> None:
+    (checkout / "link").symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    for command in SOMEWHERE:
+        (checkout / "evaluand.toml").write_text(f"[{command.split()[0]}]\n{text}" if in_command else text)
+        refused = call(*command.split(), code=1).stderr
+        assert refused.endswith(
+            f"leads out of the folder of this file; give --store {elsewhere}, or set EVALUAND_STORE\n"
+        )
+    assert sorted(elsewhere.rglob("*")) == before
+    call("list", "--store", str(elsewhere))
+    call("--store", "link", "list")
+    call("list", env={"EVALUAND_STORE": "link"})
+
+
+def test_a_default_store_that_is_a_link_elsewhere_is_not_followed(checkout: Path, elsewhere: Path) -> None:
+    (checkout / ".evaluand").symlink_to("../elsewhere")
+    before = sorted(elsewhere.rglob("*"))
+    for command in SOMEWHERE:
+        refused = call(*command.split(), code=1).stderr
+        assert refused == (
+            f"error: .evaluand is a link to {elsewhere}, outside this folder, and is not followed;"
+            f" to use that store, give --store {elsewhere}\n"
+        )
+    assert sorted(elsewhere.rglob("*")) == before
+    assert "more: evaluand show echo --store .evaluand\n" in call("run", "e.yaml", "--store", ".evaluand").stdout
+    call("list", "--store", str(elsewhere))
+    call("list", env={"EVALUAND_STORE": ".evaluand"})
+
+
+def test_a_default_store_that_is_a_link_within_the_folder_is_used(checkout: Path) -> None:
+    (checkout / "results").mkdir()
+    (checkout / ".evaluand").symlink_to("results")
+    call("run", "e.yaml")
+    assert (checkout / "results" / "runs").is_dir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from evaluand import App, DirectoryStore
 from evaluand.apps.recording.stored import MODES
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.core.errors import SpecError
-from evaluand.core.redaction import is_secret, redact_message, secret_in, without_passwords
+from evaluand.core.redaction import is_secret, redact, redact_command, redact_message, secret_in, without_passwords
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.provider import Provider, RemoteProvider
 
@@ -88,6 +89,31 @@ def test_texts_of_configurations_are_reported_without_passwords(text: str, repor
         ("xoxb-123456789012-abcdefgh", "abcdefgh"),
         ("glpat-abcdefghijklmnopqrst", "abcdefgh"),
         ("the token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl has expired", "eyJzdWIiOiIxIn0"),
+        ("https://a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6@o1.ingest.sentry.io/42", "a1b2c3d4"),
+        ("https://a1b2c3d4e5f6a7b8c9d0:x-oauth-basic@host/x.git", "a1b2c3d4"),
+        ("postgres://u:first@second@host/db", "second"),
+        ("404 of https://hooks.slack.com/services/T0AB/B0CD/wordword", "B0CD/wordword"),
+        ("https://discord.com/api/webhooks/123456/wordword?wait=1", "wordword"),
+        ("https://acme.webhook.office.com/webhookb2/word@word/IncomingWebhook/wordword", "wordword"),
+        ("https://api.telegram.org/bot123456:AAwordword/getMe", "AAwordword"),
+        ("curl -u me:word http://host", "word"),
+        ("['curl', '-u', 'me:word']", "word"),
+        ("curl --user=me:word http://host", "word"),
+        ("login --user me --password hush", "hush"),
+        ("['login', '--password', 'hush']", "hush"),
+        ("tool --api-key 'word'", "word"),
+        ("mysql -h host -pword db", "word"),
+        ("mysqldump -u me -pword", "word"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIEword+/=\nword\n-----END RSA PRIVATE KEY-----", "word"),
+        (r"'-----BEGIN PRIVATE KEY-----\nMIIEwordwordwordword\nword\n-----END PRIVATE KEY-----\n'", "word"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEwordwordwordword\nwordMIIEwordwordword", "word"),
+        ("Cookie: first=1; session=word", "word"),
+        ("Set-Cookie: session=word; Path=/; HttpOnly", "word"),
+        ("{'set-cookie': 'session=word; Path=/'}", "word"),
+        ("[('set-cookie', 'session=word'), ('date', 'now')]", "word"),
+        ("{'password': 'ab, cd hush', 'user': 'me'}", "hush"),
+        ('{"client_secret": "ab \\" cd word", "user": "me"}', "word"),
+        (r'"{\"password\": \"ab cd hush\"}"', "hush"),
     ],
 )
 def test_credentials_of_headers_are_hidden_in_messages(message: str, hidden: str) -> None:
@@ -110,11 +136,89 @@ def test_credentials_of_headers_are_hidden_in_messages(message: str, hidden: str
         'WWW-Authenticate: Basic realm="x"',
         "Basic and Bearer are accepted; basic access authentication is off",
         "rk-model-v2, hf-internal-testing1, pk_column_2 and sk-learn-1.5.2",
+        "--password is required; set --token or --api-key. The option --api-key must not be empty",
+        "use --password to log in, -u for the user, docker run -u 1000:1000 image, python -u main.py",
+        "a '-----BEGIN PRIVATE KEY-----' line is missing in the file of this service",
+        "the cookie: it has crumbs; Set-Cookie is a header, cookies = 3",
+        "https://hooks.slack.com/services and https://user@host, https://documentation@readthedocs.io",
+        "https://host/services/T0/B0 and git+https://release-candidate@host/x",
+        "max_tokens: 'at most ten', sort_key='the name of a column'",
+        "compare -p and --passes 3 of mysql; --max-tokens 8, --keys a b",
         "hf_internal_testing_2026, npm_config_registry_1, sk-learn-intelex-2026, fw_version_2 and AKIA",
     ],
 )
 def test_prose_about_credentials_is_readable(message: str) -> None:
     assert redact_message(message) == message
+
+
+KEY = "sk-proj-abcdEFGH0123ijklMNOP4567wxyz"
+
+
+@pytest.mark.parametrize(
+    ("message", "redacted"),
+    [
+        (f"Incorrect API key provided: {KEY[:12]}********************{KEY[-4:]}.", "${MODELS_TOKEN}."),
+        (f"Incorrect API key provided: {KEY[:8]}...{KEY[-4:]}, see", "${MODELS_TOKEN}, see"),
+        (f"unknown key {KEY[:10]}… here", "${MODELS_TOKEN} here"),
+        (f"unknown key ****{KEY[-4:]}!", "${MODELS_TOKEN}!"),
+        (f"bytes {KEY.encode().hex()}", "bytes ${MODELS_TOKEN}"),
+        (f"wrapped:\n  {KEY[:20]}\n  {KEY[20:]}\nend", "wrapped:\n  ${MODELS_TOKEN}\nend"),
+    ],
+)
+def test_parts_of_a_known_value_are_hidden(monkeypatch: pytest.MonkeyPatch, message: str, redacted: str) -> None:
+    monkeypatch.setenv("MODELS_TOKEN", KEY)
+    assert redact(message).endswith(redacted)
+    assert not any(part in redact(message) for part in (KEY[:8], KEY[-4:], KEY[20:]))
+
+
+def test_what_is_no_part_of_a_known_value_is_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODELS_TOKEN", KEY)
+    message = f"sk-prox-... and ***{KEY[-3:]}, {KEY[-4:]} ... {KEY[-4:]}s, loading..."
+    assert redact(message) == message
+
+
+def test_the_text_after_a_hidden_value_is_readable() -> None:
+    texts = {
+        "{'password': 'ab cd', 'user': 'me'}": "{'password': '***', 'user': 'me'}",
+        "{'authorization': 'Bearer ab', 'user': 'me'}": "{'authorization': 'Bearer ***', 'user': 'me'}",
+        "Cookie: a=b; c=d\nHost: x": "Cookie: ***\nHost: x",
+        "the password: 'x is not closed": "the password: '*** is not closed",
+        "curl -u me:word host": "curl -u me:*** host",
+        "-----BEGIN PRIVATE KEY-----\na\n-----END PRIVATE KEY-----, no": "-----BEGIN PRIVATE KEY-----***, no",
+        "postgres://u:p@ss@h/d?x=a@b": "postgres://u:***@h/d?x=a@b",
+    }
+    assert {text: redact_message(text) for text in texts} == texts
+
+
+def test_the_arguments_of_commands_have_no_credentials() -> None:
+    assert redact_command(["curl", "-u", "me:word", "x"]) == ["curl", "-u", "me:***", "x"]
+    assert redact_command(["mysql", "-pword", "-P3306"]) == ["mysql", "-p***", "-P3306"]
+    assert redact_command(["tool", "-pages", "-u", "x"]) == ["tool", "-pages", "-u", "x"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a://b:", "a@", "-----BEGIN PRIVATE KEY-----", "cookie: a=b;", "-u a:", "mysql ", "'password': '", 'password="\\',
+     KEY[:8], "*", ".", f"{KEY[:8]}...", "--password ", "\n", "//x.", "a1", "-", "sk-"],
+)  # fmt: skip
+def test_redaction_takes_linear_time(monkeypatch: pytest.MonkeyPatch, piece: str) -> None:
+    monkeypatch.setenv("MODELS_TOKEN", KEY)
+
+    def seconds(n_bytes: int) -> float:
+        begin = time.process_time()
+        redact(piece * (n_bytes // len(piece)))
+        return time.process_time() - begin
+
+    small, large = (min(seconds(n) for _ in range(2)) for n in (20_000, 80_000))
+    assert large < 10 * small + 0.05
+
+
+@pytest.mark.slow
+def test_a_long_message_is_redacted_in_seconds() -> None:
+    for piece in ("a://b:", "'password': '", "mysql -p", "cookie: a=b;", "-----BEGIN PRIVATE KEY-----\nAAAA", "x "):
+        begin = time.process_time()
+        redact(piece * (1_000_000 // len(piece)))
+        assert time.process_time() - begin < 5, piece
 
 
 def test_rows_of_data_may_have_keys_and_tokens() -> None:

@@ -68,20 +68,20 @@ class WatchedDisk(Disk):
     def rename(self, name: str, new: str, folder: int | None) -> None:
         super().rename(name, new, folder)
         names = self._names(folder)
-        names[new] = names.pop(name)
+        names[new] = names.pop(name, Node(is_folder=False))
 
     def link(self, name: str, new: str, folder: int | None) -> None:
         super().link(name, new, folder)
         names = self._names(folder)
-        names[new] = names[name]
+        names[new] = names.get(name, Node(is_folder=False))  # its folder may be removed meanwhile
 
     def remove(self, name: str, folder: int | None) -> None:
         super().remove(name, folder)
-        self._names(folder).pop(name)
+        self._names(folder).pop(name, None)
 
     def remove_folder(self, name: str, folder: int | None) -> None:
         super().remove_folder(name, folder)
-        self._names(folder).pop(name)
+        self._names(folder).pop(name, None)
 
     def _path(self, handle: int | None) -> Path:
         return Path(os.readlink(f"/proc/self/fd/{handle}"))

@@ -17,10 +17,9 @@ from click.shell_completion import CompletionItem
 
 from evaluand._version import __version__
 from evaluand.cli.logs import log_to_stderr
-from evaluand.cli.options import ELSEWHERE, STORE, complete_artifact, variable
+from evaluand.cli.options import SETTINGS, complete_artifact, variable
 from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
-from evaluand.core.files.paths import relative_name
 from evaluand.report.text import safe
 
 INTERRUPTED = 130
@@ -172,9 +171,7 @@ def main(ctx: click.Context, folder: Path | None, verbose: int) -> None:
     log_to_stderr(verbose)
     name, settings = ctx.invoked_subcommand, find_settings(Path.cwd())
     if name is not None and settings is not None:
-        ctx.meta[STORE] = settings.store
-        if settings.store and not settings.has_inside(settings.store):
-            ctx.meta[ELSEWHERE] = relative_name(settings.path, Path.cwd())
+        ctx.meta[SETTINGS] = settings
         ctx.default_map = {name: settings.defaults(main, ctx, name)}
 
 

@@ -9,7 +9,14 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.cli.options import TARGET, complete_artifact, json_option, store_option, where_option
+from evaluand.cli.options import (
+    TARGET,
+    complete_artifact,
+    json_option,
+    store_option,
+    suggest_command,
+    where_option,
+)
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound, SpecError, nearest, singular
@@ -17,10 +24,10 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
-from evaluand.report.text import safe
+from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import KINDS, Store, resolve
+from evaluand.store.store import KINDS, resolve
 
 _EXAMPLES = """\b
 Examples:
@@ -102,14 +109,14 @@ def command(
 _DESCRIPTIONS: Final[Mapping[str, Form]] = {"croissant.json": "croissant", "datapackage.json": "datapackage"}
 
 
-def _publish(store: Store, artifact: str, output: Path, as_json: bool) -> None:
+def _publish(store: DirectoryStore, artifact: str, output: Path, as_json: bool) -> None:
     """Writes a dataset, or that of a run, with its description."""
     found = None
     for kind in ("datasets", "runs"):
         with suppress(NotFound):
             found = found or _open_artifact(store, *resolve(store, artifact, kind))
     if found is None:
-        resolve(store, artifact)  # raises the error about the name
+        store.manifest(*resolve(store, artifact))  # raises the error about the name
         raise SpecError(f"{artifact!r} is neither a dataset nor a run, and has no examples to describe")
     dataset = found.dataset if isinstance(found, Run) else found
     assert isinstance(dataset, Dataset)
@@ -131,7 +138,7 @@ def _choose_format(output: Path | None) -> str:
     return form
 
 
-def _find_artifact(store: Store, artifact: str, table: str | None) -> tuple[Artifact, str | None]:
+def _find_artifact(store: DirectoryStore, artifact: str, table: str | None) -> tuple[Artifact, str | None]:
     """The artifact and its table; of several with the same name, the first that has the table."""
     if table is None:
         return _open_artifact(store, *resolve(store, artifact)), None
@@ -143,13 +150,15 @@ def _find_artifact(store: Store, artifact: str, table: str | None) -> tuple[Arti
                 return found, table
             tables += known
     if not tables:
-        resolve(store, artifact)  # raises the error about the name
+        store.manifest(*resolve(store, artifact))  # raises the error about the name
     raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; its tables are {', '.join(tables)}")
 
 
-def _open_artifact(store: Store, kind: str, id: str) -> Artifact:
+def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
     if not store.is_sealed(kind, id):
-        raise SpecError(f"{singular(kind)} {id} is not finished; run `evaluand resume {id}`, then export it")
+        store.manifest(kind, id)  # raises the error about a missing one
+        again = suggest_command("resume", id[:SHORT_ID], store.root)
+        raise SpecError(f"{singular(kind)} {id} is not finished; run `{again}`, then export it")
     if kind == "runs":
         return Run(store, id)
     if kind == "evaluations":

@@ -12,7 +12,8 @@ import click
 from click.core import ParameterSource
 from click.types import StringParamType
 
-from evaluand.core.errors import nearest
+from evaluand.cli.settings import Settings, is_inside
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.files.regular import read_regular_file
 from evaluand.report.text import safe
 
@@ -23,21 +24,28 @@ _VARIABLE, _DEFAULT = "EVALUAND_STORE", ".evaluand"
 
 _MOST_BYTES = 64 << 20  # of an experiment file
 
-STORE = "evaluand.store"
-"""Where the context of a command has the store of the folder's settings."""
-
-ELSEWHERE = "evaluand.elsewhere"
-"""Where it has the name of these settings if their store is outside their folder."""
+SETTINGS = "evaluand.settings"
+"""Where the context of a command has the settings of the folder."""
 
 
 def _choose_store(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
-    """`--store` after the command, else before it, else the environment, the settings or the default."""
+    """`--store` after the command, else before it, else the environment, the settings or the default.
+
+    Raises:
+        SpecError: the store of the settings, or the default, leads out of the folder that it came with.
+    """
     before: Path | None = ctx.find_root().params.get("folder")
     source = ctx.get_parameter_source("folder")
     if before is not None and source is not ParameterSource.COMMANDLINE:
         return before
-    if source is ParameterSource.DEFAULT_MAP and (settings := ctx.meta.get(ELSEWHERE)):
-        click.echo(safe(f"note: the store is {value}, as {settings} says"), err=True)
+    if source is ParameterSource.DEFAULT_MAP and (refused := ctx.meta[SETTINGS].explain_refusal(value)):
+        raise SpecError(refused)
+    if source is ParameterSource.DEFAULT and not is_inside(value, Path()):
+        target = os.path.realpath(value)
+        raise SpecError(
+            f"{value} is a link to {target}, outside this folder, and is not followed;"
+            f" to use that store, give --store {quote(target)}"
+        )
     return value
 
 
@@ -186,15 +194,20 @@ def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, el
         what: the argument of the command, or several.
         elsewhere: the command will run at another time in another shell, whose environment is unknown.
     """
-    usual = Path(_DEFAULT if elsewhere else _usual_store())
-    store = "" if folder == usual else f" --store {quote(str(folder))}"
+    usual = _DEFAULT if elsewhere else _usual_store()
+    store = "" if usual and folder == Path(usual) else f" --store {quote(str(folder))}"
     return f"evaluand {command} {join([what] if isinstance(what, str) else what)}{store}"
 
 
-def _usual_store() -> str | Path:
-    """The store of a command without `--store`."""
+def _usual_store() -> str | Path | None:
+    """The store of a command without `--store`; None if such a command would be refused."""
+    if chosen := os.environ.get(_VARIABLE):
+        return chosen
     ctx = click.get_current_context(silent=True)
-    return os.environ.get(_VARIABLE) or (ctx and ctx.meta.get(STORE)) or _DEFAULT
+    settings: Settings | None = ctx.meta.get(SETTINGS) if ctx else None
+    if settings and settings.store:
+        return None if settings.explain_refusal(settings.store) else settings.store
+    return _DEFAULT if is_inside(Path(_DEFAULT), Path()) else None
 
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
@@ -202,8 +215,9 @@ def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) ->
     from evaluand.store.directory import DirectoryStore
     from evaluand.store.store import KINDS
 
-    folder = Path(ctx.params.get("folder") or os.environ.get(_VARIABLE) or _DEFAULT)
-    if not folder.is_dir():
+    chosen = ctx.params.get("folder") or os.environ.get(_VARIABLE)
+    folder = Path(chosen or _DEFAULT)
+    if not folder.is_dir() or not (chosen or is_inside(folder, Path())):
         return []
     try:
         store = DirectoryStore(folder)

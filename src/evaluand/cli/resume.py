@@ -5,7 +5,6 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from shlex import quote
 
 import click
 
@@ -13,17 +12,18 @@ from evaluand.apps.recording.stored import KIND
 from evaluand.apps.recording.workers import close_recording
 from evaluand.cli.feedback import make_importable, tell
 from evaluand.cli.gates import conclude
-from evaluand.cli.options import json_option, repeatable, store_option
+from evaluand.cli.options import json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import WatchedStore, carry_out, print_results
-from evaluand.core.errors import NotFound, SpecError, singular
+from evaluand.core.errors import EngineError, NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin
+from evaluand.core.user import config_folder, has_key
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.ownership import is_own
-from evaluand.store.store import resolve
+from evaluand.store.store import check_identity, resolve
 
 _MOST_LISTED = 10
 _MOST_BYTES = 64 << 20  # of an experiment file
@@ -51,7 +51,7 @@ Examples:
 @click.option(
     "--yes",
     is_flag=True,
-    help="Do not ask before code is executed that a store names and that you have not begun yourself.",
+    help="Do not ask before code is executed that somebody else has begun, or that has changed since you began it.",
 )
 @store_option
 @json_option
@@ -61,8 +61,8 @@ def command(
     """Continue a run or an evaluation that was interrupted, and summarise; without a name, the only one that is open.
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
-    made (concurrency, timeout, retries) may have changed. If somebody else has begun it, or the store was moved, the
-    file must be unchanged, and you are asked before its code is executed.
+    made (concurrency, timeout, retries) may have changed. If the file has changed, you are asked before it is executed.
+    If somebody else has begun it, or the store was moved, the file must be unchanged, and you are asked too.
 
     A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
     imported judge what is missing; what the others have not judged counts as failed (for a deferred recording only with
@@ -72,32 +72,44 @@ def command(
     kind, id = _find_artifact(store, artifact) if artifact is not None else _find_only(store)
     what = f"{singular(kind)} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
+        _refuse_damage(store, kind, id, what)
         if as_json:
             print_json({"resumed": False, "kind": kind, "id": id, "reason": f"{what} is complete"})
         return click.echo(f"nothing to resume: {what} is complete", err=True)
+    manifest = check_identity(store.manifest(kind, id))
     if kind == KIND:
         return _close(store, id, allow, give_up, folder, as_json)
-    manifest = store.manifest(kind, id)
     begun = experiment_origin(manifest)
     if begun is None:
         raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
     if begun.task is None:
         raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
-    _check_experiment(store, begun, what, is_own(store, manifest), yes)
+    content = _read_experiment(store, begun, what, is_own(store, manifest), yes)
     with stdout_to_stderr(), show_notes():
-        experiment = Experiment.from_file(begun.path)
+        experiment = Experiment.from_file(begun.path, content=content)
         if begun.where:
             experiment = experiment.where(begun.where)
         options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
         try:
             results = carry_out(experiment, store, display(as_json, quiet=False), **options)
         except SpecError as error:
-            if _digest(Path(begun.path)) != begun.digest:
+            if _digest(content) != begun.digest:
                 error.add_note(f"{begun.path} has changed since")
             raise
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
-        click.echo(f"not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(begun.path))}", err=True)
+        more = suggest_command("run", safe(begun.path), store.root)
+        click.echo(f"not run yet: {', '.join(map(safe, others))}; {more}", err=True)
     conclude([], None, failed=print_results(results, store, as_json=as_json))
+
+
+def _refuse_damage(store: WatchedStore, kind: str, id: str, what: str) -> None:
+    """Raises an EngineError if a complete artifact is damaged."""
+    if faults := store.damage(kind, id):
+        again = suggest_command("gc", "--damaged", store.root)
+        raise EngineError(
+            f"{what} is complete but damaged: {faults[0].where}: {faults[0].message}; to remove and run it again, type:"
+            f" {again}"
+        )
 
 
 def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
@@ -157,8 +169,8 @@ def _is_run(store: WatchedStore, name: str) -> bool:
         return False
 
 
-def _check_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, own: bool, yes: bool) -> None:
-    """Makes sure that the user wants the code of an experiment file to be executed that a manifest names.
+def _read_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, own: bool, yes: bool) -> bytes:
+    """The bytes of the experiment file that a manifest names, if the user wants its code to be executed.
 
     Raises:
         SpecError: the file does not exist, is in a store, or is not the one that began the work of somebody else; or
@@ -166,23 +178,55 @@ def _check_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, o
     """
     path, shown = Path(begun.path), safe(begun.path)
     if not path.is_file():
-        raise SpecError(
-            f"{what} was started from {shown}, which no longer exists; restore the file, or run another one"
-        )
+        raise SpecError(f"{what} was started from {shown}, which no longer exists; {_find_moved(store, begun)}")
     if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(store.root)):
         raise SpecError(f"{what} names {shown}, which is inside the store; a store holds data, and none is executed")
-    if own:
-        return
-    again = f"evaluand run {quote(shown)}"
-    if _digest(path) != begun.digest:
-        raise SpecError(f"{what} was not begun by you here, and {shown} is not the file that began it; type: {again}")
+    content = _read(path)
+    is_changed = _digest(content) != begun.digest
+    if own and not is_changed:
+        return content
+    foreign, again = _describe_foreign(), _suggest_run(store, begun, shown)
+    if not own and is_changed:
+        raise SpecError(f"{what} {foreign}, and {shown} is not the file that began it; type: {again}")
     if yes:
-        return
-    why = f"{what} was not begun by you in this store; resuming it executes the code that {shown} names"
+        return content
+    why = (
+        f"{shown} has changed since you began {what}; resuming it executes the code that the file names now"
+        if own
+        else f"{what} {foreign}; resuming it executes the code that {shown} names, and modules that this code imports"
+        " are not compared"
+    )
     if not sys.stdin.isatty():
-        raise SpecError(f"{why}; if you trust it, add --yes, or type: {again}")
+        raise SpecError(f"{why}; if you {'agree' if own else 'trust it'}, add --yes, or type: {again}")
     click.confirm(f"{why}; continue?", abort=True, err=True)
+    return content
 
 
-def _digest(path: Path) -> str:
-    return hashlib.blake2b(read_regular_file(path, _MOST_BYTES, follow_link=True)).hexdigest()[:32]
+def _find_moved(store: WatchedStore, begun: ExperimentOrigin) -> str:
+    """What to do without the experiment file: run it from the current folder if it is there."""
+    here = Path(Path(begun.path).name)
+    with suppress(OSError):
+        if _digest(_read(here)) == begun.digest:
+            return f"the same file is in this folder, and continues it: {_suggest_run(store, begun, f'./{safe(here)}')}"
+    return "restore the file, or run another one"
+
+
+def _describe_foreign() -> str:
+    """Why work does not count as that of the user."""
+    lost = "" if has_key() else f", or your key in {config_folder()} was removed"
+    return f"was not begun by you in this store{lost}"
+
+
+def _suggest_run(store: WatchedStore, begun: ExperimentOrigin, file: str) -> str:
+    """The command that runs an experiment file as the work was begun; stored work is found by its content."""
+    limit = [] if begun.limit is None else ["--limit", str(begun.limit)]
+    where = [] if begun.where is None else ["--where", safe(begun.where)]
+    return suggest_command("run", [file, *limit, *where], store.root)
+
+
+def _read(path: Path) -> bytes:
+    return read_regular_file(path, _MOST_BYTES, follow_link=True)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content).hexdigest()[:32]

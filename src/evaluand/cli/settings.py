@@ -1,6 +1,6 @@
 """Settings of a folder: `evaluand.toml`, or `[tool.evaluand]` in `pyproject.toml`.
 
-    store = "results"            # --store of every command, relative to this file
+    store = "results"            # --store of every command, relative to this file and in its folder
     [run]
     concurrency = 8              # options of a command by their names
 
@@ -11,10 +11,11 @@ the command line or of the environment comes first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from shlex import quote
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -45,12 +46,28 @@ class Settings:
             raise SpecError(f"{self.path}: store: is {store!r}; write the path of a folder as text")
         return Path(relative_name(self.path.parent / store, Path.cwd()))
 
+    def explain_refusal(self, store: Path) -> str:
+        """Why a store that the file names is not used; an empty text if it is inside the folder of the file.
+
+        The file may come from somebody else, and commands write into the store and remove from it.
+        """
+        if self.has_inside(store):
+            return ""
+        target = quote(os.path.realpath(store))
+        return (
+            f"{self.path}: the store {str(store)!r} leads out of the folder of this file;"
+            f" give --store {target}, or set EVALUAND_STORE"
+        )
+
     def has_inside(self, path: Path) -> bool:
         """Whether a path, its links followed, is in the folder of the file."""
-        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.path.parent))
+        return is_inside(path, self.path.parent)
 
     def defaults(self, group: click.Group, ctx: click.Context, name: str) -> dict[str, Any]:
         """The default values of a command's parameters, and of those of its subcommands.
+
+        A value that a file may not set is a function that raises: click calls it unless the option is on the command
+        line or in the environment.
 
         Raises:
             SpecError: a key is neither a command nor an option, or a value cannot be one of the option.
@@ -66,10 +83,7 @@ class Settings:
     def _options(self, command: click.Command, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         subcommands = command.commands if isinstance(command, click.Group) else {}
         options = {
-            flag: option
-            for option in command.params
-            if isinstance(option, click.Option) and not option.hidden and option.name not in _NEVER
-            for flag in _names(option)
+            flag: option for option in command.params if isinstance(option, click.Option) for flag in _names(option)
         }
         defaults: dict[str, Any] = {"folder": str(self.store)} if self.store and "store" in options else {}
         for key, value in values.items():
@@ -77,26 +91,42 @@ class Settings:
             if option is not None and not isinstance(value, dict):
                 defaults[str(option.name)] = self._check(f"{name}.{key}", option, value)
             elif key not in subcommands or not isinstance(value, dict):
-                known = alternatives(key, [*options, *subcommands])
+                settable = [flag for flag, option in options.items() if _is_settable(option)]
+                known = alternatives(key, [*settable, *subcommands])
                 raise SpecError(f"{self.path}: {name}.{key}: the command has no such option{known}")
         for key, subcommand in subcommands.items():
             defaults[key] = self._options(subcommand, f"{name}.{key}", values.get(key, {}))
         return defaults
 
-    def _check(self, key: str, option: click.Parameter, value: Any) -> Any:
-        is_flag = isinstance(option, click.Option) and option.is_flag
+    def _check(self, key: str, option: click.Option, value: Any) -> Any:
+        if not _is_settable(option):
+            return self._refusal(f"{key}: cannot be set in {self.path.name}; give it on the command line")
+        is_flag = option.is_flag
         fits = isinstance(value, bool) if is_flag else isinstance(value, list) if option.multiple else True
         if not fits or (isinstance(value, bool) and not is_flag):
             form = "true or false" if is_flag else "a list" if option.multiple else "one value"
             raise SpecError(f"{self.path}: {key}: is {value!r}; give {form}")
-        if option.name in _WRITTEN or key == "score.report":
-            self._require_inside(key, value)
+        is_written = option.name in _WRITTEN or key == "score.report"
+        if is_written and not self.has_inside(Path(str(value))):
+            return self._refusal(f"{key}: {value!r} is outside its folder; give it on the command line")
         return value
 
-    def _require_inside(self, key: str, value: Any) -> None:
-        """Refuses a file to write elsewhere: settings may come with a checkout from somebody else."""
-        if not self.has_inside(Path(str(value))):
-            raise SpecError(f"{self.path}: {key}: {value!r} is outside its folder; give it on the command line")
+    def _refusal(self, message: str) -> Callable[[], NoReturn]:
+        """A default value that ends the command: settings may come with a checkout from somebody else."""
+
+        def refuse() -> NoReturn:
+            raise SpecError(f"{self.path}: {message}")
+
+        return refuse
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path is in a folder, after all links are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _is_settable(option: click.Option) -> bool:
+    return not option.hidden and option.name not in _NEVER
 
 
 def _names(option: click.Parameter) -> Iterator[str]:
@@ -119,7 +149,10 @@ def find_settings(folder: Path) -> Settings | None:
     return None
 
 
-_NEVER: Final = ("allow", "force", "git_changes", "give_up", "raw", "yes")
+_NEVER: Final = (
+    *("allow", "damaged", "force", "git_changes", "give_up"),
+    *("open_older_than", "raw", "unreferenced", "yes"),
+)
 """Options that only whoever calls the command may give: what may be imported, started, replaced or removed, and whether
 cells are written so that a spreadsheet executes them."""
 

@@ -97,10 +97,12 @@ def _print(out: Console, found: list[Facts], names: list[Fault], notes: list[Fau
             out.print(Text.assemble(("ok     ", "green"), what, "" if artifact["status"] == "sealed" else "  (open)"))
         for fault in artifact["faults"]:
             place = f"{fault['where']}: " if fault["where"] else ""
-            out.print(Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{safe(fault['message'])}"))
+            out.print(
+                Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{safe(fault['message'])}"), soft_wrap=True
+            )
     for fault in names:
-        out.print(Text.assemble(("fault  ", "red"), f"{safe(fault.where)}: {safe(fault.message)}"))
+        out.print(Text.assemble(("fault  ", "red"), f"{safe(fault.where)}: {safe(fault.message)}"), soft_wrap=True)
     for note in notes:
-        out.print(Text.assemble(("note   ", "dim"), f"{safe(note.where)}: {safe(note.message)}"))
+        out.print(Text.assemble(("note   ", "dim"), f"{safe(note.where)}: {safe(note.message)}"), soft_wrap=True)
     bad = sum(bool(artifact["faults"]) for artifact in found)
     out.print(f"{len(found):,} checked, {bad:,} with faults")

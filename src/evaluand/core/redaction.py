@@ -158,11 +158,58 @@ _SUFFIXES: Final = frozenset(("data", "env", "header", "headers", "id", "str", "
 """What follows a name without changing what it names: `access_key_id`, `api_key_2`."""
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_PASSWORD_IN_URL: Final = re.compile(r"(\w://[^/@\s:]*:)[^/@\s]+@")
+_PASSWORD_IN_URL: Final = re.compile(r"(\w://[^/@\s:]*:)[^/@\s]+(?:@[^/@\s'\"<>,;]*)*@")
+"""A password in a URL, up to the last `@` before the path."""
+_TOKEN_IN_URL: Final = re.compile(
+    r"(\w://)(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{16,200}(?=(?::[^/@\s]*)?@)", re.ASCII
+)
+"""A user of a URL that is a token: at least 16 letters and digits."""
+_WEBHOOK: Final = re.compile(
+    r"(//hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/"
+    r"|//(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/"
+    r"|//[\w.-]{1,80}\.webhook\.office\.com/webhookb2/|//outlook\.office\.com/webhook/"
+    r"|//api\.telegram\.org/(?:file/)?bot(?=\d)|//hooks\.zapier\.com/hooks/catch/|//maker\.ifttt\.com/trigger/"
+    r"|//open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v\d/hook/)[^\s'\"<>?#,;{}()]+"
+)
+"""URLs that are credentials as a whole: of Slack, Discord, Teams, Telegram, Zapier, IFTTT and Feishu."""
+_PRIVATE_KEY: Final = re.compile(
+    r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)"
+    r"(?:[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{0,60}-----"
+    r"|(?:(?:\\+[nr]|\s)++[A-Za-z0-9+/=]{16,}+)++(?:(?:\\+[nr]|\s)++[A-Za-z0-9+/=]+)?)"
+)
+"""The block of a private key; without its end, the lines that look like base64."""
+_COOKIE: Final = re.compile(
+    r"(cookie2?\\*(?:[\"']?\s*[:=]|[\"']\s*,)\s*b?\\*[\"']?)[\w!#$%&*+.^`|~-]+=[^;,\s\"'\\]*"
+    r"(?:;[ \t]*[\w!#$%&*+.^`|~-]+(?:=[^;,\"'\\\r\n]*)?)*",
+    re.IGNORECASE,
+)
+"""The value of the header `Cookie` or `Set-Cookie`."""
+_USER_OPTION: Final = re.compile(
+    r"((?<!\S)[\"'\[(]?(?:-u|--(?:proxy-)?user)(?:\s|=|[\"'],?\s)[\"']?(?!\d+:\d+\b)[^\s:=\"'/]+:)(?!//)[^\s\"',]+"
+)
+"""`-u user:password`, as curl has it; two numbers are a user and a group."""
+_SECRET_OPTION: Final = re.compile(
+    rf"(?<![\w-])(--?([A-Za-z][\w-]{{0,60}})(?:\s|[\"'],\s?)(\\*[\"']?)){_SHOWN}(?![-{{<\[])([^\s\"',]+)"
+)
+"""An option and the next argument."""
+_MYSQL_OPTION: Final = re.compile(
+    r"((?:\b(?:mysql|mariadb)[\w-]{0,20}|\bsshpass)\b[^\n|&;]{0,200}?\s[\"']?-p)(?=\S)([^\s\"',]+)"
+)
+"""`-ppassword` of the programs of MySQL and MariaDB, and of sshpass."""
+_WITH_SHORT_PASSWORD: Final = re.compile(r"mysql|mariadb|sshpass$")
+_NAMING_USER: Final = frozenset(("-u", "--user", "--proxy-user"))
+_AFTER_OPTION: Final = re.compile(
+    r"a|an|and|are|argument|as|at|be|but|by|can|cannot|could|does|expected|expects|for|from|has|have|if|in|instead|"
+    r"into|invalid|is|it|missing|must|needs|no|not|of|on|only|option|or|parameter|required|requires|should|takes|"
+    r"than|that|the|then|this|to|value|via|was|were|when|where|which|will|with|without|you|your",
+    re.IGNORECASE,
+)
+"""Words that follow the name of an option in prose."""
 _URL: Final = re.compile(r"[A-Za-z][\w+.-]*://\S+")
 _PAIR: Final = re.compile(
     r"\b([\w-]{0,40}?(?:pass|pwd|secret|credential|authorization|key|token)[\w-]{0,40})"
-    rf"([\"']?\s*[=:]\s*[\"']?(?:(?:bearer|basic|token)\s+)?+){_SHOWN}([^;&,\s\"'{{}}]+)",
+    rf"(\\{{0,3}}[\"']?\s*[=:]\s*(?:b?(\\{{0,3}}[\"']))?(?:(?:bearer|basic|token)\s+)?+){_SHOWN}"
+    r"((?(3)(?![\s{])(?:(?!\3)[^\r\n\\]|(?!\3)\\.)+(?=\3)|(?!))|[^;&,\s\"'{}]+)",
     re.IGNORECASE,
 )
 
@@ -219,7 +266,7 @@ def without_passwords(text: str) -> str:
         >>> without_passwords("postgres://me:word@host/db"), without_passwords("Server=x;Password=word;")
         ('postgres://me:***@host/db', 'Server=x;Password=***;')
     """
-    text = without_password(text) if "://" in text else text
+    text = _TOKEN_IN_URL.sub(rf"\1{HIDDEN}", without_password(text)) if "://" in text else text
     return _PAIR.sub(_hide_pair, text) if "=" in text or ":" in text else text
 
 
@@ -227,7 +274,7 @@ def redact(text: str) -> str:
     """A text about an error as it may be stored and logged: without the values of credentials.
 
     The value of an environment variable becomes `${NAME}`, any other credential `***`. A value is found as it is, in
-    JSON, Python, HTML, a URL and base64.
+    JSON, Python, HTML, a URL, base64 and hexadecimal digits, broken into lines, and where its middle is masked.
 
     Example:
         >>> os.environ["MODELS_TOKEN"] = "tea/for-two"
@@ -253,20 +300,55 @@ def use_secret(value: str, shown: str = HIDDEN) -> None:
 
 def hide_values(text: str, values: Mapping[str, str]) -> str:
     """A text in which each value, in every form in which it may be written, is replaced by its placeholder."""
-    for value in sorted(values, key=len, reverse=True):  # one may be part of another
+    joined = "".join(text.split()) if "\n" in text and values else ""
+    for value, shown in sorted(values.items(), key=lambda item: -len(item[0])):  # one may be part of another
         for written in written_forms(value):
             if written in text:
-                text = text.replace(written, values[value])
+                text = text.replace(written, shown)
+        if len(value) >= LEAST and value in joined:
+            text = _wrapped_form(value).sub(shown.replace("\\", r"\\"), text)
+        if len(value) > LEAST + _SHOWN_END:
+            text = _hide_parts(text, value, shown)
     return text
 
 
 @lru_cache(maxsize=512)
+def _wrapped_form(value: str) -> re.Pattern[str]:
+    """A value that may be broken into lines."""
+    return re.compile(r"(?:[ \t]*\r?\n[ \t]*)?".join(map(re.escape, value)))
+
+
+def _hide_parts(text: str, value: str, shown: str) -> str:
+    """The text without a value of which a service shows the start and end, as in `sk-proj-ab****wxyz`."""
+    if "***" not in text and "..." not in text and "…" not in text:
+        return text
+    start, end = _part_forms(value)
+    if value[:LEAST] in text:
+        text = start.sub(lambda found: shown if value.startswith(found[1]) else found[0], text)
+    if value[-_SHOWN_END:] in text and "***" in text:
+        text = end.sub(lambda found: shown if value.endswith(found[1]) else found[0], text)
+    return text
+
+
+@lru_cache(maxsize=512)
+def _part_forms(value: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The start of a value before a mask, and the end of one after a mask."""
+    first, last, most = re.escape(value[:LEAST]), re.escape(value[-_SHOWN_END:]), min(len(value) - LEAST, 200)
+    rest = rf"(?:[^\s*…\"']{{0,{most}}}?{last}(?!\w))?"
+    start = rf"({first}[^\s*…]{{0,{most}}}?)(?:[*.]{{3,}}+|…){rest}"
+    return re.compile(start), re.compile(rf"(?<![*.])[*.]{{3,}}+([^\s*…\"']{{0,{most}}}?{last})(?!\w)")
+
+
+@lru_cache(maxsize=512)
 def written_forms(value: str) -> tuple[str, ...]:
-    """The forms in which a value may be written, longest first: as it is, in JSON, Python, HTML, a URL, or base64."""
+    """The forms in which a value may be written, longest first: in JSON, Python, HTML, a URL, base64, hex."""
     quoted = {quote(value, safe=""), quote(value), quote_plus(value)}
     forms = {value, html.escape(value), value.replace("\\", "\\\\").replace("'", "\\'")}
     forms |= {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     forms |= quoted | {re.sub(r"%..", lambda found: found[0].lower(), text) for text in quoted}
+    if len(value) >= LEAST:
+        digits = value.encode("utf-8", "surrogateescape").hex()
+        forms |= {digits, digits.upper()}
     return tuple(sorted(forms | {*_base64_forms(value)}, key=len, reverse=True))
 
 
@@ -302,7 +384,9 @@ def _is_value(value: str) -> bool:
 SHORTEST: Final = 4
 """Characters of the shortest value in use that is searched for; shorter ones occur by chance."""
 LEAST: Final = 8
-"""Characters of the shortest value of a variable that is only known by its name."""
+"""Characters of the shortest value of a variable that is only known by its name, and of the shortest start of one."""
+_SHOWN_END: Final = 4
+"""Characters that services show of the end of a value."""
 _CACHED: Final = 4000
 """Characters of the longest text whose redacted form is remembered."""
 _FOLDERS: Final = frozenset(("PWD", "OLDPWD"))
@@ -318,8 +402,31 @@ def redact_message(text: str) -> str:
         >>> redact_message("basic auth failed")
         'basic auth failed'
     """
-    text = _PARAMETER.sub(rf"\1{HIDDEN}", without_passwords(text))
+    text = _PARAMETER.sub(rf"\1{HIDDEN}", without_passwords(_hide_blocks(text)))
+    text = _hide_options(text) if "-" in text else text
     return _TOKEN.sub(HIDDEN, _SCHEME.sub(_hide_token, text))
+
+
+def _hide_blocks(text: str) -> str:
+    """The text without private keys, cookies and webhooks, which have spaces or slashes."""
+    text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text) if "PRIVATE KEY" in text else text
+    text = _COOKIE.sub(rf"\1{HIDDEN}", text) if "ookie" in text or "COOKIE" in text else text
+    return _WEBHOOK.sub(rf"\1{HIDDEN}", text) if "://" in text else text
+
+
+def _hide_options(text: str) -> str:
+    """The text of a command without the credentials that follow its options."""
+    if "-u" in text:
+        text = _USER_OPTION.sub(rf"\1{HIDDEN}", text)
+    if "mysql" in text or "mariadb" in text or "sshpass" in text:
+        text = _MYSQL_OPTION.sub(rf"\1{HIDDEN}", text)
+    return _SECRET_OPTION.sub(_hide_option, text)
+
+
+def _hide_option(found: re.Match[str]) -> str:
+    before, name, _, value = found.groups()
+    is_prose = _AFTER_OPTION.fullmatch(value.strip(_PUNCTUATION)) is not None
+    return found[0] if is_prose or not (is_secret(name, strict=True) or name == "token") else f"{before}{HIDDEN}"
 
 
 def redact_command(arguments: Sequence[str]) -> list[str]:
@@ -331,7 +438,8 @@ def redact_command(arguments: Sequence[str]) -> list[str]:
         >>> redact_command(["bot", "--api-key", "abc", "--token=x1", "--max-tokens", "8", "PASSWORD=word"])
         ['bot', '--api-key', '***', '--token=***', '--max-tokens', '8', 'PASSWORD=***']
     """
-    redacted, hides = list[str](), False
+    redacted, hides, names_user = list[str](), False, False
+    program = os.path.basename(arguments[0]) if arguments else ""
     for argument in arguments:
         name, mark, _ = argument.partition("=")
         option = name.startswith("-")
@@ -340,8 +448,13 @@ def redact_command(arguments: Sequence[str]) -> list[str]:
             redacted.append(HIDDEN)
         elif secret and mark:
             redacted.append(f"{name}={HIDDEN}")
+        elif names_user and not option and ":" in argument:
+            redacted.append(f"{argument.partition(':')[0]}:{HIDDEN}")
+        elif argument[2:] and argument.startswith("-p") and _WITH_SHORT_PASSWORD.match(program):
+            redacted.append(f"-p{HIDDEN}")
         else:
             redacted.append(redact_message(argument))
+        names_user = argument in _NAMING_USER
         hides = option and secret and not mark
     return redacted
 

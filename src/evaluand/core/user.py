@@ -96,6 +96,11 @@ def keyed_digest(data: bytes) -> str | None:
     return None if key is None else hmac.new(key, data, hashlib.blake2b).hexdigest()[:32]
 
 
+def has_key() -> bool:
+    """Whether the user has the key of `keyed_digest`; makes none."""
+    return _read_key() is not None
+
+
 def _read_key() -> bytes | None:
     try:
         key = (config_folder() / "key").read_bytes()

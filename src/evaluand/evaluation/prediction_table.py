@@ -89,7 +89,7 @@ class PredictionColumns:
             convert(true, kind),
             predicted,
             _own_score(predicted, by_class, kind) if by_class and kind != "labels" else numbers,
-            scores_by_row(by_class) if by_class else None,
+            scores_by_row(dict(sorted(by_class.items()))) if by_class else None,
             None if weight is None else _weights(weight),
         )
 

@@ -138,15 +138,18 @@ class Experiment(metaclass=NearNames):
     gates: Sequence[Gate] = ()
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Experiment:
+    def from_file(cls, path: str | os.PathLike[str], *, content: bytes | None = None) -> Experiment:
         """Loads the experiment of a YAML file, with its code and its dataset.
+
+        Args:
+            content: the bytes of the file, if they have been read, so that it is not read again.
 
         Raises:
             SpecError: the file has faults; each with its line.
             DataError: the dataset or recorded outputs are invalid, or there are no examples.
         """
         path = Path(path)
-        spec, document = parse_file(path)
+        spec, document = parse_file(path, content)
         folder = path.parent
         tasks: dict[str, Task[Any, Any]] = {}
         views: dict[str, ViewSpec] = {}
@@ -194,7 +197,7 @@ class Experiment(metaclass=NearNames):
             policy,
             spec.run.replications,
             spec.run.seed,
-            {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},
+            {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(document.content).hexdigest()[:32]},
             views,
             [*trades.values()],
             [*gates.values()],

@@ -356,9 +356,9 @@ class ValidParts:
     scorer_names: list[str]
 
 
-def parse_file(path: Path) -> tuple[ValidParts, Document]:
-    """The valid parts of a file, and the document with the faults of the others."""
-    document = Document(path)
+def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Document]:
+    """The valid parts of a file [with this content], and the document with the faults of the others."""
+    document = Document(path, content)
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: an experiment must be a mapping with name, dataset, tasks, scorers and metrics")
     value = _write_out(document.value)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.identity import encode
-from evaluand.core.user import keyed_digest
+from evaluand.core.user import has_key, keyed_digest
 
 if TYPE_CHECKING:
     from evaluand.store.store import Manifest, Store
@@ -37,7 +37,7 @@ def is_own(store: Store, manifest: Manifest) -> bool:
     if _is_in_memory(store):
         return True
     provenance = manifest.get("provenance")
-    if not isinstance(provenance, dict) or MAC not in provenance:
+    if not isinstance(provenance, dict) or MAC not in provenance or not has_key():
         return False
     expected, found = keyed_digest(_content(store, manifest)), provenance[MAC]
     return isinstance(found, str) and expected is not None and hmac.compare_digest(found.encode(), expected.encode())

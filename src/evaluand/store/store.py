@@ -280,15 +280,31 @@ def begin(
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
+        EngineError: the stored manifest has another spec than its id says.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
         manifest = store.manifest(kind, id)
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
-        manifest = store.open(with_mac(store, head | about() | {"created": now()}))
+        manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))
     if name is not None:
         store.refer(name, kind, id)
+    return manifest
+
+
+def check_identity(manifest: Manifest) -> Manifest:
+    """Returns a manifest if its id is that of its spec.
+
+    Raises:
+        EngineError: it is not: somebody has written another spec.
+    """
+    kind, id = manifest["kind"], manifest["id"]
+    if artifact_id(kind, manifest["spec"], manifest["attempt"]) != id:
+        raise EngineError(
+            f"{singular(kind)} {id} cannot be continued: its manifest was changed, and its spec does not match its id;"
+            " see `evaluand verify`"
+        )
     return manifest
 
 

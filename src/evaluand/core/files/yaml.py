@@ -35,18 +35,25 @@ class Advice:
 class Document:
     """A YAML file with the line of every key and entry, and its faults.
 
+    Args:
+        content: the bytes of the file, if they have been read.
+
+    Attributes:
+        content: the bytes that were parsed.
+
     Raises:
         SpecError: the file cannot be read, or is not YAML.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, content: bytes | None = None) -> None:
         self.path = path
         self._lines: dict[Place, int] = {}
         self._texts: dict[Place, str] = {}
         self._faults: list[tuple[int, Fault]] = []
         self._error: type[SpecError | DataError] = DataError
         try:
-            node = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=yaml.SafeLoader)
+            self.content = path.read_bytes() if content is None else content
+            node = yaml.compose(self.content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
         except FileNotFoundError:
             raise SpecError(f"{path}: no such file; `evaluand run` takes an experiment file") from None
         except UnicodeDecodeError as error:
