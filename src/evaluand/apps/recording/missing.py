@@ -21,15 +21,15 @@ class Missing(NamedTuple):
     """Records without a line.
 
     Attributes:
-        count: how many there are at least.
+        total: how many there are at least.
         first: the first of their slots.
     """
 
-    count: int = 0
+    total: int = 0
     first: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        more = f" and {self.count - len(self.first):,} more" if self.count > len(self.first) else ""
+        more = f" and {self.total - len(self.first):,} more" if self.total > len(self.first) else ""
         return ", ".join(map(str, self.first)) + more
 
 
@@ -53,9 +53,9 @@ def find_missing(records: WorkLog, judged: Collection[WorkLog]) -> Missing:
     for _ in range(_LOOKS):
         records.refresh()
         missing = _look(records, judged, leased, ended)
-        if not missing.count:
+        if not missing.total:
             return missing
-    return missing if missing.count > len(records.damage()) else Missing()
+    return missing if missing.total > len(records.damage()) else Missing()
 
 
 _MOST_BLOCKS = MOST_SLOTS // SHARD_SLOTS

@@ -379,11 +379,11 @@ def find_faults(store: Store, id: str) -> list[Fault]:
     """The records that are missing from the journal of an open recording."""
     with closing(Lanes.of(store, store.manifest(KIND, id))) as lanes:
         missing = lanes.find_missing()
-    return [Fault(f"{KIND} {id}", f"{_describe_missing(missing)}; they are lost")] if missing.count else []
+    return [Fault(f"{KIND} {id}", f"{_describe_missing(missing)}; they are lost")] if missing.total else []
 
 
 def _describe_missing(missing: Missing) -> str:
-    return f"at least {plural(missing.count, 'record')} cannot be read, which other lines or leases show: {missing}"
+    return f"at least {plural(missing.total, 'record')} cannot be read, which other lines or leases show: {missing}"
 
 
 def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluation | None, lanes: Lanes) -> None:
@@ -394,15 +394,15 @@ def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluat
         damaged = _set_aside_damage(draft, lanes.records)
         if damaged:
             parts["damaged_lines"] = len(damaged)
-        if missing.count:
-            parts["missing_records"] = missing.count
+        if missing.total:
+            parts["missing_records"] = missing.total
         draft.seal(manifest | ended | {"provenance": manifest["provenance"] | parts})
     if damaged:
         lines = f"{plural(len(damaged), 'damaged line')} of the journal of recording {manifest['id']}"
         warn(
             f"{lines} could not be read, so records are lost; the table damaged_lines has them: {list_places(damaged)}"
         )
-    if missing.count:
+    if missing.total:
         warn(f"recording {manifest['id']}: {_describe_missing(missing)}; they are lost")
 
 

@@ -316,7 +316,7 @@ class RecordingWriter(Recording):
         return slot
 
     def _write(self, slot: int, line: bytes) -> None:
-        """Writes a record. If that fails, the next one has its slot, since a slot without a line means a lost record."""
+        """Writes a record. If that fails, the next one has its slot, since a slot without a line is a lost record."""
         records = self._lanes.records
         try:
             records.write(line)
