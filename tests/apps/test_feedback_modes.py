@@ -707,6 +707,32 @@ def test_a_feedback_that_is_not_found_from_here_is_reported_as_those_who_ask_can
         assert "modules=" not in refused.stderr
 
 
+def test_a_recording_is_not_closed_without_a_judge_that_is_only_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    away.mkdir()
+    (home / "judge_at_home.py").write_text(MODULE)
+    store = DirectoryStore(tmp_path / "store")
+    with monkeypatch.context() as at_home:
+        at_home.syspath_prepend(str(home))
+        judge = importlib.import_module("judge_at_home")
+        recording = RecordingWriter.begin(store, APP, [Feedback(judge.length).on_output()], mode="with_app")
+        use(recording, "q0")
+        RecordingWriter._stop(recording)
+    monkeypatch.delitem(sys.modules, "judge_at_home")
+    monkeypatch.chdir(away)
+    command = ["resume", "rag/2", "--store", str(store.root)]
+    refused = CliRunner().invoke(main, command)
+    assert refused.exit_code != 0
+    assert f"no module judge_at_home is found from {away}; start in the folder where it is" in refused.stderr
+    assert "evaluand resume rag/2 --give-up" in refused.stderr.replace(recording.id, "rag/2")
+    assert not recording.is_sealed
+    assert CliRunner().invoke(main, [*command, "--give-up"]).exit_code == 0
+    assert recording.is_sealed
+
+
 def test_a_recording_that_its_app_judges_has_no_workers(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
     with pytest.raises(SpecError, match="judged by its own app"):

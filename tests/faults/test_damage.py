@@ -31,6 +31,7 @@ from evaluand import DirectoryStore
 from evaluand.apps.recording.workers import close_recording
 from evaluand.core.errors import EvaluandError
 from evaluand.report.verification import verify
+from evaluand.store import leases
 from evaluand.store.store import resolve
 
 QUICK, BATCH = 40, 100
@@ -53,6 +54,12 @@ class Sample:
     folder: Path
     reading: Reading = field(default_factory=dict)
     finished: Reading = field(default_factory=dict)
+
+
+@pytest.fixture(autouse=True)
+def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the newest state of the leases, an earlier one counts, in which this living process works."""
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
 
 
 @pytest.fixture(scope="module")

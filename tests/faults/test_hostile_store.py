@@ -388,3 +388,9 @@ def test_anything_odd_anywhere_in_a_store_does_no_harm(original: Path, tmp_path:
     random.Random(0).shuffle(attacks)
     mine = attacks[part::20]
     attack(original, tmp_path / "ground", mine if "ALL_ATTACKS" in os.environ else mine[:80])
+
+
+@pytest.mark.parametrize("kind", ["datasets", "runs", "evaluations"])
+def test_a_run_ends_where_a_link_is_in_the_place_of_a_kind(ground: Ground, kind: str) -> None:
+    replace(ground.store / kind, link_to_folder, ground)
+    assert check(ground, ["run", "OUT/experiment.yaml"], f"link at {kind}").code == 1

@@ -6,12 +6,13 @@ import errno
 import os
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evaluand.core.errors import EngineError
 from evaluand.store import io
-from evaluand.store.io import Disk, Folder, is_being_written, is_temporary, temporary_name
+from evaluand.store.io import Disk, Folder, _is_junction, is_being_written, is_temporary, temporary_name
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other links, pipes and modes")
 
@@ -201,3 +202,11 @@ def test_a_file_that_a_process_of_another_container_writes_is_not_taken_for_that
     assert is_being_written(name)
     assert is_being_written(elsewhere)
     assert not is_being_written(elsewhere, elsewhere=False)
+
+
+def test_a_junction_is_a_mount_point_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tags = {str(tmp_path / "junction"): 0xA0000003, str(tmp_path / "cloud"): 0x9000001A}
+    monkeypatch.setattr(os, "lstat", lambda path: SimpleNamespace(st_reparse_tag=tags[path]))
+    assert {Path(path).name: _is_junction(path) for path in tags} == {"junction": True, "cloud": False}
+    monkeypatch.undo()
+    assert not _is_junction(str(tmp_path))

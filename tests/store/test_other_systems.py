@@ -188,22 +188,41 @@ def test_without_hard_links_the_first_of_many_writers_wins(tmp_path, refuse):
 def test_without_hard_links_a_writer_that_died_with_its_claim_does_not_block_for_ever(tmp_path, refuse):
     claim = """
     from pathlib import Path
-    import socket
+    import json
+    from dataclasses import astuple, replace
     from evaluand.core import system
     system.CLAIM_SECONDS = 0.05
-    Path(".one.claim").write_text(f"{socket.gethostname()}/{2**22 - 1}")
+    ended = replace(system.this_process(), pid=2**22 - 1)
+    Path(".one.claim").write_text(json.dumps(astuple(ended)))
     Path("one.tmp").write_text("content")
     print(system.put_if_absent(Path("one.tmp"), Path("one")), Path("one").read_text(), Path(".one.claim").exists())
     """
     assert run(tmp_path, claim, **refuse["links"]).stdout == "True content False\n"
 
 
-def test_without_hard_links_the_claim_of_another_machine_is_reported(tmp_path, refuse):
-    claim = """
+@pytest.mark.parametrize("content", ["", "[", "elsewhere/7", "[1, 2, 3, 4, 5]", '["", "", -1, 0, ""]'])
+def test_without_hard_links_a_claim_that_names_no_process_does_not_block_for_ever(tmp_path, refuse, content):
+    claim = f"""
     from pathlib import Path
     from evaluand.core import system
     system.CLAIM_SECONDS = 0.05
-    Path(".one.claim").write_text("elsewhere/7")
+    Path(".one.claim").write_text({content!r})
+    Path("one.tmp").write_text("content")
+    print(system.put_if_absent(Path("one.tmp"), Path("one")), Path(".one.claim").exists())
+    """
+    assert run(tmp_path, claim, **refuse["links"]).stdout == "True False\n"
+
+
+@pytest.mark.parametrize("boot", ["another container", "another boot"])
+def test_without_hard_links_the_claim_of_a_process_that_cannot_be_seen_is_reported(tmp_path, refuse, boot):
+    claim = f"""
+    import json
+    from dataclasses import astuple, replace
+    from pathlib import Path
+    from evaluand.core import system
+    system.CLAIM_SECONDS = 0.05
+    elsewhere = replace(system.this_process(), numbers={boot!r}, pid=7, host="elsewhere")
+    Path(".one.claim").write_text(json.dumps(astuple(elsewhere)))
     Path("one.tmp").write_text("content")
     system.put_if_absent(Path("one.tmp"), Path("one"))
     """

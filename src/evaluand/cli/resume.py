@@ -46,7 +46,7 @@ Examples:
 @click.option(
     "--give-up",
     is_flag=True,
-    help="Close a deferred recording whose feedbacks cannot be imported unchanged; what they have not judged fails.",
+    help="Close a recording whose feedbacks are not found, or a deferred one whose feedbacks changed; the rest fails.",
 )
 @click.option(
     "--yes",
@@ -65,8 +65,9 @@ def command(
     If somebody else has begun it, or the store was moved, the file must be unchanged, and you are asked too.
 
     A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
-    imported judge what is missing; what the others have not judged counts as failed (for a deferred recording only with
-    --give-up). The run can then be evaluated again by the available feedbacks.
+    imported judge what is missing; what the others have not judged counts as failed (for a deferred recording, or
+    where a module is not found from here, only with --give-up). The run can then be evaluated again by the available
+    feedbacks.
     """
     store = WatchedStore(folder)
     kind, id = _find_artifact(store, artifact) if artifact is not None else _find_only(store)

@@ -8,6 +8,7 @@ imported everywhere.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import socket
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -185,13 +186,14 @@ def put_if_absent(temporary: Path, path: Path) -> bool:
     """Gives a complete file its final name unless that exists; the temporary name is removed.
 
     A hard link does this in one step. On a file system without hard links a claim file excludes other processes. That
-    of a process that died delays the next by `CLAIM_SECONDS`; that of another machine is not removed.
+    of a process that died delays the next by `CLAIM_SECONDS`; that of another machine or container, or of a
+    time before a restart, is not removed.
 
     Returns:
         Whether the file was put there.
 
     Raises:
-        EngineError: a process of another machine has left its claim.
+        EngineError: a process that cannot be seen has left its claim.
     """
     try:
         os.link(temporary, path)
@@ -226,7 +228,7 @@ def _move_if_absent(temporary: Path, path: Path) -> bool:
             time.sleep(0.01)
             continue
         try:
-            os.write(handle, f"{socket.gethostname()}/{os.getpid()}".encode())
+            os.write(handle, json.dumps(astuple(this_process())).encode())
             if path.exists():
                 return False
             os.replace(temporary, path)
@@ -238,19 +240,34 @@ def _move_if_absent(temporary: Path, path: Path) -> bool:
 
 
 def _end_dead_claim(claim: Path) -> None:
-    """Removes the claim of a process that died.
+    """Removes the claim of a process that died, also one that died before it wrote who it is.
 
     Raises:
-        EngineError: it is of another machine, whose processes cannot be seen.
+        EngineError: it is of another machine or container, or of a time before a restart, whose processes cannot be
+            seen.
     """
     try:
-        host, _, pid = claim.read_text().rpartition("/")
+        process = _read_claim(claim)
     except OSError:
         return
-    if host and host != socket.gethostname():
-        raise EngineError(f"{claim}: process {pid} on {host} writes here; if it has ended, remove the file")
-    if not (pid.isdigit() and is_alive(int(pid))):
+    if process is not None and process.numbers != this_process().numbers:
+        where = f"process {process.pid} on {process.host}"
+        raise EngineError(f"{claim}: {where} writes here; if it has ended, remove the file")
+    if process is None or process.has_ended():
         claim.unlink(missing_ok=True)
+
+
+def _read_claim(claim: Path) -> ProcessIdentity | None:
+    """The process that made a claim; None if it has written nothing, or something else."""
+    try:
+        boot, numbers, pid, started, host = json.loads(claim.read_bytes()[:_CLAIM_BYTES])
+    except (ValueError, TypeError):
+        return None
+    is_typed = all(isinstance(text, str) for text in (boot, numbers, host)) and type(pid) is type(started) is int
+    return ProcessIdentity(boot, numbers, pid, started, host) if is_typed and 0 < pid < 1 << 31 else None
+
+
+_CLAIM_BYTES: Final = 4096
 
 
 def sync_folder(folder: Path) -> None:

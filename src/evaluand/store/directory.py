@@ -54,7 +54,7 @@ REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = ".gone-"  # folders being removed; no reader takes a name with this prefix for an artifact
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
 _OF_LOG: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)|leases\.db(-journal|-wal|-shm)?|writer")
-_OF_LEASES: Final = re.compile(r"[0-9]+\.json")
+_OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
 
 
 class DirectoryStore:

@@ -570,6 +570,9 @@ def _is_name(name: str) -> bool:
 
 
 def _is_junction(path: str) -> bool:
-    """Whether a folder of Windows leads elsewhere."""
-    is_junction = getattr(os.path, "isjunction", None)  # from Python 3.12
-    return is_junction is not None and bool(is_junction(path))
+    """Whether a folder of Windows leads elsewhere; `os.path.isjunction` exists from Python 3.12 on."""
+    return getattr(os.lstat(path), "st_reparse_tag", 0) == _MOUNT_POINT
+
+
+_MOUNT_POINT: Final = 0xA0000003
+"""`stat.IO_REPARSE_TAG_MOUNT_POINT`, which only Windows has."""

@@ -424,7 +424,9 @@ class FileLeases:
             state.workers[name] = Worker(this_process(), beat, seq, present, self._is_fenced)
         file = _file_name(number)
         if not _NUMBER.fullmatch(file):
-            raise EngineError(f"{self._folder.path}: has a file that evaluand did not write; remove this folder")
+            highest = self._folder.path / _file_name(number - 1)
+            advice = "remove its folder while no process works here; nothing finished is lost"
+            raise EngineError(f"{highest}: evaluand did not write a file of this number; {advice}")
         placed = self._place_file(file, pack_state(number, state))
         numbers = _list_numbers(self._folder)
         if placed and numbers and numbers[-1] == number:

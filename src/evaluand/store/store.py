@@ -251,13 +251,17 @@ def _find_datasets(store: Store, name: str) -> Iterator[str]:
 
 
 def exists(store: Store, kind: str, id: str) -> bool:
-    """Whether the store has the artifact, open, sealed or damaged."""
+    """Whether the store has the artifact, open, sealed or damaged.
+
+    Raises:
+        EngineError: a link is in the place of its folder, or the folder cannot be read.
+    """
     try:
         store.manifest(kind, id)
     except NotFound:
         return False
     except EngineError:
-        return True
+        store.is_sealed(kind, id)  # raises unless only the manifest is damaged
     return True
 
 

@@ -39,6 +39,10 @@ class ForeignCode(SpecError):
     """A recording that somebody else has begun, or in another store, names code that is not allowed by name."""
 
 
+class MissingModule(SpecError):
+    """A feedback is in a module that is not found from the current folder."""
+
+
 def load_feedbacks(store: Store, manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
     """The feedbacks of a recording by name; see `load_feedback`."""
     return {name: load_feedback(store, manifest, name, allow=allow) for name in manifest["spec"]["feedbacks"]}
@@ -49,6 +53,7 @@ def load_feedback(store: Store, manifest: Manifest, name: str, *, allow: Sequenc
 
     Raises:
         ForeignCode: the recording comes from somebody else, and names code that is not in `allow`.
+        MissingModule: a module of its code is not found from the current folder.
         SpecError: its code cannot be imported, may not be, or has changed.
     """
     form = manifest["provenance"]["forms"].get(name)
@@ -59,7 +64,7 @@ def load_feedback(store: Store, manifest: Manifest, name: str, *, allow: Sequenc
     missing = next((module for module in modules if module not in sys.modules and not _module_places(module)), None)
     if missing is not None:
         hint = f"no module {missing} is found from {os.getcwd()}; start in the folder where it is"
-        raise SpecError(f"feedback {name!r} cannot be imported: {hint}")
+        raise MissingModule(f"feedback {name!r} cannot be imported: {hint}")
     try:
         feedback = Feedback.from_json(form, modules=[*filter(_is_first_party, modules), *allow])
     except NotAllowed as error:

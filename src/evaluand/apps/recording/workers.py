@@ -9,7 +9,7 @@ from multiprocessing.connection import wait
 from shlex import quote
 from typing import Any
 
-from evaluand.apps.recording.feedback_import import Absent, ForeignCode, load_feedback, load_feedbacks
+from evaluand.apps.recording.feedback_import import Absent, ForeignCode, MissingModule, load_feedback, load_feedbacks
 from evaluand.apps.recording.judge import Worker
 from evaluand.apps.recording.stored import (
     KIND,
@@ -101,8 +101,9 @@ def close_recording(
     """Closes a recording whose app has died, with everything that was recorded.
 
     Its feedbacks are imported and judge what is missing. If one cannot be imported or has changed, its scores stay and
-    the records that it has not judged fail. A deferred recording, which other processes may still judge, and one of
-    somebody else whose code is not allowed, are closed so only with `give_up`.
+    the records that it has not judged fail. A deferred recording, which other processes may still judge, one with a
+    feedback whose module is not found from the current folder, and one of somebody else whose code is not allowed, are
+    closed so only with `give_up`.
 
     The other parameters are those of `work`.
 
@@ -110,8 +111,8 @@ def close_recording(
         give_up: close such a recording even if feedbacks cannot be imported or have changed.
 
     Raises:
-        SpecError: its app still records; it is deferred and a feedback cannot be imported, or has changed; or somebody
-            else has begun it and a feedback names code that is not allowed.
+        SpecError: its app still records; it is deferred and a feedback cannot be imported, or has changed; the module
+            of a feedback is not found; or somebody else has begun it and a feedback names code that is not allowed.
     """
     id = find_recording_id(store, recording)
     opened = Recording(store, id)
@@ -126,7 +127,7 @@ def close_recording(
         try:
             scorers[name] = load_feedback(store, opened.manifest, name, allow=allow)
         except SpecError as error:
-            if isinstance(error, ForeignCode) and not give_up:
+            if isinstance(error, ForeignCode | MissingModule) and not give_up:
                 raise _with_give_up(error, recording) from None
             scorers[name] = Absent(opened.manifest, name, str(error))
     return seal_recording(store, id, scorers, evaluated=opened.mode != "none", policy=policy, progress=progress)
