@@ -36,10 +36,10 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from evaluand.core.errors import EngineError
@@ -113,6 +113,21 @@ class Leases(Protocol):
         Args:
             patient: wait for a lease to run out where only time shows whether its worker lives.
         """
+
+    def history(self) -> History:
+        """What the leases say of the past; nothing is written."""
+
+
+class History(NamedTuple):
+    """What leases say of the past.
+
+    Attributes:
+        done: the finished shards, as sorted ranges [start, stop).
+        taken: the units that workers have, or had when they died.
+    """
+
+    done: Sequence[tuple[int, int]]
+    taken: Collection[int]
 
 
 class Segments(Protocol):
@@ -216,6 +231,10 @@ class FileLeases:
             if not patient or not others or beats or any(_shares_clock(worker) for worker in others.values()):
                 return bool(others)
             time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
+
+    def history(self) -> History:
+        state = self._look()
+        return History(state.done, {*state.holders(), *state.takers})
 
     def _begin(self) -> None:
         """Begins without leases, also in a fork: there they are those of the parent."""
@@ -619,6 +638,10 @@ class MemoryLeases:
     def busy(self, *, patient: bool = False) -> bool:
         with self._shards.lock:
             return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
+
+    def history(self) -> History:
+        with self._shards.lock:
+            return History((), {*self._shards.taken})
 
     def _give(self, shards: Iterable[int], free: list[int]) -> None:
         with self._shards.lock:
