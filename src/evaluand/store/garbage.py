@@ -19,9 +19,9 @@ from typing import Final
 
 from evaluand.core.errors import EngineError, singular
 from evaluand.core.provenance import origins
+from evaluand.store import leases
 from evaluand.store.directory import JOURNAL, REFS, REMOVED, DirectoryStore, remove_journal, unneeded_files
 from evaluand.store.io import Folder, is_being_written, is_temporary
-from evaluand.store.leases import is_worked_on
 from evaluand.store.manifests import ID, OPEN
 from evaluand.store.store import KINDS
 
@@ -88,15 +88,28 @@ def remove(store: DirectoryStore, items: Iterable[Leftover]) -> list[Leftover]:
     """Removes items that are still unused, with the names of removed artifacts.
 
     Returns:
-        The removed items.
+        The removed items. Where a worker of an artifact belongs to another machine or container, or to a time before
+        a restart, finding out whether it lives takes the time of a lease.
     """
-    removed = [item for item in items if _remove(store, item)]
+    items = [*items]
+    beats = {item.path: _distant_beats(store, item) for item in items if item.artifact}
+    if any(beats.values()):  # twice, so that a jump of the date removes no living work
+        time.sleep(leases.LEASE_SECONDS)
+    living = {item.path for item in items if item.artifact and _distant_beats(store, item) != beats[item.path]}
+    removed = [item for item in items if item.path not in living and _remove(store, item)]
     artifacts = {item.artifact for item in removed if item.artifact}
     if artifacts:
         for file, ref in [*store.ref_files()]:
             if (ref.kind, ref.id) in artifacts:
                 Folder(store.root, REFS).remove(file)
     return removed
+
+
+def _distant_beats(store: DirectoryStore, item: Leftover) -> dict[tuple[str, str], int]:
+    """The last changes of workers of an artifact of which only time shows whether they live."""
+    assert item.artifact is not None
+    journal = store.folder(*item.artifact) / JOURNAL
+    return {(log, n): seq for log in journal.folders() for n, seq in leases.distant_beats(journal / log).items()}
 
 
 def _remove(store: DirectoryStore, item: Leftover) -> bool:
@@ -203,7 +216,7 @@ def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftov
 def _is_in_use(folder: Folder) -> bool:
     """Whether a living process holds a lease on part of an open artifact."""
     journal = folder / JOURNAL
-    return any(is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
+    return any(leases.is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
 
 
 def _place(store: DirectoryStore, key: Key) -> tuple[Folder, str]:

@@ -459,6 +459,16 @@ def is_worked_on(folder: Folder, recent: float) -> bool:
     return changed is not None and time.time() - changed.st_mtime < recent
 
 
+def distant_beats(folder: Folder) -> dict[str, int]:
+    """The workers with a part of a log of which only time shows whether they live, each with its last change.
+
+    They share no clock with this process, and its date may have jumped since their files were written. Nothing is
+    written.
+    """
+    workers = _read_latest(folder / FOLDER)[1].workers.items()
+    return {n: w.seq for n, w in workers if w.units and not w.process.has_ended() and not _shares_clock(w)}
+
+
 _several: Final = WeakSet[FileLeases]()
 
 
