@@ -114,6 +114,9 @@ class Leases(Protocol):
             patient: wait for a lease to run out where only time shows whether its worker lives.
         """
 
+    def describe_others(self) -> str:
+        """A sentence about another worker that has a shard or unit, or may have; empty if there is none."""
+
 
 class Segments(Protocol):
     """The part of a log that leases use."""
@@ -216,6 +219,17 @@ class FileLeases:
             if not patient or not others or beats or any(_shares_clock(worker) for worker in others.values()):
                 return bool(others)
             time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
+
+    def describe_others(self) -> str:
+        workers = self._look().workers.items()
+        others = [w for n, w in workers if w.units and n != self._name and not self._is_over(n, w)]
+        known = [worker.process for worker in others if _shares_clock(worker)]
+        if known:
+            return f"another process ({known[0].pid} on {known[0].host}) works on this; sharing the rest with it"
+        if others:
+            host = others[0].process.host
+            return f"waiting up to {LEASE_SECONDS:g} s for a worker of {host} that may still be alive"
+        return ""
 
     def _begin(self) -> None:
         """Begins without leases, also in a fork: there they are those of the parent."""
@@ -629,6 +643,9 @@ class MemoryLeases:
     def busy(self, *, patient: bool = False) -> bool:
         with self._shards.lock:
             return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
+
+    def describe_others(self) -> str:
+        return "another thread works on this; sharing the rest with it" if self.busy() else ""
 
     def _give(self, shards: Iterable[int], free: list[int]) -> None:
         with self._shards.lock:
