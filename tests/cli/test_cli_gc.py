@@ -108,7 +108,7 @@ def test_files_of_dead_processes_go_and_those_of_living_ones_stay(folder: Folder
 def test_a_draft_that_died_goes_with_its_folder(folder: Folder) -> None:
     draft = folder.path / "store" / "datasets" / ("ab" * 16)
     draft.mkdir()
-    (draft / "examples-1234.parquet").write_bytes(b"x" * 1000)
+    (draft / "examples-01234567.parquet").write_bytes(b"x" * 1000)
     assert folder.done("gc", "--yes") == "nothing to remove\n"
     grow_old(draft)
     assert "a draft that was never finished" in folder.done("gc", "--yes")
@@ -227,12 +227,81 @@ def test_a_run_that_is_being_written_is_safe(tmp_path: Path) -> None:
     assert verify(folder.store, "runs", folder.id("runs")) == []
 
 
-def test_the_rest_of_a_removal_that_was_stopped_goes(folder: Folder) -> None:
-    rest = folder.path / "store" / ".gone-0123456789abcdef"
-    rest.mkdir()
-    (rest / "manifest.json").write_text("{}")
+def test_the_rest_of_a_removal_that_was_stopped_goes_after_an_hour(folder: Folder) -> None:
+    rest = folder.path / "store" / "runs" / ".gone-0123456789abcdef"
+    others = [rest.with_name(".gone-with the wind"), folder.path / "store" / rest.name]
+    for path in (rest, *others):
+        path.mkdir()
+        (path / "manifest.json").write_text("{}")
+    assert folder.done("gc", "--yes") == "nothing to remove\n"
+    grow_old(folder.path / "store")
     assert "the rest of an interrupted removal" in folder.done("gc", "--yes")
     assert not rest.exists()
+    assert all((path / "manifest.json").exists() for path in others)
+
+
+def plant(place: Path) -> dict[Path, bytes]:
+    """Puts files of a user into the folder of an artifact."""
+    (place / "notes" / "deep").mkdir(parents=True)
+    (place / "journal" / "mine").mkdir(parents=True, exist_ok=True)
+    names = ["notes.txt", "notes/deep/manifest.json", "table.parquet", "journal/mine/a.txt"]
+    for name in names:
+        (place / name).write_text("precious")
+    return {place / name: b"precious" for name in names}
+
+
+def stays(planted: dict[Path, bytes]) -> bool:
+    return all(path.read_bytes() == content for path, content in planted.items())
+
+
+def test_a_draft_with_other_things_loses_only_what_evaluand_makes(folder: Folder) -> None:
+    draft = folder.path / "store" / "datasets" / ("ab" * 16)
+    draft.mkdir()
+    planted = plant(draft)
+    made = [draft / "examples-01234567.parquet", draft / f".x-00000001.{dead_process()}.tmp"]
+    for path in made:
+        path.write_text("12345")
+    grow_old(draft)
+    facts = folder.json("gc", "--yes")
+    assert (facts["bytes"], [item["bytes"] for item in facts["found"]]) == (10, [18])
+    assert {item["where"] for item in facts["left"]} == {
+        str(draft / name) for name in ("notes", "notes.txt", "table.parquet", "journal")
+    }
+    assert stays(planted)
+    assert not any(path.exists() for path in made)
+    grow_old(folder.path / "store")
+    assert folder.done("gc", "--yes") == "nothing to remove\n"
+
+
+@pytest.mark.parametrize("arguments", [["--unreferenced"], ["--damaged"], ["--open-older-than", "1d"]])
+def test_a_removed_artifact_with_other_things_keeps_them(folder: Folder, arguments: list[str]) -> None:
+    id = stopped(folder) if "--open-older-than" in arguments else folder.id("runs")
+    run = folder.path / "store" / "runs" / id
+    if "--damaged" in arguments:
+        (run / "manifest.json").write_text("{")
+    if "--unreferenced" in arguments:
+        for path in (folder.path / "store" / "refs").iterdir():
+            path.unlink()
+    planted = plant(run)
+    grow_old(folder.path / "store")
+    assert "did not make" in folder.done("gc", "--yes", *arguments)
+    assert stays(planted)
+    assert id not in folder.store.ids("runs", damaged=True)
+    assert {path.name for path in run.iterdir()} == {"notes", "notes.txt", "table.parquet", "journal"}
+    grow_old(folder.path / "store")
+    assert folder.done("gc", "--yes", *arguments) == "nothing to remove\n"
+    folder.done("run", folder.experiment())
+    assert folder.store.ids("runs")
+    assert stays(planted)
+
+
+def test_a_folder_in_the_place_of_a_name_is_not_removed(folder: Folder) -> None:
+    place = folder.path / "store" / "refs" / f"{1:032x}.json"
+    place.mkdir()
+    (place / "mine.txt").write_text("precious")
+    grow_old(folder.path / "store")
+    assert folder.done("gc", "--damaged", "--yes") == "nothing to remove\n"
+    assert (place / "mine.txt").exists()
 
 
 def test_a_damaged_manifest_stops_before_anything_is_removed(folder: Folder) -> None:
@@ -284,5 +353,5 @@ def test_an_open_artifact_stays_while_a_worker_of_another_machine_beats_whatever
     found = leftovers(folder.store, open_older_than=DAY)
     assert [item.artifact for item in found] == [("runs", id)]
     monkeypatch.setattr(time, "sleep", sleep)
-    assert [item.artifact for item in remove(folder.store, found)] == ([] if beats else [("runs", id)])
+    assert [item.artifact for item in remove(folder.store, found).removed] == ([] if beats else [("runs", id)])
     assert naps == [30.0]

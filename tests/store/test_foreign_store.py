@@ -228,6 +228,39 @@ def test_damaged_names_break_nothing_and_are_reported(folder: Folder) -> None:
     assert folder.json("verify")["ok"]
 
 
+@pytest.mark.parametrize("kind", ["link", "file", "pipe"])
+@pytest.mark.parametrize("place", ["comparisons", "aggregations", "refs"])
+def test_what_is_in_the_place_of_a_folder_is_not_followed_and_breaks_nothing_else(
+    folder: Folder, tmp_path_factory: pytest.TempPathFactory, kind: str, place: str
+) -> None:
+    path, outside = folder.path / "store" / place, tmp_path_factory.mktemp("outside") / place
+    run = folder.id("runs")
+    if path.exists():
+        path.rename(outside)
+    else:
+        outside.mkdir()
+    before = sorted(outside.rglob("*"))
+    if kind == "link":
+        path.symlink_to(outside)
+    elif kind == "file":
+        path.write_text("")
+    else:
+        os.mkfifo(path)
+    what = {"link": "link", "file": "file", "pipe": "device"}[kind]
+    [fault] = faults_of(folder)["names"]
+    assert fault["where"] == str(path)
+    assert fault["message"] == f"is a {what} in the place of a folder, and is not followed; remove the {what}"
+    listed = folder.call("list")
+    assert (listed.exit_code, listed.stderr) == (0, "1 folder cannot be read; `evaluand verify` says why\n")
+    folder.done("show", run)
+    folder.done("gc", "--yes", "--damaged", "--open-older-than", "0s")
+    assert "what is referenced is unknown" in folder.refused("gc", "--yes", "--unreferenced")
+    assert sorted(outside.rglob("*")) == before
+    path.unlink()
+    outside.rename(path)
+    assert folder.json("verify")["ok"]
+
+
 def test_swapped_names_are_reported(folder: Folder) -> None:
     one, other = (folder.path / "store" / "refs" / ref_file("doubling/mine", kind) for kind in ("runs", "evaluations"))
     first = one.read_bytes()

@@ -160,9 +160,9 @@ class BrokenDisk(Disk):
 @pytest.mark.parametrize(
     ("disk", "reason"),
     [
-        (FullDisk(), "No space left on device"),
-        (ShortDisk(), "the disk took 0 of 1 bytes"),
-        (BrokenDisk(), "Input/output error"),
+        (FullDisk(), "No space left on device; free space"),
+        (ShortDisk(), "the disk took 0 of 1 bytes; free space"),
+        (BrokenDisk(), "Input/output error; repair the disk"),
     ],
     ids=["full", "short", "broken"],
 )
@@ -170,9 +170,43 @@ def test_a_failing_disk_is_one_sentence_and_leaves_no_part_of_the_file(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, disk: Disk, reason: str
 ) -> None:
     monkeypatch.setattr(io, "disk", disk)
-    with pytest.raises(EngineError, match=rf"a.json\S*: cannot be written: {reason}; free space or repair the disk"):
+    with pytest.raises(EngineError, match=rf"a.json\S*: cannot be written: {reason}, then run"):
         folder.put("a.json", b"x")
     assert folder.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EROFS, "use a store that you may write"),
+        (errno.EACCES, "use a store that you may write"),
+        (errno.EPERM, "use a store that you may write"),
+        (errno.ENOSPC, "free space, then run the same command again"),
+        (errno.EIO, "repair the disk, then run the same command again"),
+    ],
+)
+def test_an_error_says_what_to_do_about_it(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
+) -> None:
+    folder.put("b.json", b"{}")
+
+    class FailingDisk(Disk):
+        def open(self, name: str, flags: int, folder: int | None) -> int:
+            if flags & os.O_CREAT:
+                raise OSError(number, os.strerror(number))
+            return super().open(name, flags, folder)
+
+        def remove(self, name: str, folder: int | None) -> None:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(io, "disk", FailingDisk())
+    with pytest.raises(EngineError) as written:
+        folder.put("a.json", b"{}")
+    assert str(written.value).endswith(f"cannot be written: {os.strerror(number)}; {advice}")
+    with pytest.raises(EngineError, match=r"b\.json: cannot be removed") as removed:
+        folder.remove("b.json")
+    if number != errno.ENOSPC:
+        assert str(removed.value).endswith(advice)
 
 
 def test_a_folder_made_and_a_file_put_are_synced_with_their_names(

@@ -13,7 +13,7 @@ from evaluand.cli.output import print_json
 from evaluand.core.errors import plural
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.garbage import Leftover, leftovers, remove
+from evaluand.store.garbage import Leftover, Removal, leftovers, remove
 
 _EXAMPLES = """\b
 Examples:
@@ -75,10 +75,15 @@ def command(
             return click.echo(_summarise(found, "can be removed") if found else "nothing to remove")
         if not yes:
             click.confirm(f"remove {_summarise(found, '')}".strip() + "?", abort=True, err=True)
-    removed = [] if dry_run else remove(store, found)
+    outcome = Removal([], []) if dry_run else remove(store, found)
     if as_json:
-        return print_json({"found": _facts(found), "removed": _facts(removed), "bytes": sum(i.size for i in removed)})
-    click.echo(_summarise(removed, "removed"))
+        size = sum(item.size for item in outcome.removed)
+        left = [{"where": fault.where, "message": fault.message} for fault in outcome.left]
+        facts = {"found": _facts(found), "removed": _facts(outcome.removed), "bytes": size, "left": left}
+        return print_json(facts)
+    for fault in outcome.left:
+        click.echo(f"     left  {safe(Path(fault.where).relative_to(folder))}  {safe(fault.message)}")
+    click.echo(_summarise(outcome.removed, "removed"))
 
 
 def _summarise(items: Iterable[Leftover], what: str) -> str:

@@ -92,10 +92,11 @@ def _list_kinds(group: str, as_json: bool) -> None:
 
 
 def _print_damage(store: DirectoryStore, entries: list[Facts]) -> None:
-    """Prints one line if manifests or names cannot be read."""
+    """Prints one line if manifests, names or folders of the store cannot be read."""
     n_artifacts = sum(entry["status"] == DAMAGED for entry in entries)
     n_names = sum(isinstance(ref, Fault) for _, ref in store.catalog.refs())
-    counts = [plural(n, what) for n, what in ((n_artifacts, "artifact"), (n_names, "name")) if n]
+    numbers = ((n_artifacts, "artifact"), (n_names, "name"), (len(store.blocked()), "folder"))
+    counts = [plural(n, what) for n, what in numbers if n]
     if counts:
         click.echo(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why", err=True)
 

@@ -48,7 +48,7 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
             found.append(_facts(store, kind, id, _faults(store, kind, id)))
             tally.called += 1
             tally.failed += bool(found[-1]["faults"])
-    names = [] if selected else [*store.misplaced(), *store.damaged_refs()]
+    names = [] if selected else [*store.blocked(), *store.misplaced(), *store.damaged_refs()]
     notes = [] if selected else store.strays()
     if as_json:
         facts = {"ok": not (tally.failed or names), "artifacts": found, "names": _fault_facts(names)}

@@ -76,6 +76,8 @@ class Catalog:
     def refs(self) -> Iterator[tuple[str, Ref | Fault]]:
         """The files of names, each with its name, or why it cannot be read."""
         folder = self._root / _REFS
+        if folder.blocked():
+            return
         files = [entry.name for entry in folder.entries() if entry.name.endswith(".json")]
         states = dict(zip(files, folder.states(files), strict=True))
         for file, row in self._read_changed(_REFS, states, lambda file: [*read_ref(folder, file)]):
@@ -83,6 +85,8 @@ class Catalog:
 
     def _entries(self, kind: str) -> Iterator[Entry]:
         above = self._root / kind
+        if above.blocked():
+            return
         found = [entry for entry in above.entries() if ID.fullmatch(entry.name)]
         folders = [entry.name for entry in found if entry.is_folder]
         states = dict(zip(folders, above.states(folders, SEALED), strict=True))

@@ -51,7 +51,7 @@ JOURNAL: Final = "journal"
 LEASES: Final = "leases"
 TABLE_FILE: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?-[0-9a-f]{8}\.parquet")
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
-REMOVED: Final = ".gone-"  # folders being removed; no reader takes a name with this prefix for an artifact
+REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
 _OF_LOG: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)|leases\.db(-journal|-wal|-shm)?|writer")
 _OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
@@ -82,8 +82,8 @@ class DirectoryStore:
         A folder with tables and without a manifest counts, unless it is being written.
         """
         found = []
-        for kind in KINDS:
-            above = Folder(self.root, kind)
+        for above in self._folders():
+            kind = above.path.name
             ids = [entry for entry in above.entries() if ID.fullmatch(entry.name)]
             folders = [entry.name for entry in ids if entry.is_folder]
             sealed, opened = above.states(folders, SEALED), above.states(folders, OPEN)
@@ -169,12 +169,28 @@ class DirectoryStore:
                 faults.append(Fault(str(self.root / REFS / file), message))
         return faults
 
+    def blocked(self) -> list[Fault]:
+        """Where something else is in the place of the folder of a kind or of names; nothing behind it is read."""
+        found = []
+        for name in (REFS, *KINDS):
+            folder = Folder(self.root, name)
+            if what := folder.blocked():
+                message = (
+                    f"is {what} in the place of a folder, and is not followed; remove {what.replace('a ', 'the ')}"
+                )
+                found.append(Fault(str(folder.path), message))
+        return found
+
+    def _folders(self) -> list[Folder]:
+        """The folders of the kinds that can be read."""
+        folders = [Folder(self.root, kind) for kind in KINDS]
+        return [folder for folder in folders if not folder.blocked()]
+
     def misplaced(self) -> list[Fault]:
         """Manifests that no reader finds: in folders whose name is not an id."""
         found = []
-        for kind in KINDS:
-            folder = Folder(self.root, kind)
-            names = [name for name in folder.folders() if not ID.fullmatch(name) and not name.startswith(REMOVED)]
+        for folder in self._folders():
+            names = [name for name in folder.folders() if not (ID.fullmatch(name) or REMOVED.fullmatch(name))]
             for name, *states in zip(names, folder.states(names, SEALED), folder.states(names, OPEN), strict=True):
                 if states != [None, None]:
                     message = "has a manifest, but its name is not an id; restore the name, or move the folder"
@@ -184,9 +200,9 @@ class DirectoryStore:
     def strays(self) -> list[Fault]:
         """What evaluand did not make; nothing reads it."""
         root = Folder(self.root)
-        found = [_stray(root / REFS, e) for e in (root / REFS).entries() if not _is_known(e.name, REF_FILE)]
-        for kind in KINDS:
-            above = root / kind
+        names = [] if (root / REFS).blocked() else (root / REFS).entries()
+        found = [_stray(root / REFS, entry) for entry in names if not _is_known(entry.name, REF_FILE)]
+        for above in self._folders():
             for entry in above.entries():
                 if not _is_known(entry.name, ID):
                     found.append(_stray(above, entry))
@@ -285,7 +301,7 @@ def _stray(folder: Folder, entry: Entry) -> Fault:
 
 
 def _is_known(name: str, known: re.Pattern[str]) -> bool:
-    return known.fullmatch(name) is not None or is_temporary(name) or name.startswith(REMOVED)
+    return known.fullmatch(name) is not None or is_temporary(name) or REMOVED.fullmatch(name) is not None
 
 
 def unneeded_files(folder: Folder, manifest: Manifest, *, elsewhere: bool = True) -> list[str]:
@@ -300,8 +316,30 @@ def unneeded_files(folder: Folder, manifest: Manifest, *, elsewhere: bool = True
     ]
 
 
+def removable_files(folder: Folder) -> list[str]:
+    """The names in the folder of an artifact that evaluand makes, without the journal."""
+    return [
+        entry.name
+        for entry in folder.entries()
+        if not entry.is_folder
+        and entry.name != JOURNAL
+        and (_OF_ARTIFACT.fullmatch(entry.name) or is_temporary(entry.name))
+    ]
+
+
+def is_journal_removable(folder: Folder) -> bool:
+    """Whether `remove_journal` would remove anything."""
+    if JOURNAL not in folder.folders():
+        return False
+    journal = folder / JOURNAL
+    logs = journal.folders()
+    return not journal.entries() or any(_files_of_log(journal, log) or _is_hollow(journal / log) for log in logs)
+
+
 def remove_journal(folder: Folder) -> None:
     """Removes the journal of an artifact, except files that evaluand did not make."""
+    if folder.state(JOURNAL) is not None and JOURNAL not in folder.folders():
+        return
     journal = folder / JOURNAL
     while not folder.remove_folder(JOURNAL):
         removed = [_remove_files(journal, log) for log in journal.folders()]
@@ -311,14 +349,33 @@ def remove_journal(folder: Folder) -> None:
 
 def _remove_files(journal: Folder, log: str) -> bool:
     """Removes the files of a log; whether there were any, or an empty folder."""
-    n_removed = 0
-    for folder, known in ((journal / log / LEASES, _OF_LEASES), (journal / log, _OF_LOG)):
-        for name in folder.files():
-            if known.fullmatch(name) or is_temporary(name):
-                folder.remove(name)
-                n_removed += 1
-    (journal / log).remove_folder(LEASES)
-    return journal.remove_folder(log) or n_removed > 0
+    files = _files_of_log(journal, log)
+    for folder, name in files:
+        folder.remove(name)
+    if LEASES in (journal / log).folders():
+        (journal / log).remove_folder(LEASES)
+    return journal.remove_folder(log) or bool(files)
+
+
+def _files_of_log(journal: Folder, log: str) -> list[tuple[Folder, str]]:
+    """The files of a log that evaluand makes, each with its folder."""
+    places = [(journal / log, _OF_LOG)]
+    if LEASES in (journal / log).folders():
+        places.append((journal / log / LEASES, _OF_LEASES))
+    return [
+        (folder, name)
+        for folder, known in places
+        for name in folder.files()
+        if known.fullmatch(name) or is_temporary(name)
+    ]
+
+
+def _is_hollow(log: Folder) -> bool:
+    """Whether a log has no files, and perhaps the empty folder of its leases."""
+    entries = log.entries()
+    return not entries or (
+        [(entry.name, entry.is_folder) for entry in entries] == [(LEASES, True)] and not (log / LEASES).entries()
+    )
 
 
 def _import_parquet() -> Any:

@@ -1,8 +1,8 @@
 """Garbage: files and artifacts that are no longer needed, found and removed.
 
 Nothing that may be in use is removed: a file of a living process, an artifact with a living lease, anything changed
-within the hour (processes of other machines and containers are invisible). Finding reads only, and symbolic links are
-neither followed nor removed, except as part of an artifact that is removed as a whole.
+within the hour (processes of other machines and containers are invisible). Finding reads only, and no link is followed.
+Only files with names that evaluand makes are removed, and folders that are then empty.
 """
 
 from __future__ import annotations
@@ -13,14 +13,24 @@ import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from evaluand.core.errors import EngineError, singular
+from evaluand.core.errors import EngineError, Fault, singular
 from evaluand.core.provenance import origins
 from evaluand.store import leases
-from evaluand.store.directory import JOURNAL, REFS, REMOVED, DirectoryStore, remove_journal, unneeded_files
+from evaluand.store.directory import (
+    JOURNAL,
+    REFS,
+    REMOVED,
+    DirectoryStore,
+    is_journal_removable,
+    removable_files,
+    remove_journal,
+    unneeded_files,
+)
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.manifests import ID, OPEN
 from evaluand.store.store import KINDS
@@ -49,6 +59,19 @@ class Leftover:
     idle: float = QUIET_SECONDS
 
 
+@dataclass(frozen=True)
+class Removal:
+    """The outcome of a removal.
+
+    Attributes:
+        removed: the items that were removed, each with the size of what was removed.
+        left: what evaluand did not make, in the folders of these items.
+    """
+
+    removed: list[Leftover]
+    left: list[Fault]
+
+
 def leftovers(
     store: DirectoryStore,
     *,
@@ -65,13 +88,20 @@ def leftovers(
             tables are read.
 
     Raises:
-        EngineError: a manifest cannot be read, so it is unknown what it reaches.
+        EngineError: a manifest or the folder of a kind cannot be read, so it is unknown what they reach.
     """
+    blocked = store.blocked()
+    if unreferenced and blocked:
+        raise EngineError(f"{blocked[0].where}: {blocked[0].message}; without it, what is referenced is unknown")
     root = Folder(store.root)
-    keys = [(kind, id) for kind in KINDS for id in (root / kind).folders() if ID.fullmatch(id)]
+    kinds = [kind for kind in KINDS if not (root / kind).blocked()]
+    keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
     found = [*_earlier_catalog(root), *_temporary(root)]
-    for name in (REFS, *KINDS):
-        found += _temporary(root / name)
+    for name in (REFS, *kinds):
+        if not (root / name).blocked():
+            found += _temporary(root / name)
+    for kind in kinds:
+        found += _interrupted(root / kind)
     abandoned = [] if open_older_than is None else [*_abandoned(store, keys, open_older_than)]
     unusable = [*_damaged(store, keys)] if damaged else []
     lost = {item.artifact for item in (*abandoned, *unusable)}
@@ -84,62 +114,86 @@ def leftovers(
     return found
 
 
-def remove(store: DirectoryStore, items: Iterable[Leftover]) -> list[Leftover]:
+def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
     """Removes items that are still unused, with the names of removed artifacts.
 
-    Returns:
-        The removed items. Where a worker of an artifact belongs to another machine or container, or to a time before
-        a restart, finding out whether it lives takes the time of a lease.
+    Where a worker of an artifact belongs to another machine or container, or to a time before a restart, finding out
+    whether it lives takes the time of a lease.
     """
-    items = [*items]
-    beats = {item.path: _distant_beats(store, item) for item in items if item.artifact}
+    items, outcome = [*items], Removal([], [])
+    beats = {item.path: _distant_beats(store, item) for item in items}
     if any(beats.values()):  # twice, so that a jump of the date removes no living work
         time.sleep(leases.LEASE_SECONDS)
-    living = {item.path for item in items if item.artifact and _distant_beats(store, item) != beats[item.path]}
-    removed = [item for item in items if item.path not in living and _remove(store, item)]
-    artifacts = {item.artifact for item in removed if item.artifact}
+    for item in items:
+        if _distant_beats(store, item) == beats[item.path]:
+            _remove(store, item, outcome)
+    artifacts = {item.artifact for item in outcome.removed if item.artifact}
     if artifacts:
         for file, ref in [*store.ref_files()]:
             if (ref.kind, ref.id) in artifacts:
                 Folder(store.root, REFS).remove(file)
-    return removed
+    return outcome
 
 
 def _distant_beats(store: DirectoryStore, item: Leftover) -> dict[tuple[str, str], int]:
     """The last changes of workers of an artifact of which only time shows whether they live."""
-    assert item.artifact is not None
-    journal = store.folder(*item.artifact) / JOURNAL
-    return {(log, n): seq for log in journal.folders() for n, seq in leases.distant_beats(journal / log).items()}
+    folder = store.folder(*item.artifact) if item.artifact else None
+    if folder is None or JOURNAL not in folder.folders():
+        return {}
+    journal = folder / JOURNAL
+    try:
+        return {(log, n): seq for log in journal.folders() for n, seq in leases.distant_beats(journal / log).items()}
+    except EngineError:  # its leases cannot be read; `_is_in_use` decides
+        return {}
 
 
-def _remove(store: DirectoryStore, item: Leftover) -> bool:
+def _remove(store: DirectoryStore, item: Leftover, outcome: Removal) -> None:
     *above, name = item.path.relative_to(store.root).parts
     folder = Folder(store.root, *above)
-    state = folder.state(name)
-    if state is None or _idle(folder, name) < item.idle or (item.artifact and _is_in_use(folder / name)):
-        return False  # removed by another process, or in use again
-    if not stat.S_ISDIR(state.st_mode):
+    before = [*_states(folder, name)]
+    if not before or _idle(folder, name) < item.idle or (item.artifact and _is_in_use(folder / name)):
+        return  # removed by another process, or in use again
+    if not stat.S_ISDIR(before[0][1].st_mode):
         folder.remove(name)
     elif name == JOURNAL:
         remove_journal(folder)
     elif item.artifact:
-        # Renamed first: no reader may ever see half an artifact.
-        hidden = f"{REMOVED}{secrets.token_hex(8)}"
-        folder.rename(name, hidden)
-        _remove_all(folder, hidden)
+        name = _remove_artifact(folder, name)
     else:
-        _remove_all(folder, name)
-    return True
+        _clear(folder, name)
+    after = [*_states(folder, name)]
+    if len(after) < len(before):
+        outcome.removed.append(replace(item, size=_sum_sizes(before) - _sum_sizes(after)))
+    if after:
+        names = (folder / name).names() if stat.S_ISDIR(after[0][1].st_mode) else []
+        places = [folder.path / name / other for other in names] or [folder.path / name]
+        outcome.left.extend(Fault(str(place), "evaluand did not make all of it, so it stays") for place in places)
 
 
-def _remove_all(above: Folder, name: str) -> None:
+def _remove_artifact(above: Folder, name: str) -> str:
+    """Removes an artifact; returns the name of its folder, which stays if it has other things."""
+    hidden = f".gone-{secrets.token_hex(8)}"
+    above.rename(name, hidden)  # first: no reader may ever see half an artifact
+    if _clear(above, hidden):
+        return name
+    with suppress(EngineError):  # another process has written the artifact again
+        above.rename(hidden, name)
+        return name
+    return hidden
+
+
+def _clear(above: Folder, name: str) -> bool:
+    """Removes what evaluand makes from the folder of an artifact; whether the folder no longer exists."""
     folder = above / name
-    for entry in folder.entries():
-        if entry.is_folder:
-            _remove_all(folder, entry.name)
-        else:
-            folder.remove(entry.name)
-    above.remove_folder(name)
+    for file in removable_files(folder):
+        folder.remove(file)
+    remove_journal(folder)
+    return above.remove_folder(name)
+
+
+def _is_removable(folder: Folder) -> bool:
+    """Whether the folder of an artifact is empty or has anything that evaluand makes."""
+    return not folder.entries() or bool(removable_files(folder)) or is_journal_removable(folder)
 
 
 def _earlier_catalog(root: Folder) -> Iterator[Leftover]:
@@ -149,14 +203,18 @@ def _earlier_catalog(root: Folder) -> Iterator[Leftover]:
 
 
 def _temporary(folder: Folder) -> Iterator[Leftover]:
-    """Files of dead processes, and the rest of interrupted removals."""
-    for entry in folder.entries():
-        if entry.is_file:
-            unused = is_temporary(entry.name) and not is_being_written(entry.name, elsewhere=False)
-            if unused and _idle(folder, entry.name) >= QUIET_SECONDS:
-                yield _leftover(folder, entry.name, "a file that a dead process was writing")
-        elif entry.is_folder and entry.name.startswith(REMOVED):
-            yield _leftover(folder, entry.name, "the rest of an interrupted removal", idle=0)
+    """Files of dead processes."""
+    for name in folder.files():
+        unused = is_temporary(name) and not is_being_written(name, elsewhere=False)
+        if unused and _idle(folder, name) >= QUIET_SECONDS:
+            yield _leftover(folder, name, "a file that a dead process was writing")
+
+
+def _interrupted(folder: Folder) -> Iterator[Leftover]:
+    """The rest of interrupted removals of artifacts."""
+    for name in folder.folders():
+        if REMOVED.fullmatch(name) and _idle(folder, name) >= QUIET_SECONDS and _is_removable(folder / name):
+            yield _leftover(folder, name, "the rest of an interrupted removal")
 
 
 def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
@@ -165,8 +223,10 @@ def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
     if not store.is_sealed(*key):
         if folder.state(OPEN) is not None:
             yield from _temporary(folder)
-        elif _idle(*_place(store, key)) >= QUIET_SECONDS and not any(
-            is_being_written(name, elsewhere=False) for name in folder.files()
+        elif (
+            _idle(*_place(store, key)) >= QUIET_SECONDS
+            and not any(is_being_written(name, elsewhere=False) for name in folder.files())
+            and _is_removable(folder)
         ):
             yield _artifact(store, key, f"{key[0]}: a draft that was never finished")
         return
@@ -174,7 +234,7 @@ def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
         unneeded = unneeded_files(folder, store.manifest(*key), elsewhere=False)
     except EngineError:  # which files it needs is not known
         return
-    journal = [name for name in folder.folders() if name == JOURNAL]
+    journal = [JOURNAL] if is_journal_removable(folder) else []
     for name in (*unneeded, *journal):
         if _idle(folder, name) >= QUIET_SECONDS:
             yield _leftover(folder, name, "left over from writing the artifact")
@@ -192,8 +252,11 @@ def _damaged(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
     for key in keys:
         if store.is_sealed(*key) and (faults := store.damage(*key)):
             yield _artifact(store, key, f"{singular(key[0])} {key[1]}: {faults[0].message}", idle=0)
+    refs = Folder(store.root, REFS)
     for fault in store.damaged_refs():
-        yield _leftover(Folder(store.root, REFS), Path(fault.where).name, fault.message, idle=0)
+        state = refs.state(name := Path(fault.where).name)
+        if state is not None and not stat.S_ISDIR(state.st_mode):
+            yield _leftover(refs, name, fault.message, idle=0)
 
 
 def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
@@ -215,8 +278,13 @@ def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftov
 
 def _is_in_use(folder: Folder) -> bool:
     """Whether a living process holds a lease on part of an open artifact."""
+    if JOURNAL not in folder.folders():
+        return False
     journal = folder / JOURNAL
-    return any(leases.is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
+    try:
+        return any(leases.is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
+    except EngineError:  # its leases cannot be read, so who holds one is unknown
+        return True
 
 
 def _place(store: DirectoryStore, key: Key) -> tuple[Folder, str]:
@@ -225,7 +293,9 @@ def _place(store: DirectoryStore, key: Key) -> tuple[Folder, str]:
 
 def _artifact(store: DirectoryStore, key: Key, why: str, idle: float = QUIET_SECONDS) -> Leftover:
     above, name = _place(store, key)
-    return Leftover(above.path / name, _size(above, name), why, key, idle)
+    folder = above / name
+    size = sum(_size(folder, part) for part in (*removable_files(folder), JOURNAL))
+    return Leftover(folder.path, size, why, key, idle)
 
 
 def _leftover(folder: Folder, name: str, why: str, idle: float = QUIET_SECONDS) -> Leftover:
@@ -239,7 +309,11 @@ def _idle(folder: Folder, name: str) -> float:
 
 
 def _size(folder: Folder, name: str) -> int:
-    return sum(state.st_size for _, state in _states(folder, name) if stat.S_ISREG(state.st_mode))
+    return _sum_sizes(_states(folder, name))
+
+
+def _sum_sizes(states: Iterable[tuple[str, os.stat_result]]) -> int:
+    return sum(state.st_size for _, state in states if stat.S_ISREG(state.st_mode))
 
 
 def _states(folder: Folder, name: str) -> Iterator[tuple[str, os.stat_result]]:

@@ -177,6 +177,14 @@ class Folder:
         except FileNotFoundError:
             return False
 
+    def blocked(self) -> str:
+        """What is in the place of this folder, such as "a link"; an empty text if it is a folder or does not exist."""
+        state = Folder(self._root, *self._names[:-1]).state(self._names[-1])
+        if state is None or (stat.S_ISDIR(state.st_mode) and not _is_junction(str(self.path))):
+            return ""
+        is_link = stat.S_ISLNK(state.st_mode) or stat.S_ISDIR(state.st_mode)
+        return "a link" if is_link else "a file" if stat.S_ISREG(state.st_mode) else "a device"
+
     def entries(self) -> list[Entry]:
         """What is in the folder, sorted by name; nothing if it does not exist."""
         try:
@@ -540,14 +548,23 @@ def _namespace() -> str:
 def disk_error(path: Path, error: OSError | str, what: str) -> EngineError:
     """The error of a disk that is full, broken or read-only, or whose files may not be read."""
     reason = error if isinstance(error, str) else error.strerror or str(error)
-    return EngineError(f"{path}: cannot be {what}: {reason}; {_ADVICE[what]}")
+    number = None if isinstance(error, str) else error.errno
+    return EngineError(f"{path}: cannot be {what}: {reason}; {_advise(number, what)}")
 
 
-_ADVICE: Final = {
-    "read": "check the permissions and the disk",
-    "written": "free space or repair the disk, then resume",
-    "removed": "check the permissions and the disk",
-}
+def _advise(number: int | None, what: str) -> str:
+    """What to do about an error of the operating system; None is the number of a write that was cut short."""
+    if what == "read":
+        return "check the permissions and the disk"
+    if number in _NOT_PERMITTED:
+        return "use a store that you may write"
+    if what == "written" and number in _FULL:
+        return "free space, then run the same command again"
+    return "repair the disk, then run the same command again"
+
+
+_NOT_PERMITTED: Final = {errno.EROFS, errno.EACCES, errno.EPERM}
+_FULL: Final = {None, errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 class _Errors:
