@@ -1,12 +1,14 @@
 """Damage at rest: whatever happens to a file of a store, no number is silently wrong, and `verify` finds it.
 
-Each trial damages one file of a copy of the sample store (a flipped bit, a cut, zeros, another file in its place, or no
-file), with an index of the manifests or without one. Then everything is verified, everything is read, and what was open
-is finished:
+Each trial damages one file of a copy of the sample store (a flipped bit, a cut within a line or after one, no first
+line, zeros, another file in its place, or no file), with an index of the manifests or without one. Then everything is
+verified, everything is read, and what was open is finished:
 
 - what can be read is what was written, everything else is one sentence;
 - what `verify` does not find has changed nothing;
-- of open work, only the calls whose lines were damaged are repeated, and the result is the same.
+- of open work, only the calls whose lines were damaged are repeated, and the result is the same;
+- a recorded call of an app, which cannot be repeated, is not lost without a warning. All of the sample were judged: the
+  last ones would leave no trace if they had not been.
 """
 
 from __future__ import annotations
@@ -157,7 +159,9 @@ def damage(folder: Path, random_: random.Random) -> Damage:
             sorts.setdefault(sort_of(path.relative_to(folder)), []).append(path)
     file = random_.choice(sorts[random_.choice(sorted(sorts))])
     before = file.read_bytes()
-    what = random_.choice(["flip", "flip", "flips", "cut", "zeros", "noise", "swap", "missing"])
+    what = random_.choice(
+        ["flip", "flip", "flips", "cut", "line cut", "first line", "zeros", "noise", "swap", "missing"]
+    )
     after = changed(what, file, sorts[sort_of(file.relative_to(folder))], random_)
     if after is None:
         file.unlink()
@@ -183,6 +187,9 @@ def changed(what: str, file: Path, alike: list[Path], random_: random.Random) ->
         return random_.choice(others).read_bytes()
     if not content or what == "cut":
         return bytes(content[:place])
+    if what in ("line cut", "first line"):
+        ends = [place + 1 for place, byte in enumerate(content) if byte == ord("\n")] or [len(content)]
+        return bytes(content[ends[0] :] if what == "first line" else content[: random_.choice([0, *ends[:-1]])])
     size = random_.choice([1, 8, 64, 512])
     if what == "zeros":
         content[place : place + size] = bytes(len(content[place : place + size]))

@@ -220,8 +220,8 @@ def _facts(
         return facts | {"comparison": Comparison(store, id).to_dict()}
     if kind == KIND:
         recording = Recording(store, id)
-        judged, lost = recording.evaluation, recording.manifest["provenance"].get("damaged_lines")
-        facts |= {"damaged_lines": lost} if lost else {}
+        judged, origin = recording.evaluation, recording.manifest["provenance"]
+        facts |= {name: origin[name] for name in ("damaged_lines", "missing_records") if name in origin}
         return facts | {"feedbacks": {} if judged is None else judged.counts}
     dataset = Dataset.stored(store, id)
     return facts | dataset_facts(dataset if where is None else dataset.where(where), examples)

@@ -134,6 +134,19 @@ class WorkLog:
     def is_done(self, slot: int) -> bool:
         return 0 <= slot < self.slots and self._segment[slot] >= 0
 
+    def last_done(self, start: int, stop: int) -> int | None:
+        """The last of some slots that is done; None if none is."""
+        numbers = self._segment[start : min(stop, self.slots)]
+        if not numbers or max(numbers) < 0:
+            return None
+        return start + next(place for place in range(len(numbers) - 1, -1, -1) if numbers[place] >= 0)
+
+    def undone(self, start: int, stop: int) -> list[int]:
+        """Those of some slots that are not done, in order."""
+        if stop <= self.slots and -1 not in self._segment[start:stop]:
+            return []
+        return [slot for slot in range(start, stop) if not self.is_done(slot)]
+
     def append(self, lines: bytes) -> bool:
         """Appends finished units: complete lines, each `[slot,…]` and a line feed.
 

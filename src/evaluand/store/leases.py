@@ -36,10 +36,10 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from evaluand.core.errors import EngineError
@@ -116,6 +116,21 @@ class Leases(Protocol):
 
     def describe_others(self) -> str:
         """A sentence about another worker that has a shard or unit, or may have; empty if there is none."""
+
+    def history(self) -> History:
+        """What the leases say of the past; nothing is written."""
+
+
+class History(NamedTuple):
+    """What leases say of the past.
+
+    Attributes:
+        done: the finished shards, as sorted ranges [start, stop).
+        taken: the units that workers have, or had when they died.
+    """
+
+    done: Sequence[tuple[int, int]]
+    taken: Collection[int]
 
 
 class Segments(Protocol):
@@ -230,6 +245,10 @@ class FileLeases:
             host = others[0].process.host
             return f"waiting up to {LEASE_SECONDS:g} s for a worker of {host} that may still be alive"
         return ""
+
+    def history(self) -> History:
+        state = self._look()
+        return History(state.done, {*state.holders(), *state.takers})
 
     def _begin(self) -> None:
         """Begins without leases, also in a fork: there they are those of the parent."""
@@ -646,6 +665,10 @@ class MemoryLeases:
 
     def describe_others(self) -> str:
         return "another thread works on this; sharing the rest with it" if self.busy() else ""
+
+    def history(self) -> History:
+        with self._shards.lock:
+            return History((), {*self._shards.taken})
 
     def _give(self, shards: Iterable[int], free: list[int]) -> None:
         with self._shards.lock:

@@ -24,6 +24,7 @@ Design:
 
     recording/writer.py           a recording in progress
     recording/stored.py           a recording in a store, and how it is sealed
+    recording/missing.py          records that have lost their lines
     recording/judge.py            judging records, one at a time
     recording/workers.py          judging in other processes
     recording/feedback_import.py  feedbacks in other processes

@@ -14,8 +14,9 @@ from typing import Any, Final, Self
 
 import orjson
 
+from evaluand.apps.recording.missing import Missing, find_missing
 from evaluand.core import identity as ids
-from evaluand.core.errors import EvaluandWarning, SpecError, plural, warn
+from evaluand.core.errors import EvaluandWarning, Fault, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
@@ -79,6 +80,10 @@ class Lanes:
     def are_complete(self) -> bool:
         """Whether every feedback has judged every record that was read so far."""
         return all(lane.n_done >= self.records.n_done for lane in self.judged.values())
+
+    def find_missing(self) -> Missing:
+        """The records that have no line, although something else in the journal shows that they were written."""
+        return find_missing(self.records, self.judged.values())
 
     def close(self) -> None:
         for lane in (self.records, *self.judged.values()):
@@ -217,8 +222,9 @@ def seal_recording(
     The policy, the engine and the progress are for the calls of feedbacks for records that they have not judged. A
     SpecError if the app still records.
 
-    Calls of an app cannot be repeated, so what is damaged in the journal of the records is lost. An `EvaluandWarning`
-    says so, the manifest counts the damaged lines, and the table `damaged_lines` has their bytes.
+    Calls of an app cannot be repeated, so what is damaged or missing in the journal of the records is lost. An
+    `EvaluandWarning` says so, the manifest counts the damaged lines and the missing records, and the table
+    `damaged_lines` has the bytes of the lines.
     """
     with _exclusively(store, id):
         manifest = store.manifest(KIND, id)
@@ -234,7 +240,7 @@ def seal_recording(
             evaluation = None
             if run is not None and evaluated and scorers:
                 evaluation = save_evaluation(store, manifest, run, scorers, lanes, policy, engine, progress)
-            _seal(store, manifest, run, evaluation, lanes.records)
+            _seal(store, manifest, run, evaluation, lanes)
     return Recording(store, id)
 
 
@@ -369,19 +375,35 @@ def _distinct_names(names: Sequence[tuple[int, str | None]]) -> Sequence[str | N
     return distinct
 
 
-def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluation | None, records: WorkLog) -> None:
+def find_faults(store: Store, id: str) -> list[Fault]:
+    """The records that are missing from the journal of an open recording."""
+    with closing(Lanes.of(store, store.manifest(KIND, id))) as lanes:
+        missing = lanes.find_missing()
+    return [Fault(f"{KIND} {id}", f"{_describe_missing(missing)}; they are lost")] if missing.total else []
+
+
+def _describe_missing(missing: Missing) -> str:
+    return f"at least {plural(missing.total, 'record')} cannot be read, which other lines or leases show: {missing}"
+
+
+def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluation | None, lanes: Lanes) -> None:
+    missing = lanes.find_missing()
     parts: dict[str, Any] = {"run": run and run.id, "evaluation": evaluation and evaluation.id}
     ended = {"digest": recording_digest(run, evaluation), "counts": count_records(run), "sealed": now()}
     with drafted(store, KIND, manifest["id"]) as draft:
-        damaged = _set_aside_damage(draft, records)
+        damaged = _set_aside_damage(draft, lanes.records)
         if damaged:
             parts["damaged_lines"] = len(damaged)
+        if missing.total:
+            parts["missing_records"] = missing.total
         draft.seal(manifest | ended | {"provenance": manifest["provenance"] | parts})
     if damaged:
         lines = f"{plural(len(damaged), 'damaged line')} of the journal of recording {manifest['id']}"
         warn(
             f"{lines} could not be read, so records are lost; the table damaged_lines has them: {list_places(damaged)}"
         )
+    if missing.total:
+        warn(f"recording {manifest['id']}: {_describe_missing(missing)}; they are lost")
 
 
 def _set_aside_damage(draft: Draft, records: WorkLog) -> list[str]:

@@ -304,7 +304,7 @@ class RecordingWriter(Recording):
                 return None
             slot = self._slot()
             line = b"[%d%b,%b]\n" % (slot, body[2:-2], facts_text)
-            self._lanes.records.write(line)
+            self._write(slot, line)
             self._under_way.add(slot)
         self._dirty.set()
         try:
@@ -314,6 +314,18 @@ class RecordingWriter(Recording):
                 self._under_way.discard(slot)
                 self._passed.notify_all()
         return slot
+
+    def _write(self, slot: int, line: bytes) -> None:
+        """Writes a record. If that fails, the next one has its slot, since a slot without a line is a lost record."""
+        records = self._lanes.records
+        try:
+            records.write(line)
+        except EngineError:
+            with suppress(EngineError), self._reading:
+                records.refresh()
+                if not records.is_done(slot):
+                    self._next = slot
+            raise
 
     def _have_judged(self, slot: int, line: bytes) -> None:
         if self._background is not None:
@@ -357,14 +369,17 @@ class RecordingWriter(Recording):
             self._next, self._block_end = self._block * SHARD_SLOTS, (self._block + 1) * SHARD_SLOTS
             if not takers:
                 return
-            self._give_block()  # its last holder died and may have used a part of it
+            self._leave_block()  # its last holder died and may have used a part of it, or nothing
         raise SpecError("the recording is full, or it was closed by another process")
 
     def _give_block(self) -> None:
-        if self._block is not None:
+        """Marks the block as done, but only if it has records; else it is released when the lanes are closed."""
+        if self._block is not None and self._next > self._block * SHARD_SLOTS:
             self._lanes.records.leases.finish(self._block)
-            self._block = None
-        self._next = self._block_end = 0
+        self._leave_block()
+
+    def _leave_block(self) -> None:
+        self._block, self._next, self._block_end = None, 0, 0
 
     def _start(self) -> None:
         """Sets up what each process has for itself."""

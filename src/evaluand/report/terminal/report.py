@@ -596,6 +596,10 @@ def _recording_body(facts: Facts) -> Iterator[RenderableType]:
     yield name_values([(safe(name, CELL), _format_counts(counts)) for name, counts in facts["feedbacks"].items()])
     if lost := facts.get("damaged_lines"):
         yield Text(f"{plural(lost, 'damaged line')} of its journal could not be read, so records are lost", "yellow")
+    if lost := facts.get("missing_records"):
+        yield Text(
+            f"at least {plural(lost, 'record')} could not be read and {'is' if lost == 1 else 'are'} lost", "yellow"
+        )
 
 
 _BODIES = {

@@ -1,0 +1,160 @@
+"""Records of an app whose lines are missing are reported as far as anything shows that they were written."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.feedback_functions import feedbacks, use
+
+from evaluand import DirectoryStore
+from evaluand.apps.recording.stored import KIND, Lanes, Recording
+from evaluand.apps.recording.workers import close_recording
+from evaluand.apps.recording.writer import NotRecorded, RecordingWriter
+from evaluand.cli import main
+from evaluand.core.errors import EvaluandWarning
+from evaluand.report.verification import verify
+from evaluand.store.journal import SHARD_SLOTS
+
+APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
+RECORDS = 5
+
+DAMAGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "first": lambda lines: lines[1:],
+    "middle": lambda lines: [*lines[:2], *lines[3:]],
+    "last": lambda lines: lines[:-2],
+    "all": lambda lines: [],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(tmp_path / "store")
+
+
+def segment_of(store: DirectoryStore, id: str) -> Path:
+    [segment] = (store.root / KIND / id).glob("journal/records/*.lines")
+    return segment
+
+
+def ended(store: DirectoryStore, mode: str) -> RecordingWriter:
+    """A recording whose app has ended and did not close it."""
+    recording = RecordingWriter.begin(store, APP, feedbacks() if mode == "with_app" else {}, mode=mode)
+    for number in range(RECORDS):
+        use(recording, f"q{number}")
+    RecordingWriter._stop(recording)
+    return recording
+
+
+def remove_lines(store: DirectoryStore, id: str, what: str) -> None:
+    segment = segment_of(store, id)
+    left = DAMAGES[what](segment.read_bytes().splitlines(keepends=True))
+    if left:
+        segment.write_bytes(b"".join(left))
+    else:
+        segment.unlink()
+
+
+def check_missing(store: DirectoryStore, id: str, slots: str, count: int) -> Recording:
+    """Verifies and closes a recording whose journal lacks records."""
+    [fault] = verify(store, KIND, id)
+    assert fault.where == f"{KIND} {id}"
+    assert fault.message.endswith(f"which other lines or leases show: {slots}; they are lost")
+    with pytest.warns(EvaluandWarning, match=f"recording {id}: at least {count} record.* show: {slots}; they are lost"):
+        recording = close_recording(store, id, give_up=True)
+    assert store.manifest(KIND, id)["provenance"]["missing_records"] == count
+    assert verify(store, KIND, id) == []
+    return recording
+
+
+@pytest.mark.parametrize(
+    ("what", "slots", "count"),
+    [("first", "0", 1), ("middle", "2", 1), ("last", "3, 4", 2), ("all", "0, 1, 2 and 2 more", 5)],
+)
+def test_records_that_were_judged_are_missing(
+    folder: DirectoryStore, what: str, slots: str, count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    id = ended(folder, "with_app").id
+    remove_lines(folder, id, what)
+    recording = check_missing(folder, id, slots, count)
+    assert (recording.run is None) == (what == "all")
+    if recording.run is not None:
+        assert recording.run.counts == {"completed": RECORDS - count}
+    main(["show", id, "--store", str(folder.root)], standalone_mode=False)
+    assert f"at least {count} record" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("what", "slots"), [("first", "0"), ("middle", "2"), ("all", "0")])
+def test_records_that_nobody_judged_are_missing_if_later_ones_or_the_end_of_the_app_show_them(
+    folder: DirectoryStore, what: str, slots: str
+) -> None:
+    id = ended(folder, "none").id
+    remove_lines(folder, id, what)
+    check_missing(folder, id, slots, 1)
+
+
+def test_the_last_records_leave_no_trace_if_nobody_judged_them(folder: DirectoryStore) -> None:
+    id = ended(folder, "none").id
+    remove_lines(folder, id, "last")
+    assert verify(folder, KIND, id) == []
+    recording = close_recording(folder, id)
+    assert recording.run is not None
+    assert recording.run.counts == {"completed": RECORDS - 2}
+
+
+def test_records_that_a_worker_judges_now_are_missing(folder: DirectoryStore) -> None:
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="deferred")
+    for number in range(RECORDS):
+        use(recording, f"q{number}")
+    RecordingWriter._stop(recording)
+    worker = Lanes.of(folder, recording.manifest)
+    worker.refresh()
+    assert next(iter(worker.judged.values())).leases.take([3]) == (3, 0)
+    remove_lines(folder, recording.id, "last")
+    [fault] = verify(folder, KIND, recording.id)
+    assert "show: 3;" in fault.message
+    worker.close()
+
+
+def test_an_app_that_died_before_its_first_record_has_lost_nothing(folder: DirectoryStore) -> None:
+    recording = RecordingWriter.begin(folder, APP, mode="none")
+    use(recording, "q")
+    if not (child := os.fork()):
+        recording._claim()
+        os._exit(0)
+    os.waitpid(child, 0)
+    for number in range(SHARD_SLOTS + 1):  # the block of the fork is passed over
+        use(recording, f"q{number}")
+    with closing(Lanes.of(folder, recording.manifest)) as lanes:
+        lanes.refresh()
+        assert lanes.records.slots > 2 * SHARD_SLOTS
+    assert verify(folder, KIND, recording.id) == []
+    recording.close()
+    assert "missing_records" not in folder.manifest(KIND, recording.id)["provenance"]
+    assert verify(folder, KIND, recording.id) == []
+
+
+def test_a_call_that_could_not_be_recorded_is_not_missing(
+    folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
+    use(recording, "q0")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.warns(NotRecorded, match="No space left"):
+            use(recording, "q1")
+    use(recording, "q2")
+    assert verify(folder, KIND, recording.id) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recording.close()
+    assert recording.run is not None
+    assert [example.input for example in recording.run.dataset] == ["q0", "q2"]
