@@ -6,16 +6,20 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.commands import Folder
 from support.patience import PATIENCE
 
+from evaluand.core.system import this_process
 from evaluand.data.dataset import Dataset
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.garbage import leftovers, remove
+from evaluand.store.lease_state import State, Worker, pack_state
 
 DAY = 86400.0
 
@@ -321,3 +325,33 @@ def test_a_store_that_is_not_there_has_nothing_to_remove(tmp_path: Path) -> None
     assert Folder(tmp_path).done("gc", "--yes") == "nothing to remove\n"
     assert not (tmp_path / "store").exists()
     assert DirectoryStore(tmp_path / "store").ids("runs") == []
+
+
+@pytest.mark.parametrize("beats", [True, False])
+def test_an_open_artifact_stays_while_a_worker_of_another_machine_beats_whatever_the_date(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, beats: bool
+) -> None:
+    id = stopped(folder)
+    [log] = [path for path in (folder.path / "store" / "runs" / id / "journal").iterdir() if path.is_dir()]
+    process = replace(this_process(), boot="x", numbers="x")
+    number = 1 + max((int(path.stem) for path in (log / "leases").glob("*.json")), default=0)
+
+    def beat(seq: int) -> None:
+        (log / "leases").mkdir(exist_ok=True)
+        state = State({"a.lines": Worker(process, 1.0, seq, (0,), True)})
+        (log / "leases" / f"{number + seq:012d}.json").write_bytes(pack_state(number + seq, state))
+        grow_old(folder.path / "store")
+
+    beat(1)
+    naps = []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        if beats:
+            beat(2)
+
+    found = leftovers(folder.store, open_older_than=DAY)
+    assert [item.artifact for item in found] == [("runs", id)]
+    monkeypatch.setattr(time, "sleep", sleep)
+    assert [item.artifact for item in remove(folder.store, found).removed] == ([] if beats else [("runs", id)])
+    assert naps == [30.0]

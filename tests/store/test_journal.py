@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,6 +25,7 @@ from support.patience import PATIENCE
 from support.worker_process import HOLDS, Process, open_lane, processes
 
 from evaluand.core.errors import EngineError, EvaluandWarning, collect_warnings
+from evaluand.core.system import boot_seconds, this_process
 from evaluand.data.dataset import Dataset
 from evaluand.engine import keyed_work as work
 from evaluand.engine.engine import Aborted, Outcome, Policy
@@ -32,10 +33,11 @@ from evaluand.engine.keyed_work import KeyedWork
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
-from evaluand.store import io as store_io, journal, segments
+from evaluand.store import io as store_io, journal, leases, segments
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Disk, Folder
 from evaluand.store.journal import MOST_SLOTS, SHARD_SLOTS, MemoryLog, WorkLog
+from evaluand.store.lease_state import State, Worker, pack_state
 from evaluand.store.leases import FileLeases, MemoryLeases
 from evaluand.store.log import FileLog
 from evaluand.store.segments import add_checksums, find_damage, seed_of
@@ -750,3 +752,24 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
             KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()
             assert sorted(called) == list(range(2 * SHARD_SLOTS))
             assert one.n_done == 2 * SHARD_SLOTS
+
+
+@pytest.mark.parametrize("is_distant", [True, False])
+def test_another_process_at_the_same_work_is_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_distant: bool
+) -> None:
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.6)
+    said: list[str] = []
+    parts = {"boot": "x", "numbers": "x"} if is_distant else {"pid": os.getppid(), "started": 0}
+    beat = 1.0 if is_distant else boot_seconds()
+    other = Worker(replace(this_process(), host="far", **parts), beat, 1, (0,), True)
+    (tmp_path / "leases").mkdir()
+    (tmp_path / "leases" / f"{1:012d}.json").write_bytes(pack_state(1, State({"a.lines": other})))
+    lane = open_lane(tmp_path, 3)
+    with closing(lane):
+        KeyedWork(lane, units, lambda unit: None, written, Policy(sharing=said.append)).perform()
+    assert said == [
+        "waiting up to 0.6 s for a worker of far that may still be alive"
+        if is_distant
+        else f"another process ({os.getppid()} on far) works on this; sharing the rest with it"
+    ]

@@ -185,7 +185,7 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
     if only is not None and only not in experiment.tasks:
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
-    experiment.policy = replace(experiment.policy, finishing=_print_finishing)
+    experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
     try:
         return experiment.run(store, progress=progress, **options)
     except KeyboardInterrupt:
@@ -245,6 +245,10 @@ def _failed_scorers(task: Facts) -> Iterator[str]:
 
 def _print_finishing(calls: int) -> None:
     click.echo(f"finishing {plural(calls, 'call')}; Ctrl-C again to stop at once", err=True)
+
+
+def _print_sharing(others: str) -> None:
+    click.echo(safe(others), err=True)
 
 
 def _describe_progress(progress: Display) -> str:

@@ -110,6 +110,7 @@ class Policy:
             task changes stays in the process that made the call.
         finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
             wait for coroutines, which end at once.
+        sharing: called once with a sentence where another process works on the same calls, or may do so.
     """
 
     concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
@@ -124,6 +125,7 @@ class Policy:
     processes: bool = False
     total_timeout: float | None = None
     finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
+    sharing: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.processes, bool):

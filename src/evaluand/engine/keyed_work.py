@@ -206,6 +206,7 @@ class KeyedWork(Generic[U]):
         self._alike: list[int] | None = None  # slots that failed from the start, all with one error
         self._error = ""
         self._is_stopped = False
+        self._has_reported = False
 
     def perform(self) -> None:
         """Do what is missing; afterwards every slot is done, or another process has sealed the artifact.
@@ -227,6 +228,8 @@ class KeyedWork(Generic[U]):
         while not self.sealed():
             self._begin_pass()
             others = self.lane.leases.busy()
+            if others:
+                self._report_others()
             self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
             self.lane.refresh()
             self.lane.warn_of_damage()
@@ -236,9 +239,15 @@ class KeyedWork(Generic[U]):
                 limit = f"total_timeout: the {self.policy.total_timeout:g} s allowed for all calls are over"
                 raise Aborted(f"{limit}; {self.lane.n_done:,} of {self.lane.slots:,} are done")
             if others or self._claims:
+                self._report_others()
                 time.sleep(_PATIENCE)  # another process has the last shards; if it dies, they become free
             elif not self.sealed():
                 self._reopen()
+
+    def _report_others(self) -> None:
+        if self.policy.sharing and not self._has_reported and (others := self.lane.leases.describe_others()):
+            self._has_reported = True
+            self.policy.sharing(others)
 
     def _begin_pass(self) -> None:
         """Forgets the claims of the last pass: another worker has taken over what was not finished."""

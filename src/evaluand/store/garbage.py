@@ -20,6 +20,7 @@ from typing import Final
 
 from evaluand.core.errors import EngineError, Fault, singular
 from evaluand.core.provenance import origins
+from evaluand.store import leases
 from evaluand.store.directory import (
     JOURNAL,
     REFS,
@@ -31,7 +32,6 @@ from evaluand.store.directory import (
     unneeded_files,
 )
 from evaluand.store.io import Folder, is_being_written, is_temporary
-from evaluand.store.leases import is_worked_on
 from evaluand.store.manifests import ID, OPEN, SEALED, has_lost_manifest
 from evaluand.store.store import KINDS
 
@@ -116,16 +116,36 @@ def leftovers(
 
 
 def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
-    """Removes items that are still unused, with the names of removed artifacts."""
-    outcome = Removal([], [])
+    """Removes items that are still unused, with the names of removed artifacts.
+
+    Where a worker of an artifact belongs to another machine or container, or to a time before a restart, finding out
+    whether it lives takes the time of a lease.
+    """
+    items, outcome = [*items], Removal([], [])
+    beats = {item.path: _distant_beats(store, item) for item in items}
+    if any(beats.values()):  # twice, so that a jump of the date removes no living work
+        time.sleep(leases.LEASE_SECONDS)
     for item in items:
-        _remove(store, item, outcome)
+        if _distant_beats(store, item) == beats[item.path]:
+            _remove(store, item, outcome)
     artifacts = {item.artifact for item in outcome.removed if item.artifact}
     if artifacts:
         for file, ref in [*store.ref_files()]:
             if (ref.kind, ref.id) in artifacts:
                 Folder(store.root, REFS).remove(file)
     return outcome
+
+
+def _distant_beats(store: DirectoryStore, item: Leftover) -> dict[tuple[str, str], int]:
+    """The last changes of workers of an artifact of which only time shows whether they live."""
+    folder = store.folder(*item.artifact) if item.artifact else None
+    if folder is None or JOURNAL not in folder.folders():
+        return {}
+    journal = folder / JOURNAL
+    try:
+        return {(log, n): seq for log in journal.folders() for n, seq in leases.distant_beats(journal / log).items()}
+    except EngineError:  # its leases cannot be read; `_is_in_use` decides
+        return {}
 
 
 def _remove(store: DirectoryStore, item: Leftover, outcome: Removal) -> None:
@@ -267,7 +287,7 @@ def _is_in_use(folder: Folder) -> bool:
         return False
     journal = folder / JOURNAL
     try:
-        return any(is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
+        return any(leases.is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
     except EngineError:  # its leases cannot be read, so who holds one is unknown
         return True
 

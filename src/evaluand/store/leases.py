@@ -114,6 +114,9 @@ class Leases(Protocol):
             patient: wait for a lease to run out where only time shows whether its worker lives.
         """
 
+    def describe_others(self) -> str:
+        """A sentence about another worker that has a shard or unit, or may have; empty if there is none."""
+
     def history(self) -> History:
         """What the leases say of the past; nothing is written."""
 
@@ -231,6 +234,17 @@ class FileLeases:
             if not patient or not others or beats or any(_shares_clock(worker) for worker in others.values()):
                 return bool(others)
             time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
+
+    def describe_others(self) -> str:
+        workers = self._look().workers.items()
+        others = [w for n, w in workers if w.units and n != self._name and not self._is_over(n, w)]
+        known = [worker.process for worker in others if _shares_clock(worker)]
+        if known:
+            return f"another process ({known[0].pid} on {known[0].host}) works on this; sharing the rest with it"
+        if others:
+            host = others[0].process.host
+            return f"waiting up to {LEASE_SECONDS:g} s for a worker of {host} that may still be alive"
+        return ""
 
     def history(self) -> History:
         state = self._look()
@@ -478,6 +492,16 @@ def is_worked_on(folder: Folder, recent: float) -> bool:
     return changed is not None and time.time() - changed.st_mtime < recent
 
 
+def distant_beats(folder: Folder) -> dict[str, int]:
+    """The workers with a part of a log of which only time shows whether they live, each with its last change.
+
+    They share no clock with this process, and its date may have jumped since their files were written. Nothing is
+    written.
+    """
+    workers = _read_latest(folder / FOLDER)[1].workers.items()
+    return {n: w.seq for n, w in workers if w.units and not w.process.has_ended() and not _shares_clock(w)}
+
+
 _several: Final = WeakSet[FileLeases]()
 
 
@@ -638,6 +662,9 @@ class MemoryLeases:
     def busy(self, *, patient: bool = False) -> bool:
         with self._shards.lock:
             return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
+
+    def describe_others(self) -> str:
+        return "another thread works on this; sharing the rest with it" if self.busy() else ""
 
     def history(self) -> History:
         with self._shards.lock:
