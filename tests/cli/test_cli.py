@@ -694,7 +694,7 @@ def test_a_terminal_that_lacks_the_characters_gets_others(ran: Place) -> None:
 def test_what_is_whole_is_verified(ran: Place) -> None:
     out = ran.done("verify")
     assert out.count("ok ") == 4
-    assert "4 checked, 0 with faults" in out
+    assert "4 artifacts and 3 names checked, 0 with faults" in out
     assert ran.json("verify", "doubling") == {
         "ok": True,
         "artifacts": [{"kind": "aggregations", "id": ran.id("aggregations"), "status": "sealed", "faults": []}],

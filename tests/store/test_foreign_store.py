@@ -411,3 +411,77 @@ def test_the_default_name_of_a_report_follows_no_link(folder: Folder) -> None:
     assert victim.read_text() == "precious"
     folder.done("report", "doubling", "-o", "doubling.html")  # who names a link means the file it leads to
     assert victim.read_text() != "precious"
+
+
+def flip_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def test_finished_work_that_is_damaged_is_not_called_complete(folder: Folder) -> None:
+    flip_bit(next((folder.path / "store" / "runs").glob("*/responses-*.parquet")))
+    refused = folder.refused("resume", "doubling/mine")
+    assert " is complete but damaged: " in refused
+    assert refused.endswith("type: evaluand gc --damaged\n")
+
+
+def test_what_was_made_from_damaged_work_is_shown_with_a_note(folder: Folder) -> None:
+    run = folder.id("runs")
+    flip_bit(next((folder.path / "store" / "runs").glob("*/responses-*.parquet")))
+    note = f"note: run {run[:12]}, from which this was made, is damaged; see `evaluand verify`\n"
+    assert folder.call("show", "doubling").stderr == note
+    (folder.path / "store" / "runs" / run / "manifest.json").write_text("")
+    assert note in folder.call("show", "doubling").stderr
+
+
+@pytest.mark.parametrize("kind", ["runs", "aggregations"])
+def test_a_lost_manifest_is_listed_and_what_it_described_is_made_again(folder: Folder, kind: str) -> None:
+    id = folder.id(kind)
+    path = folder.path / "store" / kind / id
+    (path / "manifest.json").unlink()
+    assert [row["id"] for row in folder.json("list") if row["status"] == "damaged"] == [id]
+    [artifact] = [each for each in faults_of(folder)["artifacts"] if each["faults"] and each["id"] == id]
+    assert artifact["faults"][0]["where"] == str(path)
+    for command in ("show", "report", "export", "resume"):
+        assert f"{path}: its manifest is missing; restore it, or run the same work" in folder.refused(command, id)
+    assert folder.done("gc", "--damaged", "--yes") == "nothing to remove\n", "a process may be sealing it"
+    os.utime(path, (1e9, 1e9))
+    for file in path.iterdir():
+        os.utime(file, (1e9, 1e9))
+    assert "1 item" in folder.done("gc", "--damaged", "--yes")
+    assert not path.exists()
+    folder.done("run", folder.experiment())
+    assert folder.json("verify")["ok"]
+
+
+def test_a_lost_manifest_is_written_by_the_same_work(folder: Folder) -> None:
+    id = folder.id("runs")
+    (folder.path / "store" / "runs" / id / "manifest.json").unlink()
+    folder.done("run", folder.experiment())
+    assert folder.id("runs") == id
+    assert folder.json("verify")["ok"]
+
+
+def test_a_damaged_name_is_never_silently_that_of_another_kind(folder: Folder) -> None:
+    flip_bit(folder.path / "store" / "refs" / ref_file("doubling/mine", "runs"))
+    shown = folder.call("show", "doubling/mine")
+    note = "note: the name 'doubling/mine' of a run is damaged; this is the evaluation of that name\n"
+    assert (shown.exit_code, shown.stderr) == (0, note)
+    flip_bit(folder.path / "store" / "refs" / ref_file("doubling", "aggregations"))
+    assert "the name 'doubling' of an aggregation is damaged" in folder.refused("show", "doubling")
+    verified = folder.call("verify").stdout
+    assert verified.count("the name in this file ") == 2
+    assert "the manifest" not in verified
+
+
+def test_the_summary_counts_names(folder: Folder) -> None:
+    assert folder.done("verify").endswith("\n4 artifacts and 3 names checked, 0 with faults\n")
+    folder.store.refer("lost", "runs", ID)
+    assert folder.call("verify").stdout.endswith("\n4 artifacts and 4 names checked, 1 with faults\n")
+
+
+def test_the_question_before_damage_is_removed_says_what_has_to_be_repeated(folder: Folder) -> None:
+    flip_bit(next((folder.path / "store" / "runs").glob("*/responses-*.parquet")))
+    asked = folder.call("gc", "--damaged", input="n\n").stderr
+    assert "? 6 finished calls will have to be repeated; [y/N]" in asked, asked

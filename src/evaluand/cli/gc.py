@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from click import UsageError
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
-from evaluand.core.errors import plural
+from evaluand.core.errors import EngineError, plural
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.garbage import Leftover, Removal, leftovers, remove
@@ -23,6 +24,7 @@ Examples:
   evaluand gc --damaged
 """
 
+_WORK = {"runs": "finished call", "evaluations": "finished grade"}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -74,7 +76,8 @@ def command(
         if not found or dry_run:
             return click.echo(_summarise(found, "can be removed") if found else "nothing to remove")
         if not yes:
-            click.confirm(f"remove {_summarise(found, '')}".strip() + "?", abort=True, err=True)
+            question = f"remove {_summarise(found, '')}".strip() + f"?{_describe_loss(store, found)}"
+            click.confirm(question, abort=True, err=True)
     outcome = Removal([], []) if dry_run else remove(store, found)
     if as_json:
         size = sum(item.size for item in outcome.removed)
@@ -84,6 +87,17 @@ def command(
     for fault in outcome.left:
         click.echo(f"     left  {safe(Path(fault.where).relative_to(folder))}  {safe(fault.message)}")
     click.echo(_summarise(outcome.removed, "removed"))
+
+
+def _describe_loss(store: DirectoryStore, items: Iterable[Leftover]) -> str:
+    """How many finished calls and grades are removed, as far as manifests say; empty if none."""
+    rows = dict.fromkeys(_WORK, 0)
+    for kind, id in (item.artifact for item in items if item.artifact and item.artifact[0] in _WORK):
+        with suppress(EngineError):  # unknown
+            counts = store.manifest(kind, id).get("counts", {}).values()
+            rows[kind] += sum(sum(each.values()) if isinstance(each, dict) else each for each in counts)
+    lost = [plural(count, _WORK[kind]) for kind, count in rows.items() if count]
+    return f" {' and '.join(lost)} will have to be repeated;" if lost else ""
 
 
 def _summarise(items: Iterable[Leftover], what: str) -> str:

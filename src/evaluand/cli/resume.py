@@ -166,7 +166,7 @@ def _find_artifact(store: WatchedStore, artifact: str) -> tuple[str, str]:
 def _is_run(store: WatchedStore, name: str) -> bool:
     try:
         return store.is_sealed(*resolve(store, name, "runs"))
-    except NotFound:
+    except EngineError:
         return False
 
 

@@ -24,7 +24,7 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import Comparison
 from evaluand.comparison.measures import declared_measures
-from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.errors import EngineError, NotFound, SpecError, singular, warn
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -42,6 +42,7 @@ from evaluand.store.store import Manifest, resolve
 
 _FOLLOWING = {"datasets": ("runs",), "runs": ("evaluations",), "evaluations": ("aggregations", "comparisons")}
 _AT_MOST = 2000
+_MOST_CHECKED = 64 << 20  # bytes of tables that are compared with their digests before an artifact is shown
 
 
 _EXAMPLES = """\b
@@ -122,7 +123,9 @@ def command(
     graded = bool(chosen or scorers)
     expected = "aggregations" if metric else "evaluations" if graded else None
     try:
-        kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
+        with show_notes():
+            kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
+            _note_damage(store, kind, id)
     except NotFound:
         if artifact != "metrics":
             raise
@@ -140,6 +143,27 @@ def command(
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
+
+
+def _note_damage(store: DirectoryStore, kind: str, id: str) -> None:
+    """Warns of the first damaged artifact that an artifact was made from, as far as little has to be read for it."""
+    waiting, seen, n_bytes = [(kind, id)], {(kind, id)}, 0
+    while waiting:
+        with suppress(NotFound):
+            key = waiting.pop()
+            try:
+                manifest = store.manifest(*key)
+                n_bytes += sum(entry["bytes"] for entry in manifest.get("tables", {}).values())
+                is_damaged = key != (kind, id) and n_bytes <= _MOST_CHECKED and bool(store.damage(*key))
+                waiting += [origin for origin in origins(manifest) if origin not in seen]
+                seen.update(waiting)
+            except NotFound:
+                raise
+            except EngineError:
+                is_damaged = key != (kind, id)
+            if is_damaged:
+                what = f"{singular(key[0])} {key[1][:SHORT_ID]}"
+                return warn(f"{what}, from which this was made, is damaged; see `evaluand verify`")
 
 
 def _find_calls(store: DirectoryStore, artifact: str) -> tuple[str, str]:
@@ -253,6 +277,8 @@ def _artifact_facts(store: DirectoryStore, names: Names, kind: str, id: str) -> 
         name = ", ".join(names.find(kind, id, store.manifest(kind, id).get("name")))
     except NotFound:
         name = "(not in this store)"
+    except EngineError:
+        name = "(damaged)"
     return {"kind": kind, "id": id, "name": name}
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.progress import display
-from evaluand.core.errors import EngineError, Fault, NotFound, singular
+from evaluand.core.errors import EngineError, Fault, NotFound, plural, singular
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
@@ -54,7 +54,7 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
         facts = {"ok": not (tally.failed or names), "artifacts": found, "names": _fault_facts(names)}
         print_json(facts | ({"notes": _fault_facts(notes)} if notes else {}))
     else:
-        _print(console(), found, names, notes)
+        _print(console(), found, names, notes, None if selected else len([*store.catalog.refs()]))
     if tally.failed or names:
         raise Exit(1)
 
@@ -63,9 +63,6 @@ def _faults(store: DirectoryStore, kind: str, id: str) -> list[Fault]:
     """The faults of an artifact, also if its manifest cannot be read."""
     try:
         return verify(store, kind, id)
-    except NotFound:
-        message = "its manifest is missing; restore it, or remove the folder and run it again"
-        return [Fault(str(store.folder(kind, id).path), message)]
     except EngineError as error:
         return [Fault("", str(error))]
 
@@ -90,7 +87,7 @@ def _status(store: DirectoryStore, kind: str, id: str) -> str:
         return DAMAGED
 
 
-def _print(out: Console, found: list[Facts], names: list[Fault], notes: list[Fault]) -> None:
+def _print(out: Console, found: list[Facts], names: list[Fault], notes: list[Fault], n_names: int | None) -> None:
     for artifact in found:
         what = f"{singular(artifact['kind'])} {artifact['id'][:SHORT_ID]}"
         if not artifact["faults"]:
@@ -105,4 +102,5 @@ def _print(out: Console, found: list[Facts], names: list[Fault], notes: list[Fau
     for note in notes:
         out.print(Text.assemble(("note   ", "dim"), f"{safe(note.where)}: {safe(note.message)}"), soft_wrap=True)
     bad = sum(bool(artifact["faults"]) for artifact in found)
-    out.print(f"{len(found):,} checked, {bad:,} with faults")
+    checked = plural(len(found), "artifact") + (f" and {plural(n_names, 'name')}" if n_names is not None else "")
+    out.print(f"{checked} checked, {bad + len(names):,} with faults")

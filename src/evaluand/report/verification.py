@@ -39,8 +39,6 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
     damage = store.damage(kind, id)
     try:
         manifest = store.manifest(kind, id)
-    except NotFound:
-        raise
     except EngineError as error:
         return damage or [Fault(where, str(error))]
     faults = [*_identity(manifest, kind, id, where), *damage]

@@ -19,7 +19,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.user import cache_folder
 from evaluand.store.io import Folder
-from evaluand.store.manifests import ID, OPEN, SEALED, as_fault, read_manifest, read_ref
+from evaluand.store.manifests import ID, LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
 from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"
@@ -94,6 +94,9 @@ class Catalog:
         states |= zip(others, above.states(others, OPEN), strict=True)
         for id, row in self._read_changed(kind, states, lambda id: self._read_entry(kind, id)):
             yield _entry(kind, id, DAMAGED, damage=row.message) if isinstance(row, Fault) else row
+        for id, state in states.items():
+            if state is None and has_lost_manifest(above / id):
+                yield _entry(kind, id, DAMAGED, damage=LOST)
         for entry in found:
             if not entry.is_folder:
                 yield _entry(kind, entry.name, DAMAGED, damage="is not a folder; evaluand follows no links")

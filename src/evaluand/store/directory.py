@@ -29,11 +29,14 @@ from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.manifests import (
     ID,
+    LOST,
     OPEN,
     SEALED,
+    TABLE_FILE,
     DamagedFile,
     as_fault,
     file_name,
+    has_lost_manifest,
     manifest_text,
     read_manifest,
     ref_file,
@@ -49,7 +52,6 @@ if TYPE_CHECKING:
 REFS: Final = "refs"
 JOURNAL: Final = "journal"
 LEASES: Final = "leases"
-TABLE_FILE: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?-[0-9a-f]{8}\.parquet")
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
@@ -88,14 +90,15 @@ class DirectoryStore:
             folders = [entry.name for entry in ids if entry.is_folder]
             sealed, opened = above.states(folders, SEALED), above.states(folders, OPEN)
             bare = {id for id, *states in zip(folders, sealed, opened, strict=True) if states == [None, None]}
-            lost = {id for id in bare if _has_lost_manifest(above / id)}
+            lost = {id for id in bare if has_lost_manifest(above / id)}
             found += [(kind, entry.name) for entry in ids if entry.name not in bare - lost]
         return found
 
     def manifest(self, kind: str, id: str) -> Manifest:
-        manifest = read_manifest(self.folder(kind, id), kind, id)
+        folder = self.folder(kind, id)
+        manifest = read_manifest(folder, kind, id)
         if manifest is None:
-            raise NotFound(f"no {kind} {id} in {self.root}")
+            raise NotFound(f"{folder.path}: {LOST}" if has_lost_manifest(folder) else f"no {kind} {id} in {self.root}")
         return manifest
 
     def is_sealed(self, kind: str, id: str) -> bool:
@@ -136,7 +139,9 @@ class DirectoryStore:
         try:
             manifest = self.manifest(kind, id)
         except NotFound:
-            raise
+            if not has_lost_manifest(folder):
+                raise
+            return [Fault(str(folder.path), LOST)]
         except EngineError as error:
             return [as_fault(folder.path, error)]
         if "digest" in manifest:
@@ -153,6 +158,10 @@ class DirectoryStore:
 
     def refs(self) -> list[Ref]:
         return sorted(ref for _, ref in self.ref_files())
+
+    def damaged_kinds(self, name: str) -> list[str]:
+        damaged = {file for file, ref in self.catalog.refs() if isinstance(ref, Fault)}
+        return [kind for kind in KINDS if ref_file(name, kind) in damaged] if damaged else []
 
     def ref_files(self) -> Iterator[tuple[str, Ref]]:
         """The files of all names; `damaged_refs` lists those that cannot be read."""
@@ -212,7 +221,8 @@ class DirectoryStore:
 
     def _exists(self, kind: str, id: str) -> bool:
         try:
-            return self.folder(kind, id).states([SEALED, OPEN]) != [None, None]
+            folder = self.folder(kind, id)
+            return folder.states([SEALED, OPEN]) != [None, None] or has_lost_manifest(folder)
         except EngineError:  # a fault of the artifact
             return True
 
@@ -288,11 +298,6 @@ def _strays_in(folder: Folder) -> list[Fault]:
     entries = folder.entries()
     found = [_stray(folder, entry) for entry in entries if not _is_known(entry.name, _OF_ARTIFACT)]
     return found
-
-
-def _has_lost_manifest(folder: Folder) -> bool:
-    names = folder.files()
-    return any(map(TABLE_FILE.fullmatch, names)) and not any(map(is_being_written, names))
 
 
 def _stray(folder: Folder, entry: Entry) -> Fault:

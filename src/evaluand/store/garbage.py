@@ -32,10 +32,11 @@ from evaluand.store.directory import (
     unneeded_files,
 )
 from evaluand.store.io import Folder, is_being_written, is_temporary
-from evaluand.store.manifests import ID, OPEN
+from evaluand.store.manifests import ID, OPEN, SEALED, has_lost_manifest
 from evaluand.store.store import KINDS
 
 QUIET_SECONDS = 3600.0
+_SEALING_SECONDS: Final = 60.0  # a draft has no manifest for a moment after its last table
 
 Key = tuple[str, str]
 _EARLIER_CATALOG: Final = re.compile(r"catalog\.db(-journal|-wal|-shm)?")
@@ -250,7 +251,11 @@ def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterat
 
 def _damaged(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
     for key in keys:
-        if store.is_sealed(*key) and (faults := store.damage(*key)):
+        folder = store.folder(*key)
+        is_lost = folder.states([SEALED, OPEN]) == [None, None] and has_lost_manifest(folder)
+        if is_lost and _idle(*_place(store, key)) >= _SEALING_SECONDS:
+            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: its manifest is missing", _SEALING_SECONDS)
+        elif store.is_sealed(*key) and (faults := store.damage(*key)):
             yield _artifact(store, key, f"{singular(key[0])} {key[1]}: {faults[0].message}", idle=0)
     refs = Folder(store.root, REFS)
     for fault in store.damaged_refs():

@@ -17,11 +17,15 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
-from evaluand.store.io import Folder
+from evaluand.store.io import Folder, is_being_written
 from evaluand.store.store import FORMAT, KINDS, Manifest, Ref, check_name, with_seal
 
 SEALED, OPEN = "manifest.json", "open.json"
 ID: Final = re.compile(r"[0-9a-f]{32}")
+TABLE_FILE: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?-[0-9a-f]{8}\.parquet")
+LOST: Final = (
+    "its manifest is missing; restore it, or run the same work again; `evaluand gc --damaged` removes the folder"
+)
 
 _Types = dict[str, tuple[type, ...]]
 _HEAD: Final[_Types] = {
@@ -83,6 +87,12 @@ def read_manifest(folder: Folder, kind: str, id: str, *files: str) -> Manifest |
     return None
 
 
+def has_lost_manifest(folder: Folder) -> bool:
+    """Whether a folder without a manifest has tables that no process is writing."""
+    names = folder.files()
+    return any(map(TABLE_FILE.fullmatch, names)) and not any(map(is_being_written, names))
+
+
 def manifest_text(manifest: Manifest) -> bytes:
     """The content of a manifest's file."""
     return ids.encode(manifest, indent=True)
@@ -98,8 +108,8 @@ def read_ref(folder: Folder, file: str) -> Ref:
     place = str(folder.path / file)
     value, seal = _parse(place, folder.read(file, _MOST_OF_REF))
     if {"format", "seal"} & value.keys():
-        _check_format(place, value, seal)
-        _check_seal(place, value, seal)
+        _check_format(place, value, seal, "")
+        _check_seal(place, value, seal, "")
         expected: _Types = {**_REF, **_SEAL}
     else:
         expected = _REF
@@ -143,7 +153,7 @@ def as_fault(path: Path, error: EngineError) -> Fault:
 
 def _parse_manifest(place: str, content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:
     value, seal = _parse(place, content)
-    _check_format(place, value, seal)
+    _check_format(place, value, seal, _SUBJECT)
     required = _HEAD | (_END if sealed else {}) | (_SEAL if sealed or value["format"] > 1 else {})
     reason = _unlike(value, required, _OPTIONAL) or _invalid_head(value) or (_invalid_end(value) if sealed else "")
     if "seal" not in required:
@@ -151,7 +161,7 @@ def _parse_manifest(place: str, content: bytes, kind: str, id: str, *, sealed: b
     if reason:
         raise DamagedFile(place, f"cannot be read: {reason}")
     if "seal" in required:
-        _check_seal(place, value, seal)
+        _check_seal(place, value, seal, _SUBJECT)
     if (value["kind"], value["id"]) != (kind, id):
         raise DamagedFile(place, f"is the manifest of {value['kind']} {value['id']}")
     return value
@@ -170,20 +180,23 @@ def _parse(place: str, content: bytes) -> tuple[dict[str, Any], str]:
         raise DamagedFile(place, f"cannot be read: {error}") from None
 
 
-def _check_format(place: str, value: dict[str, Any], seal: str) -> None:
+_SUBJECT: Final = "the manifest "
+
+
+def _check_format(place: str, value: dict[str, Any], seal: str, subject: str) -> None:
     if type(value.get("format")) is not int or value["format"] < 1:
         raise DamagedFile(place, "cannot be read: 'format' is not the number of a format")
     if value["format"] > FORMAT:
-        _check_seal(place, value, seal)
+        _check_seal(place, value, seal, subject)
         raise EngineError(
             f"{place}: was written by a later version of evaluand: its format is {value['format']}, and this version"
             f" reads up to {FORMAT}; install a later version"
         )
 
 
-def _check_seal(place: str, value: dict[str, Any], seal: str) -> None:
+def _check_seal(place: str, value: dict[str, Any], seal: str, subject: str) -> None:
     if value.get("seal") != seal:
-        raise DamagedFile(place, "the manifest was changed: its seal does not match its content")
+        raise DamagedFile(place, f"{subject}was changed: its seal does not match its content")
 
 
 def _unlike(value: dict[str, Any], required: _Types, optional: _Types | None = None) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singular
+from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singular, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.leases import MemoryLeases, MemoryShards
@@ -105,6 +105,9 @@ class Store(Protocol):
     def refs(self) -> list[Ref]:
         """All names, sorted."""
 
+    def damaged_kinds(self, name: str) -> list[str]:
+        """The kinds of artifacts for which this name is stored, but cannot be read."""
+
 
 class MemoryStore:
     """A store that lives and dies with its process."""
@@ -157,6 +160,9 @@ class MemoryStore:
 
     def refs(self) -> list[Ref]:
         return sorted(self._refs.values())
+
+    def damaged_kinds(self, name: str) -> list[str]:
+        return []
 
 
 class _MemoryDraft:
@@ -217,11 +223,22 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
 
     Raises:
         NotFound: nothing matches, or several artifacts do; the message lists them.
+        EngineError: the only name that matches is damaged.
     """
     kinds = (kind,) if kind else KINDS
     named = [(ref.kind, ref.id) for ref in store.refs() if ref.name == text and ref.kind in kinds]
+    damaged = [each for each in store.damaged_kinds(text) if each in kinds]
     if named:
-        return min(named, key=lambda found: kinds.index(found[0]))
+        first = min(named, key=lambda found: kinds.index(found[0]))
+        for each in damaged:
+            what = f"the name {text!r} of {with_article(singular(each))}"
+            warn(f"{what} is damaged; this is the {singular(first[0])} of that name")
+        return first
+    if damaged:
+        what = f"the name {text!r} of {with_article(singular(damaged[0]))}"
+        raise EngineError(
+            f"{what} is damaged; give an id, which `evaluand list` shows; `evaluand gc --damaged` removes the name"
+        )
     found = [
         (k, id) for k in kinds for id in store.ids(k, damaged=True) if len(text) >= 4 and id.startswith(text.lower())
     ]
