@@ -70,8 +70,8 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
     """The experiment file that began an artifact, read with types: somebody else may have written the manifest.
 
     Example:
-        >>> experiment_origin({"provenance": {"origin": {"experiment": "/work/e.yaml", "limit": "all"}}})
-        ExperimentOrigin(path='/work/e.yaml', digest=None, task=None, limit=None, where=None)
+        >>> experiment_origin({"provenance": {"origin": {"experiment": "/home/me/e.yaml", "limit": "all"}}})
+        ExperimentOrigin(path='/home/me/e.yaml', digest=None, task=None, limit=None, where=None)
     """
     facts = manifest.get("provenance")
     origin = facts.get("origin") if isinstance(facts, Mapping) else None
