@@ -48,7 +48,7 @@ def find_changes(checkout: Checkout, commit: str, folder: Path) -> bool | None:
 
 
 class _Git:
-    """Git with a repository folder of its own, in the work tree of a checkout."""
+    """Git with a temporary repository folder, in the work tree of a checkout."""
 
     def __init__(self, program: str, folder: Path, checkout: Checkout, repository: Path) -> None:
         self._program, self._folder = program, folder

@@ -320,7 +320,7 @@ class KeyedWork(Generic[U]):
         if self.gather == 1:
             if not self._append(line):
                 return
-            self._count(unit, failed, attempts)
+            self._count(unit.size, failed, attempts - 1)
         else:
             with self._writing:
                 self._gathered.append((line, unit, failed, attempts))
@@ -330,10 +330,10 @@ class KeyedWork(Generic[U]):
         if self._alike is not None:
             self._watch_start(unit, line, failed)
 
-    def _count(self, unit: U, failed: int, attempts: int) -> None:
-        self.tally.called += unit.size
+    def _count(self, called: int, failed: int, retried: int) -> None:
+        self.tally.called += called
         self.tally.failed += failed
-        self.tally.retried += attempts - 1
+        self.tally.retried += retried
 
     def _watch_start(self, unit: U, line: bytes, failed: int) -> None:
         """Stop the work if all units from the start have failed with one error.
@@ -361,9 +361,9 @@ class KeyedWork(Generic[U]):
 
     def _write(self) -> None:
         gathered, self._gathered = self._gathered, []
-        if gathered and self._append(b"".join(line for line, *_ in gathered)):
-            for _, unit, failed, attempts in gathered:
-                self._count(unit, failed, attempts)
+        if gathered and self._append(b"".join([line for line, *_ in gathered])):
+            _, units, failed, attempts = zip(*gathered, strict=True)
+            self._count(sum(unit.size for unit in units), sum(failed), sum(attempts) - len(gathered))
 
     def _settle(self, shard: int) -> None:
         with self._lock:
