@@ -31,7 +31,7 @@ demo: $(DEMO) ## Evaluate, compare and report three classifiers from one experim
 	@echo; $(BIN)/evaluand report classifiers -o examples/classifiers/report.html
 
 test: $(ALL) ## Run the tests and the examples in docstrings; ARGS="-k name" selects
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" --timeout 300 $(ARGS)
 
 test-slow: $(ALL) ## Run the tests that `make test` leaves out, and those of properties with many more examples
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.feedback_functions import feedbacks, use
+from support.forks import call_in_fork
 
 from evaluand import DirectoryStore
 from evaluand.apps.recording.stored import KIND, Lanes, Recording
@@ -123,10 +124,7 @@ def test_records_that_a_worker_judges_now_are_missing(folder: DirectoryStore) ->
 def test_an_app_that_died_before_its_first_record_has_lost_nothing(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP, mode="none")
     use(recording, "q")
-    if not (child := os.fork()):
-        recording._claim()
-        os._exit(0)
-    os.waitpid(child, 0)
+    assert call_in_fork(recording._claim) == 0
     for number in range(SHARD_SLOTS + 1):  # the block of the fork is passed over
         use(recording, f"q{number}")
     with closing(Lanes.of(folder, recording.manifest)) as lanes:

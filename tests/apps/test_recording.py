@@ -8,12 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.feedback_functions import feedbacks, length, use
+from support.forks import end_fork, start_fork
 from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER
 
@@ -266,18 +266,15 @@ def test_two_recordings_take_the_calls_of_one_app(store: Store) -> None:
 def test_a_fork_records_beside_its_parent(folder: DirectoryStore, mode: str) -> None:
     recording = RecordingWriter.begin(folder, APP, feedbacks(), mode=mode)
     use(recording, "parent 1")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if not child:
-        try:
-            with recording:  # ends its own part alone
-                use(recording, "child 1")
-                use(recording, "child 2")
-        finally:
-            os._exit(0)
+
+    def record() -> None:
+        with recording:  # ends its own part alone
+            use(recording, "child 1")
+            use(recording, "child 2")
+
+    child = start_fork(record)
     use(recording, "parent 2")
-    assert os.waitpid(child, 0)[1] == 0
+    assert end_fork(child) == 0
     recording.close()
     assert inputs(recording) == ["parent 1", "parent 2", "child 1", "child 2"]
     assert recording.run is not None

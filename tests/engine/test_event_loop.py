@@ -19,6 +19,7 @@ import anyio
 import anyio.abc
 import httpx2
 import pytest
+from support.forks import call_in_fork
 
 from evaluand import Dataset, Evaluator, MemoryStore, Policy, Run, Runner
 from evaluand.engine import event_loop, observation
@@ -467,12 +468,8 @@ def test_a_forked_process_has_its_own_loop() -> None:
 
     run_coroutine(name())
     reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(writer, run_coroutine(name()).encode())
-        os._exit(0)
+    assert call_in_fork(lambda: os.write(writer, run_coroutine(name()).encode())) == 0
     assert os.read(reader, 100) == b"evaluand loop"
-    os.waitpid(child, 0)
     for end in (reader, writer):
         os.close(end)
     assert run_coroutine(name()) == "evaluand loop"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import os
 import selectors
 import shutil
 import sqlite3
@@ -28,6 +27,7 @@ import numpy as np
 import pytest
 from support.clock import Clock, fullest
 from support.commands import Folder
+from support.forks import end_fork, start_fork
 from support.fresh import CONTEXT
 from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER
@@ -313,16 +313,18 @@ def _say_many(path: Path, number: int) -> None:
         echo.say(f"{number} {i}")
 
 
+def _check_answer(echo: Any) -> None:
+    assert echo.say("a") == ["a"]
+
+
 def test_a_forked_process_can_ask_what_its_parent_was_asking() -> None:
     echo = fresh(pause=0.3)
     thread = threading.Thread(target=echo.say, args=("a",))
     thread.start()
     time.sleep(0.1)
-    child = os.fork()
-    if not child:
-        os._exit(0 if echo.say("a") == ["a"] else 1)
+    child = start_fork(lambda: _check_answer(echo))
     thread.join()
-    assert os.waitpid(child, 0)[1] == 0
+    assert end_fork(child) == 0
 
 
 # Who asks at the same time

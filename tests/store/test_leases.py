@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from hypothesis import given, strategies as st
+from support.forks import call_in_fork
 from support.patience import PATIENCE
 from support.worker_process import HOLDS, Process, open_lane, processes
 
@@ -378,13 +379,13 @@ def test_a_fork_has_no_leases_of_its_parent(tmp_path: Path) -> None:
     lane = open_lane(tmp_path)
     assert lane.leases.claim(2) == (0, 0)
     reading, writing = os.pipe()
-    pid = os.fork()
-    if not pid:
+
+    def claim() -> None:
         found = (lane.leases.has(0), lane.leases.claim(2), lane.leases.busy())
         lane.leases.release()
         os.write(writing, repr(found).encode())
-        os._exit(0)
-    os.waitpid(pid, 0)
+
+    assert call_in_fork(claim) == 0
     assert os.read(reading, 100) == b"(False, (1, 0), True)"
     os.close(reading)
     os.close(writing)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 NURSERY = """
-import asyncio, os, sys, time, traceback
+import asyncio, faulthandler, os, sys, time, traceback
 from pathlib import Path
 
 import pyarrow as pa
@@ -154,6 +154,7 @@ for text in sys.stdin:
         pid = os.fork()
         if pid == 0:
             try:
+                faulthandler.dump_traceback_later(120, exit=True)
                 child(*words)
                 code = 0
             except BaseException:

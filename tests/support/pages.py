@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from support.forks import call_in_fork
 from support.fresh import run_python
 from support.places import ROOT_FOLDER
 
@@ -155,11 +156,8 @@ def _forked(arguments: list[str]) -> tuple[int, str, str]:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, "output"), Path(folder, "errors")]
         sys.stdout.flush()
-        child = os.fork()
-        if child == 0:
-            _become_command(arguments, paths)
-        _, status = os.waitpid(child, 0)
-        return os.waitstatus_to_exitcode(status), *(path.read_text(encoding="utf-8") for path in paths)
+        code = call_in_fork(lambda: _become_command(arguments, paths))
+        return code, *(path.read_text(encoding="utf-8") for path in paths)
 
 
 def _become_command(arguments: list[str], paths: list[Path]) -> None:

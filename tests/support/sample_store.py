@@ -14,6 +14,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.task import task
+from support.forks import call_in_fork
 
 ROWS = 24
 OPEN_CALLS = 15  # of the calls of what is open
@@ -114,9 +115,7 @@ def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
         finish_evaluation(store)
     if recordings:
         _record(store, "closed")
-        if not (child := os.fork()):  # an app that dies without closing its recording
-            _record(store, "killed")
-        os.waitpid(child, 0)
+        call_in_fork(lambda: _record(store, "killed"))  # an app that dies without closing its recording
     return store
 
 

@@ -28,6 +28,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import NoOpTracer as Nowhere
 from pydantic import BaseModel
 from rich.console import Console
+from support.forks import end_fork, start_fork
 from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER, VECTORS_FOLDER
 
@@ -648,18 +649,19 @@ def test_another_file_is_refused_with_its_place(tmp_path: Path, text: str, messa
         read_traces(tmp_path / "none")
 
 
+def write_spans(tracer: FileTracer) -> None:
+    for number in range(200):
+        with tracer.span("child") as step:
+            step.log("n", number)
+
+
 def test_forked_processes_write_into_one_file(tmp_path: Path) -> None:
     tracer = FileTracer(tmp_path / "trace.jsonl")
     with tracer.span("parent") as parent:
-        child = os.fork()
-        if child == 0:
-            for number in range(200):
-                with tracer.span("child") as step:
-                    step.log("n", number)
-            os._exit(0)
+        child = start_fork(lambda: write_spans(tracer))
         for number in range(200):
             parent.log("n", number)
-        os.waitpid(child, 0)
+        assert end_fork(child) == 0
     names = Counter(entry.name for entry in tracer.traces().entries)
     assert names == {"parent": 1, "child": 200}
 

@@ -1,0 +1,39 @@
+"""Forked processes for which no test waits for ever: one that does not end prints where it is, and fails."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import traceback
+import warnings
+from collections.abc import Callable
+
+from support.patience import PATIENCE
+
+
+def start_fork(call: Callable[[], object]) -> int:
+    """The number of a process forked from this one that calls a function and ends."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: the process has several threads
+        child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        call()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def end_fork(child: int) -> int:
+    """Waits for a forked process; how it ended (below 0: by which signal)."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def call_in_fork(call: Callable[[], object]) -> int:
+    """Calls a function in a forked process and waits for it; how it ended."""
+    return end_fork(start_fork(call))
