@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import traceback
 import warnings
 from collections.abc import Callable
@@ -20,13 +21,20 @@ def start_fork(call: Callable[[], object]) -> int:
         return child
     code = 1
     try:
-        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        _end_after(PATIENCE)
         call()
         code = 0
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def _end_after(seconds: float) -> None:
+    """Prints what all threads do after some time, and ends the process, also where a lock of C is never released."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    faulthandler.register(signal.SIGALRM, chain=True)
+    signal.alarm(int(seconds))
 
 
 def end_fork(child: int) -> int:

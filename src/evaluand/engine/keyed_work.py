@@ -303,7 +303,7 @@ class KeyedWork(Generic[U]):
 
     def _holds(self) -> bool:
         """Whether this worker still has its claims; if not, no further call starts in this pass."""
-        self._is_lost = self._is_lost or (self._claims > 0 and not self.lane.leases.holds())
+        self._is_lost = self._is_lost or (self._claims > 0 and not self.lane.holds())
         return not self._is_lost
 
     def _append(self, lines: bytes) -> bool:
@@ -320,7 +320,9 @@ class KeyedWork(Generic[U]):
         if self.gather == 1:
             if not self._append(line):
                 return
-            self._count(unit.size, failed, attempts - 1)
+            self.tally.called += unit.size
+            self.tally.failed += failed
+            self.tally.retried += attempts - 1
         else:
             with self._writing:
                 self._gathered.append((line, unit, failed, attempts))
@@ -329,11 +331,6 @@ class KeyedWork(Generic[U]):
         self._settle(unit.slot // SHARD_SLOTS)
         if self._alike is not None:
             self._watch_start(unit, line, failed)
-
-    def _count(self, called: int, failed: int, retried: int) -> None:
-        self.tally.called += called
-        self.tally.failed += failed
-        self.tally.retried += retried
 
     def _watch_start(self, unit: U, line: bytes, failed: int) -> None:
         """Stop the work if all units from the start have failed with one error.
@@ -362,8 +359,9 @@ class KeyedWork(Generic[U]):
     def _write(self) -> None:
         gathered, self._gathered = self._gathered, []
         if gathered and self._append(b"".join([line for line, *_ in gathered])):
-            _, units, failed, attempts = zip(*gathered, strict=True)
-            self._count(sum(unit.size for unit in units), sum(failed), sum(attempts) - len(gathered))
+            self.tally.called += sum([unit.size for _, unit, *_ in gathered])
+            self.tally.failed += sum([failed for _, _, failed, _ in gathered])
+            self.tally.retried += sum([attempts - 1 for *_, attempts in gathered])
 
     def _settle(self, shard: int) -> None:
         with self._lock:

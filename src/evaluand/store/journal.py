@@ -19,6 +19,7 @@ import math
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import starmap
 from typing import Any, Final, Protocol
 from zlib import crc32
 
@@ -147,6 +148,15 @@ class WorkLog:
             return []
         return [slot for slot in range(start, stop) if not self.is_done(slot)]
 
+    def holds(self) -> bool:
+        """Whether what this worker writes now counts; the leases are asked a hundred times a second at most."""
+        now = time.monotonic()
+        if now - self._asked > _ASK_SECONDS:
+            if not self.leases.holds():
+                return False
+            self._asked = now
+        return True
+
     def append(self, lines: bytes) -> bool:
         """Appends finished units: complete lines, each `[slot,…]` and a line feed.
 
@@ -154,10 +164,8 @@ class WorkLog:
             Whether this worker still holds its shards; if not, nothing was written.
         """
         now = time.monotonic()
-        if now - self._asked > _ASK_SECONDS:
-            if not self.leases.holds():
-                return False
-            self._asked = now
+        if now - self._asked > _ASK_SECONDS and not self.holds():
+            return False
         self._log.append(lines)
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
@@ -209,7 +217,7 @@ class WorkLog:
         Raises:
             EngineError: as `lines`; also for a line that evaluand did not write.
         """
-        return (self._parse(number, body) for number, body in self._read_bodies(range(self.slots)))
+        return starmap(self._parse, self._read_bodies(range(self.slots)))
 
     def read_through(self) -> Iterator[list[Any]]:
         """The records of all units finished so far, in the order in which they were written.
@@ -385,33 +393,39 @@ class WorkLog:
 
     def _read_bodies(self, slots: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         """The JSON texts of the lines of those slots that are done, each with the number of its segment."""
-        numbers, offsets, sizes, ahead = self._segment, self._offset, self._size, self._ahead
-        segments = self._segments
+        numbers, offsets, sizes = self._segment, self._offset, self._size
+        current, start, stop, data, seed = -1, 0, 0, b"", None  # bytes of a segment: from start to stop
         for slot in slots:
             number = numbers[slot]
             if number < 0:
                 continue
-            offset, size = offsets[slot], sizes[slot] - 1  # without the line feed
-            start, data = ahead.get(number, _NOTHING)
-            begin = offset - start
-            if not 0 <= begin <= len(data) - size:
-                data = self._read_ahead(number, offset, size)
-                begin = 0
-            end, seed = begin + size, segments[number].seed
+            offset = offsets[slot]
+            end = offset + sizes[slot] - 1  # without the line feed
+            if number != current or offset < start or end > stop:
+                start, data = self._read_ahead(number, offset, end - offset)
+                current, stop, seed = number, start + len(data), self._segments[number].seed
             if seed is None:
-                yield number, data[begin:end]
+                yield number, data[offset - start : end - start]
                 continue
-            body = data[begin : end - CHECKSUM_SIZE]
-            if not data.startswith(b"%08x" % crc32(body, seed), end - CHECKSUM_SIZE, end) or end > len(data):
+            tail = end - start - CHECKSUM_SIZE
+            body = data[offset - start : tail]
+            if data[tail : end - start] != b"%08x" % crc32(body, seed):
                 raise EngineError(
-                    f"{self._log.path(segments[number].name)}: the line at byte {offset} was damaged"
+                    f"{self._log.path(self._segments[number].name)}: the line at byte {offset} was damaged"
                     " after it had been read; start again: its call is repeated"
                 )
             yield number, body
 
-    def _read_ahead(self, number: int, offset: int, size: int) -> bytes:
-        """Bytes of a segment, and further ones if the last were near: lines are mostly read in order."""
+    def _read_ahead(self, number: int, offset: int, size: int) -> tuple[int, bytes]:
+        """Bytes of a segment with those of a line, and where they begin.
+
+        They are those that were read last, if the line is among them. Else more than the line is read if it is near
+        these: lines are mostly read in order.
+        """
         start, data = self._ahead.pop(number, _NOTHING)
+        if start <= offset and offset + size <= start + len(data):
+            self._ahead[number] = start, data
+            return start, data
         is_near = start <= offset <= start + len(data) + _AHEAD_BYTES
         segment = self._segments[number]
         try:
@@ -422,7 +436,7 @@ class WorkLog:
         while len(self._ahead) >= _BUFFERS:
             self._ahead.pop(next(iter(self._ahead)))
         self._ahead[number] = offset, data
-        return data
+        return offset, data
 
     def _grow(self, slots: int) -> None:
         self.slots = slots
