@@ -64,6 +64,12 @@ class Tally:
     def done(self) -> int:
         return self.kept + self.reused + self.called + self.skipped
 
+    def count(self, called: int, failed: int, retried: int) -> None:
+        """Counts units that were done now."""
+        self.called += called
+        self.failed += failed
+        self.retried += retried
+
 
 @dataclass(frozen=True)
 class Receipt:
@@ -253,7 +259,8 @@ class KeyedWork(Generic[U]):
         """Forgets the claims of the last pass: another worker has taken over what was not finished."""
         self._claims = 0
         self._pending: dict[int, int] = {}  # shard → units in flight
-        self._gathered: list[tuple[bytes, U, int, int]] = []
+        self._gathered: list[bytes] = []
+        self._uncounted = Tally()  # of the gathered lines
         self._is_lost = False  # whether another worker has taken over since
 
     def _map(self, units: Iterator[U]) -> None:
@@ -320,12 +327,11 @@ class KeyedWork(Generic[U]):
         if self.gather == 1:
             if not self._append(line):
                 return
-            self.tally.called += unit.size
-            self.tally.failed += failed
-            self.tally.retried += attempts - 1
+            self.tally.count(unit.size, failed, attempts - 1)
         else:
             with self._writing:
-                self._gathered.append((line, unit, failed, attempts))
+                self._gathered.append(line)
+                self._uncounted.count(unit.size, failed, attempts - 1)
                 if len(self._gathered) >= self.gather:
                     self._write()
         self._settle(unit.slot // SHARD_SLOTS)
@@ -357,11 +363,10 @@ class KeyedWork(Generic[U]):
             )
 
     def _write(self) -> None:
-        gathered, self._gathered = self._gathered, []
-        if gathered and self._append(b"".join([line for line, *_ in gathered])):
-            self.tally.called += sum([unit.size for _, unit, *_ in gathered])
-            self.tally.failed += sum([failed for _, _, failed, _ in gathered])
-            self.tally.retried += sum([attempts - 1 for *_, attempts in gathered])
+        lines, self._gathered = self._gathered, []
+        done, self._uncounted = self._uncounted, Tally()
+        if lines and self._append(b"".join(lines)):
+            self.tally.count(done.called, done.failed, done.retried)
 
     def _settle(self, shard: int) -> None:
         with self._lock:
