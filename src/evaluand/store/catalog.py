@@ -19,7 +19,8 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.user import cache_folder
 from evaluand.store.io import Folder
-from evaluand.store.manifests import ID, LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
+from evaluand.store.manifests import LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
+from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"

@@ -106,7 +106,7 @@ def read_ref(folder: Folder, file: str) -> Ref:
 
 def _parse_ref(content: bytes, file: str) -> Ref:
     value, seal = _parse(content)
-    known = _REF.keys()
+    known = {*_REF}
     if {"format", "seal"} & value.keys():
         _check_format(value, seal, "")
         _check_seal(value, seal, "")
