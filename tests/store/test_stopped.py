@@ -23,8 +23,8 @@ from support.patience import PATIENCE
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Folder
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
-from evaluand.store.leases import MemoryLeases
 from evaluand.store.log import FileLog
+from evaluand.store.memory_leases import MemoryLeases
 
 EXAMPLES = SHARD_SLOTS + 300
 CONCURRENCY = 8  # of the processes of the nursery
