@@ -3,7 +3,7 @@
     python benchmarks/report.py [--rows 100000] [--chromium /usr/bin/chromium]
 
 Makes a run of questions and answers of some hundred characters each, with a failure and a row that is not scored now
-and then, writes its report, and opens it in Chromium (`pip install evaluand[browser]`).
+and then, writes its report, and opens it in Chromium (`pip install 'evaluand[browser]'`).
 """
 
 from __future__ import annotations

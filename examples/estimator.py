@@ -1,6 +1,6 @@
 """Cross-validate two classifiers on the same five folds, three times; the second run of one reuses everything.
 
-Needs scikit-learn: pip install evaluand[sklearn]
+Needs scikit-learn: pip install 'evaluand[sklearn]'
 """
 
 from sklearn.datasets import load_breast_cancer

@@ -5,7 +5,7 @@
 
 Where an estimator of scikit-learn solves the problem, `solve` writes predictions.csv and scores.csv; elsewhere
 predictions.csv is written here. The data ship with scikit-learn or are drawn with a seed.
-Needs scikit-learn and pandas: pip install evaluand[sklearn,pandas]
+Needs scikit-learn and pandas: pip install 'evaluand[sklearn,pandas]'
 """
 
 from __future__ import annotations

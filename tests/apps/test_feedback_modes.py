@@ -676,8 +676,8 @@ def test_a_deferred_recording_is_closed_without_a_judge_that_has_changed_and_jud
     for command in ("work", "resume"):
         refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"] if command == "work" else ["resume", "rag/2"])
         assert refused.exit_code != 0
-        assert "has changed since the recording was opened; evaluand resume" in refused.stderr
-        assert "--give-up closes it without the missing scores" in refused.stderr
+        assert "has changed since the recording was opened; `evaluand resume" in refused.stderr
+        assert "--give-up` closes it without the missing scores" in refused.stderr
     closing = CliRunner().invoke(main, ["resume", "rag/2", "--give-up"])
     assert closing.exit_code == 0, closing.output
     assert "length: 1 failed, 1 scored" in closing.stdout

@@ -761,7 +761,10 @@ def test_a_run_without_grades_is_reported_with_a_command_there_and_with_a_call_i
     data = Dataset.from_rows([{"input": 1}])
     Runner(store).run(str, data, name="plain")
     Runner(store).run(repr, data, name="filed", origin={"experiment": "my file.yaml"})
-    for name, command in (("plain", "evaluand run FILE"), ("filed", "evaluate it with: evaluand run 'my file.yaml'")):
+    for name, command in (
+        ("plain", "`evaluand run FILE`"),
+        ("filed", "evaluate it with `evaluand run 'my file.yaml'`"),
+    ):
         for arguments in ((name, "exp/mine"), ("exp", "--gate", f"accuracy better than {name}")):
             done = call(folder, "compare", *arguments)
             assert (done.exit_code, "Evaluator" in done.stderr) == (1, False)

@@ -233,10 +233,10 @@ def test_parameters_that_are_none_are_refused(make: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "module", "line"),
     [
-        ("bleu", "sacrebleu", "needs sacrebleu: pip install evaluand[text]"),
-        ("chrf", "sacrebleu", "needs sacrebleu: pip install evaluand[text]"),
-        ("rouge", "rouge_score", "needs rouge-score: pip install evaluand[text]"),
-        ("language_match", "py3langid", "needs py3langid: pip install evaluand[language]"),
+        ("bleu", "sacrebleu", "needs sacrebleu: pip install 'evaluand[text]'"),
+        ("chrf", "sacrebleu", "needs sacrebleu: pip install 'evaluand[text]'"),
+        ("rouge", "rouge_score", "needs rouge-score: pip install 'evaluand[text]'"),
+        ("language_match", "py3langid", "needs py3langid: pip install 'evaluand[language]'"),
     ],
 )
 def test_without_its_library_a_grader_says_what_to_install(

@@ -245,7 +245,7 @@ def test_files_without_a_label_or_of_another_run_are_refused(folder: Folder) -> 
     assert "has a value or a label; fill in the files first" in folder.refused("label", "import", "doubling/mine", file)
     file.write_text('{"key": "00", "value": 1}\n')
     assert "none of the 1 labels matches an answer" in folder.refused("label", "import", "doubling/mine", file)
-    assert "import them with evaluand label import" in folder.refused("label", "status", "doubling/mine")
+    assert "import them with `evaluand label import`" in folder.refused("label", "status", "doubling/mine")
 
 
 def test_labels_of_no_answer_are_counted_and_named(folder: Folder) -> None:

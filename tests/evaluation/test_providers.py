@@ -742,7 +742,9 @@ def test_what_is_missing_is_reported_with_what_installs_it(monkeypatch: pytest.M
     monkeypatch.setattr("evaluand.evaluation.providers.english.find_spec", lambda name: None)
     LOCAL.check("language_match")
     LOCAL.check("personal_data")
-    with pytest.raises(SpecError, match=r"provider 'toxicity' needs profanity_check: pip install evaluand\[toxicity\]"):
+    with pytest.raises(
+        SpecError, match=r"provider 'toxicity' needs profanity_check: pip install 'evaluand\[toxicity\]'"
+    ):
         LOCAL.check("not_toxic")
 
 

@@ -34,7 +34,7 @@ from evaluand.report.verification import verify
 from evaluand.store import leases
 from evaluand.store.store import resolve
 
-QUICK, BATCH = 40, 100
+QUICK, BATCH = 20, 100
 THOROUGH = int(os.environ.get("DAMAGES", "2000"))  # 10,000 were tried when this was written
 
 Reading = dict[str, Any]

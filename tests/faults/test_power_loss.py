@@ -143,7 +143,7 @@ def unsynced_lines(node: Node, name: str = "") -> int:
     return sum(unsynced_lines(below, name) for name, below in node.names.items())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 40))])
 def test_after_a_loss_of_power_what_was_promised_is_there_and_the_rest_is_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

@@ -172,3 +172,13 @@ def test_the_words_are_plain() -> None:
         path.read_text(encoding="utf-8", errors="ignore") for path in files if path.suffix in (".py", ".md", ".txt")
     )
     assert sum(len(re.findall(r"\b_?told\b", text, re.IGNORECASE)) for text in texts) <= 5
+
+
+def test_every_line_that_installs_extras_can_be_pasted_into_any_shell() -> None:
+    """Unquoted brackets are a pattern of file names, which zsh refuses."""
+    folders = [ROOT_FOLDER / name for name in ("src", "docs", "examples", "benchmarks", "tests")]
+    files = [*ROOT_FOLDER.glob("*.md"), *(path for folder in folders for path in folder.rglob("*.[pm][yd]"))]
+    texts = {str(path.relative_to(ROOT_FOLDER)): path.read_text(encoding="utf-8") for path in files}
+    installing = {file: re.findall(r"pip install (?:-\w+ )*('?)[\w.]+\[", text) for file, text in texts.items()}
+    assert sum(map(len, installing.values())) > 20
+    assert [file for file, quotes in installing.items() if "" in quotes] == []

@@ -299,7 +299,7 @@ def test_without_pandas_other_columns_make_an_array_of_objects(monkeypatch: pyte
     first = Recorder.fits[0]["X"]
     assert (first.dtype, first.shape) == (object, (12, 3))
     assert {type(value) for value in first[0]} == {float, str}
-    with pytest.raises(SpecError, match=r"need pandas: pip install evaluand\[pandas\]"):
+    with pytest.raises(SpecError, match=r"need pandas: pip install 'evaluand\[pandas\]'"):
         Runner().run(EstimatorTask(Recorder(), Split(folds=2), frame=True), table())
 
 
@@ -527,7 +527,7 @@ def test_an_estimator_in_place_of_a_task_is_refused_with_the_call_to_make(model:
 
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    with pytest.raises(SpecError, match=r"needs scikit-learn: pip install evaluand\[sklearn\]; or give a function"):
+    with pytest.raises(SpecError, match=r"needs scikit-learn: pip install 'evaluand\[sklearn\]'; or give a function"):
         Runner().run(EstimatorTask(NoClone(), FIVE), table())
     assert Runner().run(EstimatorTask(Recorder, Split(folds=2)), table()).counts == {"completed": 24}
 

@@ -1388,5 +1388,5 @@ def test_every_fault_of_a_service_is_reported_by_its_line(tmp_path: Path, monkey
 
 def test_without_the_client_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(SpecError, match=r"pip install evaluand\[http\]"):
+    with pytest.raises(SpecError, match=r"pip install 'evaluand\[http\]'"):
         Runner().run(ServiceTask("http://127.0.0.1/"), data("x"))

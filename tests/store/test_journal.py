@@ -38,8 +38,9 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Disk, Folder
 from evaluand.store.journal import MOST_SLOTS, SHARD_SLOTS, MemoryLog, WorkLog
 from evaluand.store.lease_state import State, Worker, pack_state
-from evaluand.store.leases import FileLeases, MemoryLeases
+from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog
+from evaluand.store.memory_leases import MemoryLeases
 from evaluand.store.segments import add_checksums, find_damage, seed_of
 
 SLOTS = 12
@@ -545,7 +546,7 @@ MANY_SEGMENTS = """
 import resource, sys
 from evaluand.store.io import Folder
 from evaluand.store.journal import WorkLog
-from evaluand.store.leases import MemoryLeases
+from evaluand.store.memory_leases import MemoryLeases
 from evaluand.store.log import FileLog
 
 segments, limit = 100, 50

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from evaluand.store import journal
 from evaluand.store.io import Folder
 from evaluand.store.journal import WorkLog
-from evaluand.store.leases import MemoryLeases
 from evaluand.store.log import FileLog, find_journal_damage
+from evaluand.store.memory_leases import MemoryLeases
 
 SLOTS = 30
 SCOPE = "runs/00"

@@ -22,7 +22,8 @@ from evaluand.core.system import this_process
 from evaluand.store import leases as leasing
 from evaluand.store.io import Folder
 from evaluand.store.lease_state import State, Worker, pack_state, unpack_state
-from evaluand.store.leases import FileLeases, Leases, MemoryLeases, is_worked_on
+from evaluand.store.leases import FileLeases, Leases, is_worked_on
+from evaluand.store.memory_leases import MemoryLeases
 
 CLAIMS = """
 import os, sys

@@ -23,8 +23,8 @@ from support.patience import PATIENCE
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Folder
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
-from evaluand.store.leases import MemoryLeases
 from evaluand.store.log import FileLog
+from evaluand.store.memory_leases import MemoryLeases
 
 EXAMPLES = SHARD_SLOTS + 300
 CONCURRENCY = 8  # of the processes of the nursery
@@ -165,37 +165,31 @@ def test_a_worker_that_is_stopped_until_another_takes_over_repeats_at_most_its_c
 def test_workers_of_two_containers_share_a_run_and_take_over_from_a_dead_one(
     nursery: Nursery, elsewhere: Nursery, undisturbed: str, tmp_path: Path, round: int
 ) -> None:
-    moments = random.Random(round)
-    folder = new_place(tmp_path)
-    here = nursery.start(folder, "run", "threads", EXAMPLES)
-    there = elsewhere.start(folder, "run", "threads", EXAMPLES)
-    is_killed = round % 2 == 0
-    if is_killed:
-        moment = moments.randrange(1, EXAMPLES)
-        wait_until(lambda: calls(folder) >= moment)
-        elsewhere.send(there, signal.SIGKILL)
-    code = elsewhere.end(there)
-    assert nursery.end(here) == 0
-    assert code in ((0, -signal.SIGKILL) if is_killed else (0,))
-    assert results(folder, here) == {undisturbed}
-    assert repeats(folder) <= (CONCURRENCY if is_killed else 0)
+    share_a_run(nursery, elsewhere, undisturbed, tmp_path, round)
 
 
 @pytest.mark.parametrize("round", rounds(ROUNDS))
 def test_no_jump_of_the_date_makes_a_worker_repeat_a_call(
     nursery: Nursery, jumping: Nursery, undisturbed: str, tmp_path: Path, round: int
 ) -> None:
+    share_a_run(nursery, jumping, undisturbed, tmp_path, round)
+
+
+def share_a_run(nursery: Nursery, other: Nursery, undisturbed: str, tmp_path: Path, round: int) -> None:
+    """Two workers of two nurseries share a run; in every second round that of the other one is killed."""
     moments = random.Random(round)
     folder = new_place(tmp_path)
-    one, other = jumping.start(folder, "run", "threads", EXAMPLES), nursery.start(folder, "run", "threads", EXAMPLES)
-    if round % 2:
+    here, there = (each.start(folder, "run", "threads", EXAMPLES) for each in (nursery, other))
+    is_killed = round % 2 == 1
+    if is_killed:
         moment = moments.randrange(1, EXAMPLES)
         wait_until(lambda: calls(folder) >= moment)
-        jumping.send(one, signal.SIGKILL)
-    assert jumping.end(one) in ((0, -signal.SIGKILL) if round % 2 else (0,))
-    assert nursery.end(other) == 0
-    assert results(folder, other) == {undisturbed}
-    assert repeats(folder) <= (CONCURRENCY if round % 2 else 0)
+        other.send(there, signal.SIGKILL)
+    code = other.end(there)
+    assert nursery.end(here) == 0
+    assert code in ((0, -signal.SIGKILL) if is_killed else (0,))
+    assert results(folder, here) == {undisturbed}
+    assert repeats(folder) <= (CONCURRENCY if is_killed else 0)
 
 
 # Killed at any moment
@@ -283,11 +277,11 @@ def test_nothing_finished_is_repeated_whatever_is_killed_when(nursery: Nursery, 
         assert digests(tmp_path / str(plays)) == digests(tmp_path / "undisturbed")
 
 
-def digests(folder: Path) -> dict[str, set[str]]:
-    """The digests of what was sealed. Who is killed while a recording is sealed may have its evaluation made again."""
+def digests(folder: Path) -> dict[str, list[str]]:
+    """The digests of what was sealed."""
     store = DirectoryStore(folder / "store")
     found = {}
     for kind in ("runs", "evaluations", "aggregations", "recordings"):
         sealed = [id for id in store.ids(kind) if store.is_sealed(kind, id)]
-        found[kind] = {store.manifest(kind, id)["digest"] for id in sealed}
+        found[kind] = sorted(store.manifest(kind, id)["digest"] for id in sealed)
     return found

@@ -16,7 +16,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 @contextmanager
 def open_tab() -> Iterator[Any]:
     """A tab for all tests of a file: each new one starts a process, which takes longer than most tests."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
     with api.sync_playwright() as playwright:

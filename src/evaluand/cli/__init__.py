@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from evaluand._version import __version__
 from evaluand.cli.logs import log_to_stderr
-from evaluand.cli.options import SETTINGS, complete_artifact, variable
+from evaluand.cli.options import SETTINGS, complete_artifact, name_store, variable
 from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
 from evaluand.report.text import safe
@@ -115,8 +115,13 @@ class _Commands(click.Group):
         except click.MissingParameter as error:
             if ctx.invoked_subcommand not in _TAKE_ARTIFACTS or not isinstance(error.param, click.Argument):
                 raise
-            missing = error.param.make_metavar(ctx)
-            raise click.UsageError(f"{missing} is missing; `evaluand list` shows names and ids", error.ctx) from None
+            hint = name_store("`evaluand list` shows names and ids")
+            raise click.UsageError(f"{error.param.make_metavar(ctx)} is missing; {hint}", error.ctx) from None
+        except click.UsageError as error:
+            message = error.format_message()
+            if name_store(message) == message:
+                raise
+            raise click.UsageError(name_store(message), error.ctx) from None
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             raise Exit(INTERRUPTED) from None
@@ -181,5 +186,5 @@ def _print_error(error: BaseException, message: str) -> None:
 
     values = variable_values()
     for line in (f"error: {message}", *getattr(error, "__notes__", ())):
-        line = hide_values(line, values)
+        line = hide_values(name_store(line), values)
         click.echo("\n".join(safe(part) for part in line.split("\n")), err=True)

@@ -197,5 +197,5 @@ def _label_hint(store: Store, evaluation: Evaluation) -> str:
     found = [other for other in others if other.manifest["spec"]["run"] == run and human_scorers(other)]
     labelled_names = [(names.find("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
     if not labelled_names:
-        return "import them with evaluand label import"
+        return "import them with `evaluand label import`"
     return f"those of its run are in {', '.join(map(safe, labelled_names))}"

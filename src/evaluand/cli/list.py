@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.cli.options import json_option, store_option
+from evaluand.cli.options import json_option, name_store, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
 from evaluand.core.errors import Fault, plural, singular
@@ -56,7 +56,7 @@ def command(kind: str | None, folder: Path, as_json: bool) -> None:
     if as_json:
         return print_json(entries)
     if not entries:
-        return click.echo(f"nothing is stored in {folder} yet; start with `evaluand run FILE`", err=True)
+        return click.echo(name_store(f"nothing is stored in {folder} yet; start with `evaluand run FILE`"), err=True)
     show(Listing(entries))
 
 
@@ -98,7 +98,7 @@ def _print_damage(store: DirectoryStore, entries: list[Facts]) -> None:
     numbers = ((n_artifacts, "artifact"), (n_names, "name"), (len(store.blocked()), "folder"))
     counts = [plural(n, what) for n, what in numbers if n]
     if counts:
-        click.echo(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why", err=True)
+        click.echo(name_store(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why"), err=True)
 
 
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:

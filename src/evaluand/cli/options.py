@@ -27,6 +27,18 @@ _MOST_BYTES = 64 << 20  # of an experiment file
 SETTINGS = "evaluand.settings"
 """Where the context of a command has the settings of the folder."""
 
+_STORE = "evaluand.store"
+"""Where the context of a command has its store."""
+
+WITH_STORE = (
+    *("compare", "export", "feedback", "gc", "import", "label", "leaderboard", "list", "report", "resume", "run"),
+    *("score", "show", "tradeoff", "validate", "verify"),
+)
+"""The commands that take `--store`."""
+
+_HINT = re.compile(rf"`(evaluand (?:{'|'.join(WITH_STORE)})\b(?! (?:metrics|scorers|tasks)\b)(?![^`]*--store)[^`]*)`")
+"""A command in a message; `list metrics` and its like need no store."""
+
 
 def _choose_store(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """`--store` after the command, else before it, else the environment, the settings or the default.
@@ -38,6 +50,7 @@ def _choose_store(ctx: click.Context, param: click.Parameter, value: Path) -> Pa
     source = ctx.get_parameter_source("folder")
     if before is not None and source is not ParameterSource.COMMANDLINE:
         return before
+    ctx.meta[_STORE] = value
     if source is ParameterSource.DEFAULT_MAP and (refused := ctx.meta[SETTINGS].explain_refusal(value)):
         raise SpecError(refused)
     if source is ParameterSource.DEFAULT and not is_inside(value, Path()):
@@ -194,9 +207,31 @@ def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, el
         what: the argument of the command, or several.
         elsewhere: the command will run at another time in another shell, whose environment is unknown.
     """
-    usual = _DEFAULT if elsewhere else _usual_store()
-    store = "" if usual and folder == Path(usual) else f" --store {quote(str(folder))}"
-    return f"evaluand {command} {join([what] if isinstance(what, str) else what)}{store}"
+    words = join([what] if isinstance(what, str) else what)
+    return f"evaluand {command} {words}{_format_store(folder, _DEFAULT if elsewhere else _usual_store())}"
+
+
+def present_store() -> str:
+    """` --store DIR` with the store of the present command; empty if commands use it without."""
+    ctx = click.get_current_context(silent=True)
+    folder: Path | None = (ctx.meta.get(_STORE) or ctx.find_root().params.get("folder")) if ctx else None
+    return _format_store(folder, _usual_store()) if folder else ""
+
+
+def name_store(message: str, store: str | None = None) -> str:
+    """A message in which commands between backticks end with `--store DIR`, so that they can be copied.
+
+    What is below the command line knows its store, but not how a command reaches it.
+
+    Args:
+        store: the words to add; those of `present_store` if None.
+    """
+    store = present_store() if store is None else store
+    return _HINT.sub(lambda hint: f"`{hint[1]}{store}`", message)
+
+
+def _format_store(folder: Path, usual: str | Path | None) -> str:
+    return "" if usual and folder == Path(usual) else f" --store {quote(str(folder))}"
 
 
 def _usual_store() -> str | Path | None:

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.aggregation.aggregator import MetricRefused
+from evaluand.cli.options import name_store, present_store
 from evaluand.cli.output import console
 from evaluand.core.errors import EvaluandWarning
 from evaluand.engine.keyed_work import Tally
@@ -35,10 +36,11 @@ _FRAME = 0.1
 def show_notes() -> Iterator[None]:
     """A block in which evaluand's warnings are written as one line each."""
     show_warning = warnings.showwarning
+    store = present_store()  # here, because threads that warn have no context
 
     def show_note(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, EvaluandWarning):
-            click.echo(f"note: {safe(str(message))}", err=True)
+            click.echo(f"note: {safe(name_store(str(message), store))}", err=True)
         else:
             show_warning(message, category, *place, **more)
 

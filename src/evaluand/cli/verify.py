@@ -7,7 +7,7 @@ from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
-from evaluand.cli.options import complete_artifact, json_option, store_option
+from evaluand.cli.options import complete_artifact, json_option, name_store, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.progress import display
 from evaluand.core.errors import EngineError, Fault, NotFound, plural, singular
@@ -94,11 +94,11 @@ def _print(out: Console, found: list[Facts], names: list[Fault], notes: list[Fau
             out.print(Text.assemble(("ok     ", "green"), what, "" if artifact["status"] == "sealed" else "  (open)"))
         for fault in artifact["faults"]:
             place = f"{fault['where']}: " if fault["where"] else ""
-            out.print(
-                Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{safe(fault['message'])}"), soft_wrap=True
-            )
+            message = safe(name_store(fault["message"]))
+            out.print(Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{message}"), soft_wrap=True)
     for fault in names:
-        out.print(Text.assemble(("fault  ", "red"), f"{safe(fault.where)}: {safe(fault.message)}"), soft_wrap=True)
+        message = safe(name_store(fault.message))
+        out.print(Text.assemble(("fault  ", "red"), f"{safe(fault.where)}: {message}"), soft_wrap=True)
     for note in notes:
         out.print(Text.assemble(("note   ", "dim"), f"{safe(note.where)}: {safe(note.message)}"), soft_wrap=True)
     bad = sum(bool(artifact["faults"]) for artifact in found)

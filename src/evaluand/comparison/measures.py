@@ -95,7 +95,7 @@ def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
             raise SpecError(
                 f"evaluation {one[:12]} is not finished",
                 python="resume it before it is compared",
-                command=f"continue with: evaluand resume {one[:12]}",
+                command=f"continue it with `evaluand resume {one[:12]}`",
             )
     return [Evaluation(store, one) for one in ids]
 
@@ -106,11 +106,11 @@ def _newest_of_run(store: Store, run: str) -> Evaluation:
     if of_run:
         return max(of_run, key=lambda e: str(e.manifest["created"]))
     origin = experiment_origin(store.manifest("runs", run))
-    how = "evaluate it with:" if origin else "evaluate it with an experiment file that has its task and scorers:"
+    how = "evaluate it with" if origin else "evaluate it with an experiment file that has its task and scorers:"
     raise SpecError(
         f"run {run[:12]} has not been evaluated",
         python="see Evaluator.evaluate",
-        command=f"{how} evaluand run {quote(origin.path) if origin else 'FILE'}",
+        command=f"{how} `evaluand run {quote(origin.path) if origin else 'FILE'}`",
     )
 
 

@@ -313,7 +313,7 @@ def _library() -> Any:
     try:
         import httpx2
     except ImportError:
-        raise SpecError("asking a service needs an HTTP client: pip install evaluand[http]") from None
+        raise SpecError("asking a service needs an HTTP client: pip install 'evaluand[http]'") from None
     return httpx2
 
 

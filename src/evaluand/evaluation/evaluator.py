@@ -221,14 +221,17 @@ class Evaluator:
             request.spec,
             name=name,
             again=lambda last: (
-                fresh
-                or not (request.pinned and store.manifest("evaluations", last)["pinned"])
-                or any(
-                    check.is_stale("evaluations", last, f"inputs/{n}")
-                    for n, check in inputs.items()
-                    if n not in (judged or {})  # scores of a recording are never computed again
+                not _is_of_recording(store, last, origin)
+                and (
+                    fresh
+                    or not (request.pinned and store.manifest("evaluations", last)["pinned"])
+                    or any(
+                        check.is_stale("evaluations", last, f"inputs/{n}")
+                        for n, check in inputs.items()
+                        if n not in (judged or {})  # scores of a recording are never computed again
+                    )
+                    or (retry_failed and _has_failures(store, last, run))
                 )
-                or (retry_failed and _has_failures(store, last, run))
             ),
             resume=resume,
             about=lambda: request.about(fresh, origin),
@@ -249,6 +252,13 @@ class Evaluator:
         evaluation = _warn_of_failed(Evaluation(store, manifest["id"], receipt))
         warn_of_unequal(evaluation, run, request.scorers)
         return evaluation
+
+
+def _is_of_recording(store: Store, id: str, origin: dict[str, Any] | None) -> bool:
+    """Whether an evaluation was begun for the recording from which a request comes: its sealing was interrupted."""
+    recording = (origin or {}).get("recording")
+    begun_for: dict[str, Any] = store.manifest("evaluations", id)["provenance"].get("origin") or {}
+    return recording is not None and begun_for.get("recording") == recording
 
 
 def _why(stale: Sequence[str], unpinned: Mapping[str, Sequence[str]]) -> str:

@@ -237,7 +237,7 @@ class Labelled(NamedTuple):
 def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
     """The progress of labelling in an evaluation, also while people still work; a SpecError for other scorers."""
     if scorer not in human_scorers(evaluation):
-        raise SpecError(f"{scorer!r} holds no labels by people; import them with evaluand label import")
+        raise SpecError(f"{scorer!r} holds no labels by people; import them with `evaluand label import`")
     answers = done = disputed = 0
     by: Counter[str | None] = Counter()
     read = ["n_labels", "reason", "data", "by"]
@@ -306,7 +306,7 @@ _BROKEN: Final = ""
 def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     source, number = open_texts(file), 0
     if "key" not in source.schema.names:
-        raise DataError(f"{file}: has no column key; keep the columns that evaluand label export wrote")
+        raise DataError(f"{file}: has no column key; keep the columns that `evaluand label export` wrote")
     names = [name for name in source.schema.names if name in ("key", *FIELDS)]
     for batch in source.batches():
         for row in batch.select(names).to_pylist():
@@ -337,7 +337,7 @@ def _require_intact(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def _key(row: Mapping[str, Any]) -> str:
     key = _require_intact(row).get("key")
     if not isinstance(key, str):
-        raise DataError("has no key; keep the key that evaluand label export wrote")
+        raise DataError("has no key; keep the key that `evaluand label export` wrote")
     return key.strip()
 
 

@@ -444,7 +444,7 @@ def require_tolerances(scorer: Scorer, *names: str) -> None:
 def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
     """Refuses a scorer whose library is not installed; the SpecError has the line that installs it."""
     if find_spec(module) is None:
-        raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install evaluand[{extra}]")
+        raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install 'evaluand[{extra}]'")
 
 
 def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:

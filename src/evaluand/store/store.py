@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singular, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
-from evaluand.store.leases import MemoryLeases, MemoryShards
+from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Apps made with LangChain, recorded through its callbacks (`pip install evaluand[langchain]`).
+"""Apps made with LangChain, recorded through its callbacks (`pip install 'evaluand[langchain]'`).
 
     app = LangChainApp(chain, name="qa")
     with app as recording:
@@ -39,7 +39,7 @@ try:
     from langchain_core.runnables.config import var_child_runnable_config
     from langchain_core.tracers.context import register_configure_hook
 except ModuleNotFoundError as error:
-    raise SpecError(f"apps made with LangChain need {error.name}: pip install evaluand[langchain]") from None
+    raise SpecError(f"apps made with LangChain need {error.name}: pip install 'evaluand[langchain]'") from None
 
 CALL, RETRIEVE, INVOKE = "_call", "_get_relevant_documents", "invoke"
 

@@ -1,4 +1,4 @@
-"""Apps made with LlamaIndex, recorded through its instrumentation (`pip install evaluand[llama-index]`).
+"""Apps made with LlamaIndex, recorded through its instrumentation (`pip install 'evaluand[llama-index]'`).
 
     app = LlamaIndexApp(index.as_query_engine(), name="qa")
     with app as recording:
@@ -48,7 +48,7 @@ try:
     from llama_index_instrumentation import get_dispatcher
     from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR as _DECORATED
 except ModuleNotFoundError as error:
-    raise SpecError(f"apps made with LlamaIndex need {error.name}: pip install evaluand[llama-index]") from None
+    raise SpecError(f"apps made with LlamaIndex need {error.name}: pip install 'evaluand[llama-index]'") from None
 
 
 class LlamaIndexApp(App):

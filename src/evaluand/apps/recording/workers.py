@@ -69,8 +69,8 @@ def work(
         return opened
     if opened.mode != "deferred":
         raise SpecError(
-            f"recording {id} is judged by its own app (mode {opened.mode}); if the app has died, `evaluand resume` "
-            "closes it"
+            f"recording {id} is judged by its own app (mode {opened.mode}); if the app has died, "
+            f"`evaluand resume {id}` closes it"
         )
     if workers and isinstance(store, MemoryStore):
         raise SpecError("other processes cannot read a store in memory; work with workers=0")
@@ -150,7 +150,7 @@ def _with_give_up(error: SpecError, name: str) -> SpecError:
     """The error for a feedback that cannot be loaded, which also says how to close the recording without it."""
     effect = "closes it without the missing scores; its run can then be evaluated with the present code"
     refused = SpecError(f"{error}; close_recording(store, {name!r}, give_up=True) {effect}")
-    refused.for_commands = f"{error.for_commands}; evaluand resume {quote(name)} --give-up {effect}"
+    refused.for_commands = f"{error.for_commands}; `evaluand resume {quote(name)} --give-up` {effect}"
     return refused
 
 

@@ -81,7 +81,7 @@ def require_language(what: str) -> None:
         SpecError: the extra is not installed; the message has the command that installs it.
     """
     if find_spec("py3langid") is None:
-        raise SpecError(f"{what} needs py3langid: pip install evaluand[language]")
+        raise SpecError(f"{what} needs py3langid: pip install 'evaluand[language]'")
 
 
 def _pieces(text: str) -> list[str]:

@@ -205,7 +205,7 @@ def require_embeddings(what: str) -> None:
         SpecError: the extra is not installed; the message has the command that installs it.
     """
     if find_spec("wordllama") is None:
-        raise SpecError(f"{what} needs wordllama: pip install evaluand[embeddings]")
+        raise SpecError(f"{what} needs wordllama: pip install 'evaluand[embeddings]'")
 
 
 def count_tokens(text: str) -> int:

@@ -42,7 +42,7 @@ class _English(Provider):
     @classmethod
     def require(cls) -> None:
         if find_spec(cls._library) is None:
-            raise SpecError(f"provider {cls.kind!r} needs {cls._library}: pip install evaluand[{cls.kind}]")
+            raise SpecError(f"provider {cls.kind!r} needs {cls._library}: pip install 'evaluand[{cls.kind}]'")
         require_language(cls.kind)
 
 

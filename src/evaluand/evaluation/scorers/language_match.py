@@ -16,7 +16,7 @@ class LanguageMatch(Scorer):
     Abstains if the language of the input or of the answer cannot be detected: it is not text, has no letters, or no
     language reaches the threshold. A few words rarely suffice.
 
-    Needs the extra `language`: `pip install evaluand[language]`.
+    Needs the extra `language`: `pip install 'evaluand[language]'`.
 
     Attributes:
         language: the ISO 639 code of the expected language, such as `de`; the language of the input by default.

@@ -28,7 +28,7 @@ class Bleu(ReferenceScorer):
     BLEU of a corpus, whose counts are summed first. Abstains where nothing is expected or the references have no words,
     and where the answer is no text.
 
-    Needs the extra `text`: `pip install evaluand[text]`.
+    Needs the extra `text`: `pip install 'evaluand[text]'`.
 
     Attributes:
         effective_order: leave out the orders for which an answer is too short. Without it an answer of three words is
@@ -88,7 +88,7 @@ class Chrf(ReferenceScorer):
     The expected value is a reference or a list of them, of which the best counts. Needs no words, so it serves scripts
     that part none. Abstains where nothing is expected, every reference is empty, or the answer is no text.
 
-    Needs the extra `text`: `pip install evaluand[text]`.
+    Needs the extra `text`: `pip install 'evaluand[text]'`.
 
     Attributes:
         char_order: the longest pieces, in letters.
@@ -148,7 +148,7 @@ class Rouge(ReferenceScorer):
     it. The expected value is a reference or a list of them, of which the one with the best F1 counts. Abstains where
     nothing is expected, where no reference has enough words (two for ROUGE-2), and where the answer is no text.
 
-    Needs the extra `text`: `pip install evaluand[text]`.
+    Needs the extra `text`: `pip install 'evaluand[text]'`.
 
     Attributes:
         variant: `1` words, `2` pairs of words, `L` the longest common sequence of words.

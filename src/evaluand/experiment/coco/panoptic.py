@@ -224,7 +224,7 @@ def _read_png(folder: Path, name: str, size: tuple[int, int] | None) -> np.ndarr
     try:
         from PIL import Image
     except ImportError:
-        raise SpecError("panoptic files need pillow: pip install evaluand[coco]") from None
+        raise SpecError("panoptic files need pillow: pip install 'evaluand[coco]'") from None
     path = _file_in(folder, name)
     try:
         with warnings.catch_warnings():

@@ -328,5 +328,5 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise SpecError("tables of lineages need pandas: pip install evaluand[pandas]") from None
+        raise SpecError("tables of lineages need pandas: pip install 'evaluand[pandas]'") from None
     return pandas

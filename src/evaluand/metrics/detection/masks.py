@@ -133,5 +133,5 @@ def _library() -> Any:
     try:
         from pycocotools import mask
     except ImportError:
-        raise SpecError("masks need pycocotools: pip install evaluand[coco]") from None
+        raise SpecError("masks need pycocotools: pip install 'evaluand[coco]'") from None
     return mask

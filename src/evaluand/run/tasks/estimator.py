@@ -316,7 +316,7 @@ def _clone(model: Any) -> Any:
         from sklearn.base import clone
     except ImportError:
         raise SpecError(
-            "estimator: a fresh copy for each fold needs scikit-learn: pip install evaluand[sklearn]; or give a"
+            "estimator: a fresh copy for each fold needs scikit-learn: pip install 'evaluand[sklearn]'; or give a"
             " function that makes the estimator"
         ) from None
     try:
@@ -415,7 +415,7 @@ def _frame(table: pa.Table) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise SpecError("estimator: inputs by name need pandas: pip install evaluand[pandas]") from None
+        raise SpecError("estimator: inputs by name need pandas: pip install 'evaluand[pandas]'") from None
     plain = {
         field.name: pd.Series(list(_column_values(table, i)), dtype=object)
         if tables.is_json(field)
