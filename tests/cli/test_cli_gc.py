@@ -110,11 +110,21 @@ def test_files_of_dead_processes_go_and_those_of_living_ones_stay(folder: Folder
 def test_a_draft_that_died_goes_with_its_folder(folder: Folder) -> None:
     draft = folder.path / "store" / "datasets" / ("ab" * 16)
     draft.mkdir()
-    (draft / "examples-01234567.parquet").write_bytes(b"x" * 1000)
+    (draft / f".examples-01234567.parquet-00000001.{dead_process()}.tmp").write_bytes(b"x" * 1000)
     assert folder.done("gc", "--yes") == "nothing to remove\n"
     grow_old(draft)
     assert "a draft that was never finished" in folder.done("gc", "--yes")
     assert not draft.exists()
+
+
+def test_tables_that_have_lost_their_manifest_are_removed_only_as_damaged(folder: Folder) -> None:
+    id = folder.id("runs")
+    run = folder.path / "store" / "runs" / id
+    (run / "manifest.json").unlink()
+    grow_old(run)
+    assert folder.done("gc", "--yes") == "nothing to remove\n"
+    assert "its manifest is missing" in folder.done("gc", "--damaged", "--yes")
+    assert not run.exists()
 
 
 def test_a_dry_run_removes_nothing(folder: Folder) -> None:
@@ -264,7 +274,7 @@ def test_a_draft_with_other_things_loses_only_what_evaluand_makes(folder: Folder
     for path in made:
         path.write_text("12345")
     grow_old(draft)
-    facts = folder.json("gc", "--yes")
+    facts = folder.json("gc", "--damaged", "--yes")
     assert (facts["bytes"], [item["bytes"] for item in facts["found"]]) == (10, [18])
     assert {item["where"] for item in facts["left"]} == {
         str(draft / name) for name in ("notes", "notes.txt", "table.parquet", "journal")

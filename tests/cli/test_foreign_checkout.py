@@ -7,13 +7,15 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from click.testing import CliRunner, Result
+from support.patience import PATIENCE
 
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
@@ -254,29 +256,40 @@ def test_a_checkout_cannot_answer_for_the_user(interrupted: Path, evil: Path) ->
     assert not was_executed(evil)
 
 
-def test_on_a_terminal_the_user_is_asked(interrupted: Path, evil: Path) -> None:
-    ours, terminal = pty.openpty()
+@contextmanager
+def resuming_on_a_terminal() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process that resumes, and a handle for what the user types."""
+    typed, terminal = pty.openpty()
     command = [sys.executable, "-m", "evaluand.cli", "resume"]
-    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
-        os.write(ours, b"n\n")
-        _, errors = asked.communicate(timeout=60)
-    assert "code that" in errors
-    assert "continue? [y/N]" in errors
+    process = subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        yield process, typed
+    finally:
+        process.kill()
+        process.communicate()
+        for handle in (typed, terminal):
+            os.close(handle)
+
+
+def test_on_a_terminal_the_user_is_asked(interrupted: Path, evil: Path) -> None:
+    with resuming_on_a_terminal() as (asked, terminal):
+        os.write(terminal, b"n\n")
+        _, errors = asked.communicate(timeout=PATIENCE)
+    assert b"code that" in errors
+    assert b"continue? [y/N]" in errors
     assert asked.returncode == 1
     assert not was_executed(evil)
 
 
 def test_what_was_compared_is_executed_if_the_file_is_replaced_meanwhile(interrupted: Path, evil: Path) -> None:
-    ours, terminal = pty.openpty()
-    command = [sys.executable, "-m", "evaluand.cli", "resume"]
-    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
+    with resuming_on_a_terminal() as (asked, terminal):
         assert asked.stderr is not None
         errors = b""
         while b"[y/N]" not in errors and (read := asked.stderr.read1()):
             errors += read
         (interrupted / "e.yaml").write_text("name: replaced")
-        os.write(ours, b"y\n")
-        _, more = asked.communicate(timeout=60)
+        os.write(terminal, b"y\n")
+        _, more = asked.communicate(timeout=PATIENCE)
     assert asked.returncode == 0, errors + more
     assert was_executed(evil)
 

@@ -102,6 +102,8 @@ def finish_evaluation(store: DirectoryStore) -> Any:
 def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
     """Makes the store in a folder that does not exist yet."""
     store = DirectoryStore(folder)
+    if recordings:  # an app that dies without closing its recording, forked while no other thread is at work
+        assert call_in_fork(lambda: _record(store, "killed")) == 0
     runner, evaluator = Runner(store, POLICY), Evaluator(store, POLICY)
     evaluations = []
     for each in (double, nearly):
@@ -115,7 +117,6 @@ def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
         finish_evaluation(store)
     if recordings:
         _record(store, "closed")
-        call_in_fork(lambda: _record(store, "killed"))  # an app that dies without closing its recording
     return store
 
 

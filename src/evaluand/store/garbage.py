@@ -235,6 +235,7 @@ def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
         elif (
             _idle(*_place(store, key)) >= QUIET_SECONDS
             and not any(is_being_written(name, elsewhere=False) for name in folder.files())
+            and not has_lost_manifest(folder, elsewhere=False)
             and _is_removable(folder)
         ):
             yield _artifact(store, key, f"{key[0]}: a draft that was never finished")
@@ -260,9 +261,11 @@ def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterat
 def _damaged(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
     for key in keys:
         folder = store.folder(*key)
-        is_lost = folder.states([SEALED, OPEN]) == [None, None] and has_lost_manifest(folder)
-        if is_lost and _idle(*_place(store, key)) >= _SEALING_SECONDS:
-            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: its manifest is missing", _SEALING_SECONDS)
+        is_lost = folder.states([SEALED, OPEN]) == [None, None] and has_lost_manifest(folder, elsewhere=False)
+        is_distant = is_lost and not has_lost_manifest(folder)  # a process of another machine may be writing
+        quiet = QUIET_SECONDS if is_distant else _SEALING_SECONDS
+        if is_lost and _idle(*_place(store, key)) >= quiet:
+            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: its manifest is missing", quiet)
         elif store.is_sealed(*key) and (faults := store.damage(*key)):
             yield _artifact(store, key, f"{singular(key[0])} {key[1]}: {faults[0].message}", idle=0)
     refs = Folder(store.root, REFS)

@@ -87,10 +87,15 @@ def read_manifest(folder: Folder, kind: str, id: str, *files: str) -> Manifest |
     return None
 
 
-def has_lost_manifest(folder: Folder) -> bool:
-    """Whether a folder without a manifest has tables that no process is writing."""
+def has_lost_manifest(folder: Folder, *, elsewhere: bool = True) -> bool:
+    """Whether a folder without a manifest has tables that no process is writing.
+
+    Args:
+        elsewhere: whether processes of other containers and machines may be writing.
+    """
     names = folder.files()
-    return any(map(TABLE_FILE.fullmatch, names)) and not any(map(is_being_written, names))
+    is_written = any(is_being_written(name, elsewhere=elsewhere) for name in names)
+    return any(map(TABLE_FILE.fullmatch, names)) and not is_written
 
 
 def manifest_text(manifest: Manifest) -> bytes:
