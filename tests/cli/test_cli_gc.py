@@ -13,10 +13,12 @@ import pytest
 from support.commands import Folder
 from support.patience import PATIENCE
 
+from evaluand.core.errors import EvaluandWarning
 from evaluand.core.system import this_process
 from evaluand.data.dataset import Dataset
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
+from evaluand.store import leases
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.garbage import leftovers, remove
 from evaluand.store.lease_state import State, Worker, pack_state
@@ -343,7 +345,7 @@ def test_an_open_artifact_stays_while_a_worker_of_another_machine_beats_whatever
 ) -> None:
     id = stopped(folder)
     [log] = [path for path in (folder.path / "store" / "runs" / id / "journal").iterdir() if path.is_dir()]
-    process = replace(this_process(), boot="x", numbers="x")
+    process = replace(this_process(), boot="x", numbers="x", host="far")
     number = 1 + max((int(path.stem) for path in (log / "leases").glob("*.json")), default=0)
 
     def beat(seq: int) -> None:
@@ -363,5 +365,24 @@ def test_an_open_artifact_stays_while_a_worker_of_another_machine_beats_whatever
     found = leftovers(folder.store, open_older_than=DAY)
     assert [item.artifact for item in found] == [("runs", id)]
     monkeypatch.setattr(time, "sleep", sleep)
-    assert [item.artifact for item in remove(folder.store, found).removed] == ([] if beats else [("runs", id)])
+    with pytest.warns(EvaluandWarning, match="^waiting 30 s to see whether a worker of far is still alive$"):
+        removed = remove(folder.store, found).removed
+    assert [item.artifact for item in removed] == ([] if beats else [("runs", id)])
     assert naps == [30.0]
+
+
+def test_gc_reports_for_whom_it_waits(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = stopped(folder)
+    [log] = [path for path in (folder.path / "store" / "runs" / id / "journal").iterdir() if path.is_dir()]
+    workers = {
+        f"{host}.lines": Worker(replace(this_process(), boot="x", numbers="x", host=host), 1.0, 1, (unit,), True)
+        for unit, host in enumerate(("far", "farther", "farthest"))
+    }
+    (log / "leases" / f"{900:012d}.json").write_bytes(pack_state(900, State(workers)))
+    grow_old(folder.path / "store")
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.1)
+    result = folder.call("gc", "--open-older-than", "1d", "--yes")
+    assert result.exit_code == 0
+    waiting = "note: waiting 0.1 s to see whether a worker of far, or of 2 other machines, is still alive\n"
+    assert result.stderr == waiting
+    assert result.stdout.endswith("removed\n")

@@ -308,7 +308,10 @@ def test_who_waits_learns_whether_a_worker_of_another_machine_lives(
     (tmp_path / "leases" / f"{1:012d}.json").write_bytes(pack_state(1, State({"a.lines": dead})))
     mine = leases_in(tmp_path)
     assert mine.busy()
+    assert mine.describe_others(only_distant=True) == mine.describe_others() != ""
     assert not mine.busy(patient=True)
+    assert mine.describe_others() == ""
+    assert not leases_in(tmp_path).busy(), "the same process need not wait again"
 
 
 def new_leases(kind: str, folder: Path) -> Leases:

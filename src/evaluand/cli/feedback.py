@@ -12,7 +12,7 @@ from evaluand.apps.recording.stored import KIND, Recording, find_recording_id, r
 from evaluand.apps.recording.workers import work
 from evaluand.cli.options import Group, complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.cli.progress import display
+from evaluand.cli.progress import display, show_notes
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
@@ -79,7 +79,7 @@ def work_(
     make_importable(store, manifest, allow)
     known = recorded_policy(manifest, 1)
     policy = replace(known, timeout=timeout or known.timeout, retries=retries)
-    with stdout_to_stderr():
+    with stdout_to_stderr(), show_notes():
         recording = work(
             store,
             artifact,

@@ -11,6 +11,7 @@ from click import UsageError
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
+from evaluand.cli.progress import show_notes
 from evaluand.core.errors import EngineError, plural
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
@@ -78,7 +79,8 @@ def command(
         if not yes:
             question = f"remove {_summarise(found, '')}".strip() + f"?{_describe_loss(store, found)}"
             click.confirm(question, abort=True, err=True)
-    outcome = Removal([], []) if dry_run else remove(store, found)
+    with show_notes():
+        outcome = Removal([], []) if dry_run else remove(store, found)
     if as_json:
         size = sum(item.size for item in outcome.removed)
         left = [{"where": fault.where, "message": fault.message} for fault in outcome.left]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from evaluand.core.errors import EngineError, Fault, singular
+from evaluand.core.errors import EngineError, Fault, plural, singular, warn
 from evaluand.core.provenance import origins
 from evaluand.store import leases
 from evaluand.store.directory import (
@@ -32,6 +32,7 @@ from evaluand.store.directory import (
     unneeded_files,
 )
 from evaluand.store.io import Folder, is_being_written, is_temporary
+from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import OPEN, SEALED, has_lost_manifest
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS
@@ -120,14 +121,15 @@ def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
     """Removes items that are still unused, with the names of removed artifacts.
 
     Where a worker of an artifact belongs to another machine or container, or to a time before a restart, finding out
-    whether it lives takes the time of a lease.
+    whether it lives takes the time of a lease; a warning says so before.
     """
     items, outcome = [*items], Removal([], [])
-    beats = {item.path: _distant_beats(store, item) for item in items}
-    if any(beats.values()):  # twice, so that a jump of the date removes no living work
+    workers = {item.path: _distant_workers(store, item) for item in items}
+    if any(workers.values()):  # twice, so that a jump of the date removes no living work
+        _warn_of_wait(worker.process.host for of_item in workers.values() for worker in of_item.values())
         time.sleep(leases.LEASE_SECONDS)
     for item in items:
-        if _distant_beats(store, item) == beats[item.path]:
+        if _distant_workers(store, item) == workers[item.path]:
             _remove(store, item, outcome)
     artifacts = {item.artifact for item in outcome.removed if item.artifact}
     if artifacts:
@@ -137,14 +139,20 @@ def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
     return outcome
 
 
-def _distant_beats(store: DirectoryStore, item: Leftover) -> dict[tuple[str, str], int]:
-    """The last changes of workers of an artifact of which only time shows whether they live."""
+def _warn_of_wait(hosts: Iterable[str]) -> None:
+    first, *others = sorted(set(hosts))
+    more = f", or of {plural(len(others), 'other machine')}," if others else ""
+    warn(f"waiting {leases.LEASE_SECONDS:g} s to see whether a worker of {first}{more} is still alive")
+
+
+def _distant_workers(store: DirectoryStore, item: Leftover) -> dict[tuple[str, str], Worker]:
+    """The workers of an artifact of which only time shows whether they live, as their last changes describe them."""
     folder = store.folder(*item.artifact) if item.artifact else None
     if folder is None or JOURNAL not in folder.folders():
         return {}
     journal = folder / JOURNAL
     try:
-        return {(log, n): seq for log in journal.folders() for n, seq in leases.distant_beats(journal / log).items()}
+        return {(log, n): w for log in journal.folders() for n, w in leases.distant_workers(journal / log).items()}
     except EngineError:  # its leases cannot be read; `_is_in_use` decides
         return {}
 

@@ -114,8 +114,12 @@ class Leases(Protocol):
             patient: wait for a lease to run out where only time shows whether its worker lives.
         """
 
-    def describe_others(self) -> str:
-        """A sentence about another worker that has a shard or unit, or may have; empty if there is none."""
+    def describe_others(self, *, only_distant: bool = False) -> str:
+        """A sentence about another worker that has a shard or unit, or may have; empty if there is none.
+
+        Args:
+            only_distant: only about workers of which only time shows whether they live.
+        """
 
     def history(self) -> History:
         """What the leases say of the past; nothing is written."""
@@ -163,7 +167,6 @@ class FileLeases:
     def __init__(self, folder: Folder, log: Segments, fence: Callable[[str, int], object] | None = None) -> None:
         self.fence = fence
         self._log_folder, self._folder, self._log = folder, folder / FOLDER, log
-        self._seen: dict[str, tuple[tuple[int, float], float]] = {}  # worker → its last change, and when it was seen
         self._units: set[int]
         self._ended: dict[int, bool]  # units that the state still says this worker has: whether each is done
         self._beating: threading.Event | None
@@ -235,14 +238,14 @@ class FileLeases:
                 return bool(others)
             time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
 
-    def describe_others(self) -> str:
+    def describe_others(self, *, only_distant: bool = False) -> str:
         workers = self._look().workers.items()
         others = [w for n, w in workers if w.units and n != self._name and not self._is_over(n, w)]
         known = [worker.process for worker in others if _shares_clock(worker)]
-        if known:
+        if known and not only_distant:
             return f"another process ({known[0].pid} on {known[0].host}) works on this; sharing the rest with it"
-        if others:
-            host = others[0].process.host
+        if len(others) > len(known):
+            host = next(worker.process.host for worker in others if not _shares_clock(worker))
             return f"waiting up to {LEASE_SECONDS:g} s for a worker of {host} that may still be alive"
         return ""
 
@@ -323,10 +326,10 @@ class FileLeases:
             return True
         if _shares_clock(worker) and (age := boot_seconds() - worker.beat) >= 0:
             return age > LEASE_SECONDS
-        last = worker.seq, worker.beat
-        if name not in self._seen or self._seen[name][0] != last:
-            self._seen[name] = last, time.monotonic()
-        return time.monotonic() - self._seen[name][1] > LEASE_SECONDS
+        place, last = (str(self._folder.path), name), (worker.seq, worker.beat)
+        if place not in _seen or _seen[place][0] != last:
+            _seen[place] = last, time.monotonic()
+        return time.monotonic() - _seen[place][1] > LEASE_SECONDS
 
     def _drop_idle(self, state: State) -> None:
         for name, worker in list(state.workers.items()):
@@ -492,15 +495,18 @@ def is_worked_on(folder: Folder, recent: float) -> bool:
     return changed is not None and time.time() - changed.st_mtime < recent
 
 
-def distant_beats(folder: Folder) -> dict[str, int]:
-    """The workers with a part of a log of which only time shows whether they live, each with its last change.
+def distant_workers(folder: Folder) -> dict[str, Worker]:
+    """The workers with a part of a log of which only time shows whether they live, by the names of their segments.
 
     They share no clock with this process, and its date may have jumped since their files were written. Nothing is
     written.
     """
     workers = _read_latest(folder / FOLDER)[1].workers.items()
-    return {n: w.seq for n, w in workers if w.units and not w.process.has_ended() and not _shares_clock(w)}
+    return {n: w for n, w in workers if w.units and not w.process.has_ended() and not _shares_clock(w)}
 
+
+_seen: Final[dict[tuple[str, str], tuple[tuple[int, float], float]]] = {}
+"""Folder and worker → its last change, and when this process first saw it, so that a log opened again waits once."""
 
 _several: Final = WeakSet[FileLeases]()
 

@@ -89,8 +89,8 @@ class MemoryLeases:
         with self._shards.lock:
             return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
 
-    def describe_others(self) -> str:
-        return "another thread works on this; sharing the rest with it" if self.busy() else ""
+    def describe_others(self, *, only_distant: bool = False) -> str:
+        return "another thread works on this; sharing the rest with it" if self.busy() and not only_distant else ""
 
     def history(self) -> History:
         with self._shards.lock:

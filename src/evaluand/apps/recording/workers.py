@@ -19,7 +19,7 @@ from evaluand.apps.recording.stored import (
     recorded_policy,
     seal_recording,
 )
-from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.errors import EngineError, SpecError, warn
 from evaluand.core.system import require_forks
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress, Tally
@@ -80,6 +80,7 @@ def work(
     policy, attempts = policy or recorded_policy(opened.manifest, 1), int(opened.manifest["spec"]["attempts"])
     tally = Tally(opened.name or "feedback")
     with closing(Lanes.of(store, opened.manifest)) as lanes, progress(tally) if progress else nullcontext():
+        _warn_of_wait(lanes)
         _count(lanes, tally, kept=True)
         if workers:
             complete = _WorkerPool(store, id, scorers, policy, attempts, follow, workers, tally).perform()
@@ -135,7 +136,15 @@ def close_recording(
 
 def _is_recorded(store: Store, recording: Recording) -> bool:
     with closing(Lanes.of(store, recording.manifest)) as lanes:
+        _warn_of_wait(lanes)
         return lanes.records.leases.busy(patient=True)
+
+
+def _warn_of_wait(lanes: Lanes) -> None:
+    """Warns if only time will show whether a worker of another machine, or from before a restart, still lives."""
+    for lane in (lanes.records, *lanes.judged.values()):
+        if others := lane.leases.describe_others(only_distant=True):
+            return warn(others)
 
 
 def _load(recording: Recording, name: str, allow: Sequence[str]) -> dict[str, Scorer]:
