@@ -111,8 +111,9 @@ def test_forged_manifests_and_names_are_damaged_or_read(sample: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_any_forged_manifest_or_name_is_damaged_or_read(sample: Path, tmp_path: Path) -> None:
-    read_forged(sample, tmp_path / "store", list_forgeries(sample))
+@pytest.mark.parametrize("part", range(8))
+def test_any_forged_manifest_or_name_is_damaged_or_read(sample: Path, tmp_path: Path, part: int) -> None:
+    read_forged(sample, tmp_path / "store", list_forgeries(sample)[part::8])
 
 
 def test_a_role_of_a_column_that_the_table_lacks_is_one_sentence(folder: Folder) -> None:
