@@ -79,7 +79,8 @@ class Lanes:
     @property
     def are_complete(self) -> bool:
         """Whether every feedback has judged every record that was read so far."""
-        return all(lane.n_done >= self.records.n_done for lane in self.judged.values())
+        records = self.records  # a lost record may have been judged, so as many scores as records are not enough
+        return all(lane.n_done >= records.n_done and not records.count_missing(lane) for lane in self.judged.values())
 
     def find_missing(self) -> Missing:
         """The records that have no line, although something else in the journal shows that they were written."""
@@ -160,8 +161,8 @@ def read_progress(store: Store, id: str) -> RecordingProgress:
         feedbacks = {}
         for name, lane in lanes.judged.items():
             counts = Counter(score[2] for _, _, scores, *_ in lane.records() for score in scores)
-            left = lanes.records.n_done - lane.n_done
-            feedbacks[name] = dict(sorted(counts.items())) | ({"waiting": left} if left > 0 else {})
+            left = lanes.records.count_missing(lane)
+            feedbacks[name] = dict(sorted(counts.items())) | ({"waiting": left} if left else {})
         working = sum(lane.leases.held() for lane in lanes.judged.values())
         return RecordingProgress(lanes.records.n_done, lanes.records.leases.busy(), feedbacks, working)
 
