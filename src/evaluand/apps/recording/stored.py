@@ -5,7 +5,6 @@ facts about the call: `[input, name, tags, metadata]`.
 """
 
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ import orjson
 
 from evaluand.apps.recording.missing import Missing, find_missing
 from evaluand.core import identity as ids
-from evaluand.core.errors import EvaluandWarning, Fault, SpecError, plural, warn
+from evaluand.core.errors import Fault, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
@@ -314,11 +313,9 @@ def save_evaluation(
         origin={"recording": manifest["id"]},
     )
     for name in (name for name, identity in changed.items() if identity.unpinned == _CHANGED):
-        warnings.warn(
+        warn(
             f"feedback {name!r} has changed since the recording was opened, so its values may be of two versions; "
-            "evaluate the run again with it, or give the feedback a version if the change does not matter",
-            EvaluandWarning,
-            stacklevel=3,
+            "evaluate the run again with it, or give the feedback a version if the change does not matter"
         )
     return evaluation
 

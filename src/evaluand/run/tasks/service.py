@@ -195,7 +195,7 @@ class _Service(Task[Any, Any]):
         self._check_fit([item for _, item in numbered])
         return self._responses(numbered, request.task_span)
 
-    def _items(self, row: dict[str, Any]) -> list[Any]:
+    def _items(self, row: dict[str, Any]) -> Sequence[Any]:
         """What the output pipeline makes of an object of the answer."""
         try:
             return self._pipelines["output_pipeline"].apply(row)
