@@ -13,7 +13,7 @@ from evaluand.report.text import safe
 
 
 @contextmanager
-def print_notes(*ignored: type[EvaluandWarning]) -> Iterator[None]:
+def print_notes(*ignored: type[Warning]) -> Iterator[None]:
     """A block in which evaluand's warnings are written as one line each.
 
     Args:
