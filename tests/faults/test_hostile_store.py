@@ -26,6 +26,7 @@ from pathlib import Path
 
 import pytest
 from support import sample_store
+from support.forgery import Forgery, describe, forge, list_forgeries
 
 from evaluand.cli import main
 from evaluand.core.user import cache_folder
@@ -307,12 +308,16 @@ def snapshot(folder: Path) -> Tree:
     return found
 
 
+def writes(command: Sequence[str]) -> bool:
+    return "--yes" in command or command[0] in ("compare", "import", "run", "resume")
+
+
 def check(ground: Ground, command: Sequence[str], about: str) -> Called:
     outside, store = snapshot(ground.outside), snapshot(ground.store)
     done = call(command, ground)
     about = f"{' '.join(command)}, {about}: exit code {done.code}\n{done.output[-3000:]}"
     assert snapshot(ground.outside) == outside, about
-    if command in LOOKING:
+    if not writes(command):
         assert snapshot(ground.store) == store, about
     assert done.code in (0, 1), about
     assert "Traceback" not in done.output, about
@@ -402,3 +407,38 @@ def test_anything_odd_anywhere_in_a_store_does_no_harm(original: Path, tmp_path:
 def test_a_run_ends_where_a_link_is_in_the_place_of_a_kind(ground: Ground, kind: str) -> None:
     replace(ground.store / kind, link_to_folder, ground)
     assert check(ground, ["run", "OUT/experiment.yaml"], f"link at {kind}").code == 1
+
+
+def call_with_forgeries(original: Path, folder: Path, chosen: Sequence[tuple[Forgery, list[str]]]) -> None:
+    ground = prepare(original, folder)
+    for forgery, command in chosen:
+        file, place, value = forgery
+        before = (original / file).read_bytes()
+        (ground.store / file).write_bytes(forge(before, place, value))
+        asked = [file.parent.name if text == "sample/double" and file.parts[0] != "refs" else text for text in command]
+        check(ground, asked, describe(forgery))
+        if writes(command):
+            shutil.rmtree(folder)
+            ground = prepare(original, folder)
+        else:
+            (ground.store / file).write_bytes(before)
+    shutil.rmtree(folder)
+
+
+def list_forged_calls(original: Path) -> list[tuple[Forgery, list[str]]]:
+    """Every forged manifest and name, for every command; commands ask for the forged artifact."""
+    return [(forgery, command) for forgery in list_forgeries(original) for command in (*LOOKING, *WRITING)]
+
+
+def test_forged_manifests_end_in_one_sentence(original: Path, tmp_path: Path) -> None:
+    call_with_forgeries(original, tmp_path / "ground", random.Random(1).sample(list_forged_calls(original), 6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_any_forged_manifest_ends_in_one_sentence(original: Path, tmp_path: Path, part: int) -> None:
+    """200 of each 18,000 calls; ALL_ATTACKS in the environment makes all, which takes hours."""
+    calls = list_forged_calls(original)
+    random.Random(0).shuffle(calls)
+    mine = calls[part::20]
+    call_with_forgeries(original, tmp_path / "ground", mine if "ALL_ATTACKS" in os.environ else mine[:200])

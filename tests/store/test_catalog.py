@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.commands import Folder, run_once
+from support.manifests import create_manifest
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.writer import RecordingWriter
@@ -26,7 +27,7 @@ from evaluand.run.runner import Runner
 from evaluand.run.task import task
 from evaluand.store.catalog import Entry
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import KINDS, at_once, resolve
+from evaluand.store.store import KINDS, resolve
 from evaluand.trace import Trace
 
 MANY = 70  # artifacts, enough for a stored catalog
@@ -72,7 +73,7 @@ def grown(store: DirectoryStore) -> None:
 
 def seal_empty(store: DirectoryStore, number: int) -> str:
     id = f"{number:032x}"
-    store.draft("datasets", id).seal(at_once("datasets", id, {}, None, digest=id, counts={}, provenance={}))
+    store.draft("datasets", id).seal(create_manifest("datasets", id, digest=id))
     return id
 
 

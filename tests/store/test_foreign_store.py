@@ -357,7 +357,7 @@ def test_a_manifest_that_does_not_say_its_origins_is_one_sentence(folder: Folder
     path = next((folder.path / "store" / "aggregations").glob("*/manifest.json"))
     path.write_bytes(orjson.dumps(with_seal(orjson.loads(path.read_bytes()) | {"provenance": provenance})))
     for arguments in (["show", path.parent.name], ["gc", "--dry-run", "--unreferenced"]):
-        assert "does not say what it was made from" in folder.refused(*arguments)
+        assert "cannot be read: provenance.evaluations" in folder.refused(*arguments)
     [artifact] = [each for each in faults_of(folder)["artifacts"] if each["id"] == path.parent.name]
     assert artifact["faults"]
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.commands import Folder
+from support.manifests import SPECS, create_manifest
 from support.patience import PATIENCE
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
@@ -40,7 +41,7 @@ from evaluand.store.io import Folder as StoreFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog
-from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolve
+from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, resolve, with_seal
 
 Made = TypeVar("Made")
 
@@ -55,7 +56,7 @@ def id_of(text: str) -> str:
 
 
 def manifest(id: str, kind: str = "runs", **more: Any) -> Manifest:
-    return {"format": 1, "kind": kind, "id": id, "name": None, "spec": {}, "attempt": 0, "created": now()} | more
+    return create_manifest(kind, id, **more)
 
 
 SCHEMA = pa.schema([pa.field("n", pa.int64(), metadata={"role": "number"}), pa.field("text", pa.string())])
@@ -114,7 +115,7 @@ def test_nothing_is_in_a_new_store(store: Store) -> None:
 
 
 def test_a_sealed_artifact_reads_back_as_it_was_written(store: Store) -> None:
-    asked = {"task": {"name": "ü", "list": [1, None, 2.5, True], "empty": {}}, "seed": 2**63 - 1}
+    asked = SPECS["runs"] | {"task": {"name": "ü", "list": [1, None, 2.5, True], "empty": {}}, "seed": 2**63 - 1}
     stands = sealed(store, A, spec=asked, name="first", counts={"completed": 2})
     assert store.is_sealed("runs", A)
     assert store.manifest("runs", A) == stands
@@ -248,11 +249,11 @@ def test_opening_what_is_sealed_changes_nothing(store: Store) -> None:
 
 
 def test_a_manifest_that_was_read_can_be_changed_without_changing_the_store(store: Store) -> None:
-    given = manifest(A, spec={"list": [1]}, counts={"failed": 1}, digest="d")
+    given = manifest(A, spec=SPECS["runs"] | {"list": [1]}, counts={"failed": 1}, digest="d")
     draft = store.draft("runs", A)
     draft.append("things", batch(1))
     draft.seal(given)
-    store.open(opened := manifest(B, spec={"list": [1]}))
+    store.open(opened := manifest(B, spec=SPECS["runs"] | {"list": [1]}))
     before = [copy.deepcopy(store.manifest("runs", id)) for id in (A, B)]
     for taken in (given, opened, store.manifest("runs", A), store.manifest("runs", B)):
         taken["spec"]["list"].append("changed")
@@ -391,7 +392,7 @@ def test_a_manifest_that_names_a_file_outside_its_folder_is_refused(folder: Dire
     secret = path_of(folder, A) / stands["tables"]["things"]["file"]
     shutil.copy(secret, folder.root / "secret.parquet")
     stands["tables"]["things"]["file"] = file
-    (path_of(folder, A) / "manifest.json").write_bytes(orjson.dumps(stands))
+    (path_of(folder, A) / "manifest.json").write_bytes(orjson.dumps(with_seal(stands)))
     with pytest.raises(EngineError, match="outside its folder"):
         list(folder.read("runs", A, "things"))
 

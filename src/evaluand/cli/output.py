@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import click
-import orjson
 from rich.console import Console, RenderableType
 
 from evaluand.core.errors import Fault
 from evaluand.core.files.paths import replaced
+from evaluand.core.identity import json_text
 
 NARROWEST = 72
 PIPED = 160
@@ -48,7 +48,7 @@ def show(renderable: RenderableType) -> None:
 
 def print_json(value: Any) -> None:
     """Prints the JSON document of a command."""
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+    click.echo(json_text(value, indent=True))
 
 
 @contextmanager

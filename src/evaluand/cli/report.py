@@ -13,6 +13,7 @@ import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
 from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
+from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, refuse_files, store_option, suggest_command
 from evaluand.cli.output import print_json
@@ -246,13 +247,13 @@ def _explain_missing(
 
 def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
     """The leaderboard of the versions of recorded apps, from all closed recordings; None if there are none."""
-    recorded = [part for part in parts if _task_spec(part).get("recording")]
+    recorded = [part for part in parts if find_recording(part.run)]
     if not recorded:
         return None
-    versions = {(_task_spec(part)["name"], _task_spec(part).get("version")) for part in recorded}
+    versions = {(_task_spec(part).get("name"), _task_spec(part).get("version")) for part in recorded}
     closed = [each for id in store.ids(KIND) if (each := Recording(store, id)).is_sealed and each.app in versions]
     ids = {each.id for each in closed}
-    snapshots = [part.evaluation or part.run for part in recorded if _task_spec(part)["recording"] not in ids]
+    snapshots = [part.evaluation or part.run for part in recorded if find_recording(part.run) not in ids]
     board = leaderboard([*add_evaluations(store, closed), *snapshots]).to_dict()
     if len(closed) + len(snapshots) > len(recorded):
         board["notes"].append(

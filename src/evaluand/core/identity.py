@@ -73,6 +73,30 @@ def restore(value: Any) -> Any:
     return _restore(value)
 
 
+def stored_form(value: object) -> Any:
+    """The stored form of a value that JSON lacks, for writers of JSON that ask what to do with one.
+
+    Example:
+        >>> orjson.dumps({"raw": b"raw"}, stored_form)
+        b'{"raw":{"$bytes":"cmF3"}}'
+    """
+    return orjson.loads(encode(value))
+
+
+def json_text(value: object, *, indent: bool = False) -> str:
+    """A value as JSON to read; what JSON lacks, such as bytes and large integers, has its stored form.
+
+    Example:
+        >>> json_text({"raw": b"raw", "missing": float("nan")})
+        '{"raw":{"$bytes":"cmF3"},"missing":null}'
+    """
+    options = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
+    try:
+        return orjson.dumps(value, stored_form, options).decode()
+    except TypeError:  # an integer of more than 64 bits
+        return encode(value, indent=indent).decode()
+
+
 def canonical_text(parsed: Any) -> str:
     """The canonical text again, from what a JSON reader parsed it to."""
     return orjson.dumps(parsed, option=orjson.OPT_SORT_KEYS).decode()

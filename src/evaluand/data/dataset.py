@@ -24,7 +24,7 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
+from evaluand.core.errors import DataError, EngineError, SpecError, kind_of, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.near_arguments import NearNames
 from evaluand.data.adapters.base.adapter import Counts
@@ -227,13 +227,23 @@ class Dataset(metaclass=NearNames):
 
     @classmethod
     def stored(cls, store: Store, id: str) -> Dataset:
-        """The dataset with an id in a store."""
+        """The dataset with an id in a store.
+
+        Raises:
+            NotFound: the store has no such dataset.
+            EngineError: its manifest or its table is damaged, or they do not belong together.
+        """
         manifest = store.manifest("datasets", id)
         batches = store.read("datasets", id, "examples")
         schema = next(batches).schema
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])
+        if missing := [name for name in self.roles.columns if name not in schema.names]:
+            raise EngineError(
+                f"dataset {id} cannot be read: its manifest gives the column {missing[0][:60]!r} a role, but its table"
+                " has no such column; see `evaluand verify`"
+            )
         self._store, self._view, self._filter, self.adapter_counts = store, None, None, None
         self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"

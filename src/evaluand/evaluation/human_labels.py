@@ -254,7 +254,8 @@ def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
 
 def human_scorers(evaluation: Evaluation) -> list[str]:
     """The scorers of an evaluation that hold labels by people."""
-    return [name for name, spec in evaluation.manifest["spec"]["scorers"].items() if spec["kind"] == HumanLabels.kind]
+    specs = evaluation.manifest["spec"]["scorers"]
+    return [name for name, spec in specs.items() if spec.get("kind") == HumanLabels.kind]
 
 
 _WORK: Final = ("value", "label", "explanation")

@@ -7,7 +7,7 @@ from evaluand.aggregation.aggregator import Aggregation, table_digest
 from evaluand.apps.recording.stored import Recording, count_records, find_faults, recording_digest
 from evaluand.comparison.comparing import stored_digest
 from evaluand.core import identity
-from evaluand.core.errors import EngineError, Fault, NotFound
+from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -50,6 +50,8 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
             return faults + (find_faults(store, id) if kind == "recordings" else [])
         faults += _content(store, manifest, where)
         faults += _upstream(store, manifest, where)
+    except EvaluandError as error:
+        faults.append(Fault(where, str(error)))
     except Exception as error:  # a store from elsewhere may hold anything
         faults.append(Fault(where, f"cannot be read: {type(error).__name__}: {error}"))
     return faults

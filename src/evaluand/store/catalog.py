@@ -19,11 +19,12 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.user import cache_folder
 from evaluand.store.io import Folder
-from evaluand.store.manifests import ID, LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
+from evaluand.store.manifests import LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
+from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"
-_LAYOUT: Final = 1  # of the stored rows; others are not read
+_LAYOUT: Final = 2  # of the stored rows, and of what is validated before they are stored; others are not read
 _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
 _UNUSED_SECONDS: Final = 90 * 86400.0  # after which the catalog of a store that nobody lists is removed
@@ -92,7 +93,13 @@ class Catalog:
         states = dict(zip(folders, above.states(folders, SEALED), strict=True))
         others = [id for id, state in states.items() if state is None]
         states |= zip(others, above.states(others, OPEN), strict=True)
-        for id, row in self._read_changed(kind, states, lambda id: self._read_entry(kind, id)):
+        with suppress(FileNotFoundError):  # another process has just removed it
+            above.hold_open()
+        try:
+            rows = self._read_changed(kind, states, lambda id: _read_entry(above / id, kind, id))
+        finally:
+            above.close()
+        for id, row in rows:
             yield _entry(kind, id, DAMAGED, damage=row.message) if isinstance(row, Fault) else row
         for id, state in states.items():
             if state is None and has_lost_manifest(above / id):
@@ -101,15 +108,9 @@ class Catalog:
             if not entry.is_folder:
                 yield _entry(kind, entry.name, DAMAGED, damage="is not a folder; evaluand follows no links")
 
-    def _read_entry(self, kind: str, id: str) -> Entry:
-        manifest = read_manifest(self._root / kind / id, kind, id)
-        if manifest is None:
-            raise FileNotFoundError
-        return _entry(kind, id, "sealed" if "digest" in manifest else "open", manifest)
-
     def _read_changed(
         self, part: str, states: dict[str, os.stat_result | None], read: Callable[[str], Any]
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> list[tuple[str, Any]]:
         """The values of all files that exist; those of changed files are read, with a `Fault` where this fails."""
         on_disk = {name: [s.st_mtime_ns, s.st_size, s.st_ino] for name, s in states.items() if s}
         rows = self._known(part, on_disk)
@@ -128,7 +129,7 @@ class Catalog:
         self._rows[part] = rows
         if n_read > _FEW:
             self._save()
-        yield from ((name, faults.get(name) or rows[name][1]) for name in on_disk if name in faults or name in rows)
+        return [(name, faults.get(name) or rows[name][1]) for name in on_disk if name in faults or name in rows]
 
     def _known(self, part: str, on_disk: dict[str, list[int]]) -> dict[str, _Row]:
         """The rows whose files are unchanged, from the stored catalog if many are missing."""
@@ -146,6 +147,13 @@ class Catalog:
     def _save(self) -> None:
         self._is_loaded = True
         _save(self._file(), self._rows)
+
+
+def _read_entry(folder: Folder, kind: str, id: str) -> Entry:
+    manifest = read_manifest(folder, kind, id)
+    if manifest is None:
+        raise FileNotFoundError
+    return _entry(kind, id, "sealed" if "digest" in manifest else "open", manifest)
 
 
 def _entry(kind: str, id: str, status: str, manifest: Manifest | None = None, damage: str = "") -> Entry:

@@ -28,7 +28,6 @@ from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.manifests import (
-    ID,
     LOST,
     OPEN,
     SEALED,
@@ -42,6 +41,7 @@ from evaluand.store.manifests import (
     ref_file,
     ref_text,
 )
+from evaluand.store.shapes import ID
 from evaluand.store.store import FORMAT, KINDS, Draft, Manifest, Ref, check_name, with_seal
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from evaluand.store.directory import (
 )
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.lease_state import Worker
-from evaluand.store.manifests import ID, OPEN, SEALED, has_lost_manifest
+from evaluand.store.manifests import OPEN, SEALED, has_lost_manifest
+from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS
 
 QUIET_SECONDS = 3600.0

@@ -142,6 +142,7 @@ class Folder:
     def __init__(self, root: str | os.PathLike[str], *names: str) -> None:
         self._root, self._names = os.fspath(root), names
         self._handle: int | None = None
+        self._above: Folder | None = None  # one that is held open, from which this one is reached in one step
 
     def __repr__(self) -> str:
         return f"Folder({str(self.path)!r})"
@@ -152,7 +153,10 @@ class Folder:
         return Path(self._root, *self._names)
 
     def __truediv__(self, name: str) -> Folder:
-        return Folder(self._root, *self._names, name)
+        below = Folder(self._root, *self._names, name)
+        if self._handle is not None:
+            below._above = self
+        return below
 
     def hold_open(self) -> None:
         """Opens the folder once for all that follows, until `close`: a folder that is used often.
@@ -249,9 +253,10 @@ class Folder:
         handle = self.open(name)
         try:
             with _Errors(self, "read", name):
-                if os.fstat(handle).st_size > most:
+                size = os.fstat(handle).st_size
+                if size > most:
                     raise self._too_large(name, most)
-                return self._read_whole(name, handle, most)
+                return self._read_whole(name, handle, size, most)
         finally:
             disk.close(handle)
 
@@ -435,7 +440,8 @@ class Folder:
                 return put_if_absent(self.path / name, self.path / new)
         return True
 
-    def _read_whole(self, name: str, handle: int, most: int) -> bytes:
+    def _read_whole(self, name: str, handle: int, expected: int, most: int) -> bytes:
+        """The content of a file that has `expected` bytes, or more by now."""
         parts: list[bytes] = []
         size = 0
         while part := disk.read(handle, _BLOCK, size):
@@ -443,6 +449,8 @@ class Folder:
             if size > most:
                 raise self._too_large(name, most)
             parts.append(part)
+            if size == expected:  # saves the read that finds the end
+                break
         return b"".join(parts)
 
     def _require_file(self, name: str, state: os.stat_result) -> None:
@@ -493,8 +501,10 @@ class Folder:
 
     def _descend(self) -> int:
         with _Errors(self, "read"):
-            handle = disk.open(self._root, _FOLDER, None)
-            for name in self._names:
+            start = None if self._above is None else self._above._handle
+            names = self._names if start is None else self._names[-1:]
+            handle = disk.open(self._root, _FOLDER, None) if start is None else start
+            for name in names:
                 above = handle
                 try:
                     handle = disk.open(self._place(name, above), _FOLDER | _NO_FOLLOW, above)
@@ -503,7 +513,8 @@ class Folder:
                         raise EngineError(f"{self.path}: {name} is not a folder; evaluand follows no links") from None
                     raise
                 finally:
-                    disk.close(above)
+                    if above != start:
+                        disk.close(above)
             return handle
 
     def _check_folders(self) -> None:

@@ -26,6 +26,7 @@ from zlib import crc32
 import orjson
 
 from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
+from evaluand.core.system import boot_seconds
 from evaluand.store.leases import Leases
 from evaluand.store.segments import (
     CHANGED,
@@ -46,7 +47,7 @@ from evaluand.store.segments import (
 SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28  # of a growing log; 16 bytes of memory each
 SYNC_SECONDS = 1.0
-_ASK_SECONDS: Final = 0.01  # lines of this time that come too late are behind the fence
+_ASK_SECONDS: Final = 0.01  # by a clock that counts while the machine sleeps
 _VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
 _MOST_GAPS, _LEAST_LINE = 4096, 16  # a growing log has one shard for each line, and few shards without lines
 _AHEAD_BYTES: Final = 1 << 18
@@ -107,7 +108,7 @@ class WorkLog:
         self._segment, self._offset, self._size = array("i"), array("q"), array("i")
         self._ahead: dict[int, tuple[int, bytes]] = {}
         self._grow(slots or 0)
-        self._synced = time.monotonic()
+        self._synced = boot_seconds()
         self._asked = -math.inf
 
     @property
@@ -155,7 +156,7 @@ class WorkLog:
 
     def holds(self) -> bool:
         """Whether what this worker writes now counts; the leases are asked a hundred times a second at most."""
-        now = time.monotonic()
+        now = boot_seconds()
         if now - self._asked > _ASK_SECONDS:
             if not self.leases.holds():
                 return False
@@ -168,7 +169,7 @@ class WorkLog:
         Returns:
             Whether this worker still holds its shards; if not, nothing was written.
         """
-        now = time.monotonic()
+        now = boot_seconds()
         if now - self._asked > _ASK_SECONDS and not self.holds():
             return False
         self._log.append(lines)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
-from types import NoneType
 from typing import Any, Final
 
 import orjson
@@ -18,43 +18,28 @@ import orjson
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
 from evaluand.store.io import Folder, is_being_written
+from evaluand.store.shapes import ID, check_manifest
 from evaluand.store.store import FORMAT, KINDS, Manifest, Ref, check_name, with_seal
 
 SEALED, OPEN = "manifest.json", "open.json"
-ID: Final = re.compile(r"[0-9a-f]{32}")
 TABLE_FILE: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?-[0-9a-f]{8}\.parquet")
 LOST: Final = (
     "its manifest is missing; restore it, or run the same work again; `evaluand gc --damaged` removes the folder"
 )
 
-_Types = dict[str, tuple[type, ...]]
-_HEAD: Final[_Types] = {
-    "format": (int,),
-    "kind": (str,),
-    "id": (str,),
-    "name": (str, NoneType),
-    "spec": (dict,),
-    "attempt": (int,),
-    "created": (str,),
+_REF: Final = {"name": str, "kind": str, "id": str}
+_OF_FORMAT_1: Final = {
+    *("format", "kind", "id", "name", "spec", "attempt", "created", "sealed", "provenance", "counts"),
+    *("work", "pinned", "observed", "fresh", "app"),
 }
-_OPTIONAL: Final[_Types] = {
-    "provenance": (dict,),
-    "counts": (dict,),
-    "work": (list,),
-    "pinned": (bool,),
-    "observed": (bool,),
-    "fresh": (bool,),
-    "app": (dict,),
-    "sealed": (str,),
-}
-_END: Final[_Types] = {"digest": (str,), "tables": (dict,)}
-_TABLE: Final[_Types] = {"file": (str,), "digest": (str,), "rows": (int,), "bytes": (int,)}
-_REF: Final[_Types] = {"name": (str,), "kind": (str,), "id": (str,)}
-_SEAL: Final[_Types] = {"format": (int,), "seal": (str,)}
 
 
 _REPAIR: Final = "see `evaluand verify`; `evaluand gc --damaged` removes what is damaged, to be made again"
 _CONTINUE: Final = "start the same work again, which writes the file again and continues"
+
+
+class _Invalid(Exception):
+    """The reason why the content of a file is not what evaluand wrote."""
 
 
 class DamagedFile(EngineError):
@@ -83,7 +68,12 @@ def read_manifest(folder: Folder, kind: str, id: str, *files: str) -> Manifest |
             content = folder.read(file)
         except FileNotFoundError:
             continue
-        return _parse_manifest(str(folder.path / file), content, kind, id, sealed=file == SEALED)
+        try:
+            return _parse_manifest(content, kind, id, sealed=file == SEALED)
+        except _Invalid as error:
+            raise DamagedFile(str(folder.path / file), str(error)) from None
+        except EngineError as error:
+            raise EngineError(f"{folder.path / file}: {error}") from None
     return None
 
 
@@ -110,18 +100,27 @@ def read_ref(folder: Folder, file: str) -> Ref:
         DamagedFile: its content is not what evaluand wrote.
         EngineError: it is not a regular file, cannot be read, or was written by a later version.
     """
-    place = str(folder.path / file)
-    value, seal = _parse(place, folder.read(file, _MOST_OF_REF))
+    content = folder.read(file, _MOST_OF_REF)
+    try:
+        return _parse_ref(content, file)
+    except _Invalid as error:
+        raise DamagedFile(str(folder.path / file), str(error)) from None
+    except EngineError as error:
+        raise EngineError(f"{folder.path / file}: {error}") from None
+
+
+def _parse_ref(content: bytes, file: str) -> Ref:
+    value, seal = _parse(content)
+    known = {*_REF}
     if {"format", "seal"} & value.keys():
-        _check_format(place, value, seal, "")
-        _check_seal(place, value, seal, "")
-        expected: _Types = {**_REF, **_SEAL}
-    else:
-        expected = _REF
-    if reason := _unlike(value, expected) or _unreadable_ref(value, expected):
-        raise DamagedFile(place, f"cannot be read: {reason}")
+        _check_format(value, seal, "")
+        _check_seal(value, seal, "")
+        known |= {"format", "seal"}
+    unknown = next((f"{_shorten(name)!r} is unknown" for name in value if name not in known), "")
+    if reason := unknown or _invalid_ref(value):
+        raise _Invalid(f"cannot be read: {reason}")
     if file != ref_file(value["name"], value["kind"]):
-        raise DamagedFile(place, "is not the file of its name")
+        raise _Invalid("is not the file of its name")
     return Ref(value["name"], value["kind"], value["id"])
 
 
@@ -140,6 +139,7 @@ def table_file(table: str, digest: str) -> str:
     return f"{file_name(table)}-{digest[:8]}.parquet"
 
 
+@lru_cache(4096)
 def file_name(name: str) -> str:
     """A file name for any name: simple names stay readable, others get a digest that distinguishes them."""
     slug = re.sub(r"[^A-Za-z0-9]+", "_", name)[:40].strip("_")
@@ -147,6 +147,7 @@ def file_name(name: str) -> str:
 
 
 _MOST_OF_REF: Final = 1 << 20
+_SHOWN: Final = 60  # characters of a foreign text in a message
 
 
 def as_fault(path: Path, error: EngineError) -> Fault:
@@ -156,72 +157,67 @@ def as_fault(path: Path, error: EngineError) -> Fault:
     return Fault(str(path), str(error).removeprefix(f"{path}: "))
 
 
-def _parse_manifest(place: str, content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:
-    value, seal = _parse(place, content)
-    _check_format(place, value, seal, _SUBJECT)
-    required = _HEAD | (_END if sealed else {}) | (_SEAL if sealed or value["format"] > 1 else {})
-    reason = _unlike(value, required, _OPTIONAL) or _invalid_head(value) or (_invalid_end(value) if sealed else "")
-    if "seal" not in required:
-        reason = reason or next((f"{name!r} is unknown" for name in value if name not in required | _OPTIONAL), "")
+def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:
+    value, seal = _parse(content)
+    _check_format(value, seal, _SUBJECT)
+    if sealed or value["format"] > 1 or "seal" in value:
+        _check_seal(value, seal, _SUBJECT)
+    elif unknown := next((name for name in value if name not in _OF_FORMAT_1), ""):
+        raise _Invalid(f"cannot be read: {unknown!r} is unknown")
+    if (value.get("kind"), value.get("id")) != (kind, id):
+        raise _Invalid(f"is the manifest of {_shorten(value.get('kind'))} {_shorten(value.get('id'))}")
+    reason = check_manifest(value, sealed=sealed) or _invalid_times(value) or (_invalid_tables(value) if sealed else "")
     if reason:
-        raise DamagedFile(place, f"cannot be read: {reason}")
-    if "seal" in required:
-        _check_seal(place, value, seal, _SUBJECT)
-    if (value["kind"], value["id"]) != (kind, id):
-        raise DamagedFile(place, f"is the manifest of {value['kind']} {value['id']}")
+        raise _Invalid(f"cannot be read: {reason}; evaluand did not write this")
     return value
 
 
-def _parse(place: str, content: bytes) -> tuple[dict[str, Any], str]:
+def _shorten(value: Any) -> str:
+    return str(value)[:_SHOWN]
+
+
+def _parse(content: bytes) -> tuple[dict[str, Any], str]:
     """The object in a file, and the digest of everything in it except its seal."""
     try:
         parsed = orjson.loads(content)
         if not isinstance(parsed, dict):
-            raise DamagedFile(place, "cannot be read: it is not an object")
+            raise _Invalid("cannot be read: it is not an object")
         value = {name: ids.restore(each) for name, each in parsed.items()} if b'"$' in content else parsed
         rest = {name: each for name, each in parsed.items() if name != "seal"}
         return value, ids.digest_of_text(ids.canonical_text(rest).encode()).hex()
     except (ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
-        raise DamagedFile(place, f"cannot be read: {error}") from None
+        raise _Invalid(f"cannot be read: {error}") from None
 
 
 _SUBJECT: Final = "the manifest "
 
 
-def _check_format(place: str, value: dict[str, Any], seal: str, subject: str) -> None:
+def _check_format(value: dict[str, Any], seal: str, subject: str) -> None:
     if type(value.get("format")) is not int or value["format"] < 1:
-        raise DamagedFile(place, "cannot be read: 'format' is not the number of a format")
+        raise _Invalid("cannot be read: 'format' is not the number of a format")
     if value["format"] > FORMAT:
-        _check_seal(place, value, seal, subject)
+        _check_seal(value, seal, subject)
         raise EngineError(
-            f"{place}: was written by a later version of evaluand: its format is {value['format']}, and this version"
+            f"was written by a later version of evaluand: its format is {value['format']}, and this version"
             f" reads up to {FORMAT}; install a later version"
         )
 
 
-def _check_seal(place: str, value: dict[str, Any], seal: str, subject: str) -> None:
-    if value.get("seal") != seal:
-        raise DamagedFile(place, f"{subject}was changed: its seal does not match its content")
+def _check_seal(value: dict[str, Any], seal: str, subject: str) -> None:
+    if "seal" not in value:
+        raise _Invalid("cannot be read: 'seal' is missing")
+    if value["seal"] != seal:
+        raise _Invalid(f"{subject}was changed: its seal does not match its content")
 
 
-def _unlike(value: dict[str, Any], required: _Types, optional: _Types | None = None) -> str:
-    """Which key of an object is missing or of another type; empty if none is."""
-    for name in required:
-        if name not in value:
-            return f"{name!r} is missing"
-    for name, types in (*required.items(), *(optional or {}).items()):
-        if name in value and type(value[name]) not in types:
-            return f"{name!r} is {kind_of(value[name])}"
-    return ""
-
-
-def _unreadable_ref(value: dict[str, Any], expected: _Types) -> str:
-    if value.keys() != expected.keys():
-        return f"{', '.join(value.keys() - expected.keys())!r} is unknown"
+def _invalid_ref(value: dict[str, Any]) -> str:
+    for name, expected in _REF.items():
+        if type(value.get(name)) is not expected:
+            return f"{name!r} is {kind_of(value[name])}" if name in value else f"{name!r} is missing"
     if value["kind"] not in KINDS:
-        return f"{value['kind']!r} is not a kind of artifact"
+        return f"{_shorten(value['kind'])!r} is not a kind of artifact"
     if not ID.fullmatch(value["id"]):
-        return f"{value['id']!r} is not an id"
+        return f"{_shorten(value['id'])!r} is not an id"
     try:
         check_name(value["name"])
     except SpecError as error:
@@ -229,34 +225,18 @@ def _unreadable_ref(value: dict[str, Any], expected: _Types) -> str:
     return ""
 
 
-def _invalid_head(value: dict[str, Any]) -> str:
-    if not all(type(each) is str for each in value.get("work", [])):
-        return "'work' is not a list of texts"
+def _invalid_times(value: dict[str, Any]) -> str:
     try:
         times = [dt.datetime.fromisoformat(value[name]) for name in ("created", "sealed") if name in value]
         _ = times[-1] - times[0]  # one with a time zone and one without cannot be compared
-    except (ValueError, TypeError):
-        return "'created' or 'sealed' is not a time"
+    except TypeError:
+        return "sealed: expected a time with a time zone if created has one"
     return ""
 
 
-def _invalid_end(value: dict[str, Any]) -> str:
-    for each in value.get("counts", {}).values():
-        if not all(_is_count(n) for n in (each.values() if type(each) is dict else [each])):
-            return "'counts' has a value that is not a count"
-    return _invalid_tables(value["tables"])
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 63
-
-
-def _invalid_tables(tables: dict[str, Any]) -> str:
-    for name, entry in tables.items():
-        if type(entry) is not dict:
-            return f"the table {name!r} is {kind_of(entry)}"
-        if reason := _unlike(entry, _TABLE):
-            return f"of the table {name!r} {reason}"
-        if not ID.fullmatch(entry["digest"]) or entry["file"] != table_file(name, entry["digest"]):
-            return f"the table {name!r} names {entry['file']!r}, a file outside its folder or of another table"
+def _invalid_tables(manifest: Manifest) -> str:
+    for name, entry in manifest["tables"].items():
+        if entry["file"] != table_file(name, entry["digest"]):
+            file = _shorten(entry["file"])
+            return f"tables.{_shorten(name)}.file: {file!r} is outside its folder or of another table"
     return ""

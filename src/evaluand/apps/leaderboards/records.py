@@ -100,7 +100,8 @@ def find_recording(artifact: Evaluation | Run) -> str | None:
         run = artifact if isinstance(artifact, Run) else Run(artifact.store, artifact.manifest["provenance"]["run"])
     except NotFound:
         return None
-    id: str | None = run.manifest["spec"]["task"].get("recording")
+    task = run.manifest["spec"]["task"]
+    id: str | None = task["recording"] if task.get("kind") == "app" else None
     return id
 
 
@@ -113,8 +114,9 @@ def read_run(run: Run, evaluations: Sequence[Evaluation]) -> RecordColumns:
     currency = usage.field("currency").filter(usage.is_valid()).unique().drop_null().to_pylist()
     version, recorded = task.get("version"), find_recording(run) is not None
     name = run.name or next((each.name for each in evaluations if each.name), None)
+    other = name or run.manifest["provenance"].get("task") or f"run {run.id[:12]}"
     columns = RecordColumns(
-        app=str(task["name"] if recorded else name or run.manifest["provenance"].get("task") or f"run {run.id[:12]}"),
+        app=str(task.get("name") if recorded else other),
         version=None if version is None else str(version),
         digest=digest_halves(table["digest"].combine_chunks()),
         status=_status_codes(table["status"], RESPONSE_STATUSES),

@@ -368,8 +368,12 @@ def _find_source(run: Run) -> str | None:
 def _span_keys(part: Part) -> Mapping[str, str]:
     """The keys of a span's parts, from the parameters of the first scorer `spans`."""
     specs = {} if part.evaluation is None else part.evaluation.manifest["spec"]["scorers"]
-    parameters: Any = next((spec["parameters"] for spec in specs.values() if spec.get("kind") == "spans"), {})
-    return {name: parameters.get(f"{name}_key") or name for name in ("start", "end", "tag", "text")}
+    parameters = next((spec.get("parameters") for spec in specs.values() if spec.get("kind") == "spans"), None)
+    keys = {name: parameters.get(f"{name}_key") for name in _SPAN_PARTS} if isinstance(parameters, Mapping) else {}
+    return {name: key if isinstance(key := keys.get(name), str) and key else name for name in _SPAN_PARTS}
+
+
+_SPAN_PARTS: Final = ("start", "end", "tag", "text")
 
 
 def _in_reading_order(text: str) -> str:

@@ -26,6 +26,7 @@ from urllib.parse import quote
 import orjson
 
 from evaluand.core.errors import plural as _plural
+from evaluand.core.identity import json_text
 from evaluand.core.provenance import experiment_origin
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
@@ -478,13 +479,13 @@ def _list_provenance(entry: Facts) -> Iterator[tuple[str, str, str]]:
     yield "begun", format_creation(run), ""
     yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}", ""
     yield "attempt", str(run["attempt"] + 1) if run["attempt"] else "", ""
-    yield "task", _json_text(spec["task"]), "code"
+    yield "task", json_text(spec["task"]), "code"
     for name, scorer in (evaluation["spec"]["scorers"] if evaluation else {}).items():
-        yield f"scorer {name}", _json_text(scorer), "code"
+        yield f"scorer {name}", json_text(scorer), "code"
     yield "data from", dataset["source"] or "", "code"
     yield (
         "roles",
-        _json_text({k: v for k, v in (dataset["roles"] or {}).items() if v}) if dataset["roles"] else "",
+        json_text({k: v for k, v in (dataset["roles"] or {}).items() if v}) if dataset["roles"] else "",
         "code",
     )
     if source := experiment_origin(run):
@@ -664,7 +665,3 @@ def _target(row: Facts) -> str:
 
 def _link(task: str, index: Any) -> str:
     return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")
-
-
-def _json_text(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

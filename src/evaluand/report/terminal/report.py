@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core.errors import plural, singular
+from evaluand.core.identity import stored_form
 from evaluand.core.provenance import experiment_origin
 from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
@@ -631,7 +632,7 @@ def _format_counts(counts: Mapping[str, Any]) -> str:
 
 def _json(value: Any) -> str:
     """JSON that wraps at blanks, cut at one of them if it is long."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, default=stored_form)
     if len(text) > 4 * CELL:
         text = f"{text[: 4 * CELL].rpartition(' ')[0] or text[: 4 * CELL]} …"
     return safe(text)

@@ -1,0 +1,336 @@
+"""What manifests contain, by kind of artifact: everything on which readers rely.
+
+The digest of a manifest finds damage, but whoever makes a store can write a digest that matches any content. So a
+manifest is compared with its shape whenever it is read, and readers need not doubt it again. Parts that only the code
+of a kind understands (the identity of a task, of a scorer, the parameters of a metric) are objects here, and that code
+refuses what it cannot use. Further keys are allowed: other versions may write them.
+
+A check returns an empty text if a value is valid, otherwise where it is not and why:
+
+    >>> check_manifest({"kind": "runs", "spec": {"task": []}}, sealed=False)
+    'attempt: is missing'
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any, Final
+
+from evaluand.core.errors import kind_of
+
+ID: Final = re.compile(r"[0-9a-f]{32}")
+_MOST: Final = 1 << 63
+_MOST_CALLS: Final = 1 << 40
+_SHOWN: Final = 40
+
+Check = Callable[[Any], str]
+
+
+def check_manifest(manifest: Mapping[str, Any], *, sealed: bool) -> str:
+    """Where a manifest is not one of its kind, and why, such as `spec.labels[0]: expected a text, found null`."""
+    shapes = _SEALED if sealed else _OPEN
+    reason = shapes[manifest["kind"]](manifest) or _MATCHES[manifest["kind"]](manifest, sealed)
+    return reason.removeprefix(".")
+
+
+# Values
+
+
+def _expected(what: str, value: Any) -> str:
+    return f": expected {what}, found {_describe(value)}"
+
+
+def _describe(value: Any) -> str:
+    if type(value) in (bool, type(None)):
+        return {None: "null", True: "true", False: "false"}[value]
+    if type(value) in (str, int, float):
+        text = repr(value) if type(value) is str else str(value)
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return kind_of(value)
+
+
+def _text(value: Any) -> str:
+    return "" if type(value) is str else _expected("a text", value)
+
+
+def _flag(value: Any) -> str:
+    return "" if type(value) is bool else _expected("true or false", value)
+
+
+def _count(value: Any) -> str:
+    return "" if type(value) is int and 0 <= value < _MOST else _expected("a count", value)
+
+
+def _whole(value: Any) -> str:
+    return "" if type(value) is int and -_MOST <= value < _MOST else _expected("a whole number", value)
+
+
+def _id(value: Any) -> str:
+    return "" if type(value) is str and ID.fullmatch(value) else _expected("an id of 32 hexadecimal digits", value)
+
+
+def _time(value: Any) -> str:
+    try:
+        dt.datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return _expected("a time", value)
+    return ""
+
+
+def _number(value: Any) -> str:
+    return "" if type(value) in (int, float) and value == value else _expected("a number", value)
+
+
+def _seconds(value: Any) -> str:
+    is_valid = type(value) in (int, float) and 0 < value < math.inf
+    return "" if is_valid else _expected("a number of seconds", value)
+
+
+def _confidence(value: Any) -> str:
+    return "" if type(value) is float and 0 < value < 1 else _expected("a number between 0 and 1", value)
+
+
+def _anything(value: Any) -> str:
+    return ""
+
+
+def _scalar(value: Any) -> str:
+    return "" if type(value) in (str, int, float, bool) else _expected("a text or a number", value)
+
+
+# Values made of others
+
+
+def _or_null(check: Check) -> Check:
+    return lambda value: "" if value is None else check(value)
+
+
+def _one_or_list(check: Check) -> Check:
+    each = _list(check)
+    return lambda value: each(value) if type(value) is list else check(value)
+
+
+def _list(check: Check) -> Check:
+    def check_list(value: Any) -> str:
+        if type(value) is not list:
+            return _expected("a list", value)
+        for place, item in enumerate(value):
+            if reason := check(item):
+                return f"[{place}]{reason}"
+        return ""
+
+    return check_list
+
+
+def _map(check: Check) -> Check:
+    def check_map(value: Any) -> str:
+        if type(value) is not dict:
+            return _expected("an object", value)
+        for name, item in value.items():
+            if reason := check(item):
+                return f".{_describe_key(name)}{reason}"
+        return ""
+
+    return check_map
+
+
+def _object(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    checks = [*required.items()]
+    others = [*(optional or {}).items()]
+
+    def check_object(value: Any) -> str:
+        if type(value) is not dict:
+            return _expected("an object", value)
+        for name, check in checks:
+            if name not in value:
+                return f".{name}: is missing"
+            if reason := check(value[name]):
+                return f".{name}{reason}"
+        for name, check in others:
+            if name in value and (reason := check(value[name])):
+                return f".{name}{reason}"
+        return ""
+
+    return check_object
+
+
+def _describe_key(name: str) -> str:
+    return name if name.isidentifier() else repr(name[:_SHOWN])
+
+
+_OBJECT: Final = _map(_anything)
+_TEXTS: Final = _list(_text)
+_NAMES: Final = _one_or_list(_text)
+_IDS: Final = _list(_id)
+_COUNTS: Final = _map(_count)
+
+
+def _ends(value: Any) -> str:
+    return _list(_number)(value) or ("" if len(value) == 2 else _expected("two numbers", value))
+
+
+_RANGES: Final = _or_null(_map(_map(_ends)))
+
+
+# Specs
+
+
+_ROLE: Final = _or_null(_text)
+_ROLES: Final = {
+    "attributes": _TEXTS,
+    "cluster": _ROLE,
+    "expected": _or_null(lambda value: _map(_text)(value) if type(value) is dict else _text(value)),
+    "id": _ROLE,
+    "input": _NAMES,
+    "metadata": _TEXTS,
+    "weight": _ROLE,
+}
+
+
+def _roles(value: Any) -> str:
+    further = "" if type(value) is not dict else next((name for name in value if name not in _ROLES), None)
+    return _object({"input": _NAMES}, _ROLES)(value) or (f".{_describe_key(further)}: is not a role" if further else "")
+
+
+def _task(value: Any) -> str:
+    if type(value) is dict and value.get("kind") == "app":
+        return _object({"recording": _id}, {"name": _or_null(_text), "version": _or_null(_scalar)})(value)
+    return _OBJECT(value)
+
+
+_METRIC: Final = _object({"kind": _text, "parameters": _OBJECT})
+_MEASURE: Final = _object(
+    {"scorer": _text, "metric": _METRIC, "by": _list(_NAMES)},
+    {"disparities": _TEXTS, "criterion": _or_null(_text), "called": _TEXTS, "where": _or_null(_text)},
+)
+_TRADEOFF: Final = _object({"objectives": _TEXTS})
+_LEFT_OUT: Final = _object({"scorer": _text, "metric": _text, "reason": _text}, {"signature": _or_null(_text)})
+_APP: Final = _object({}, {"name": _or_null(_text), "version": _or_null(_scalar)})
+_COMPARED: Final = {
+    "evaluations": _TEXTS,
+    "runs": _TEXTS,
+    "datasets": _TEXTS,
+    "labels": _TEXTS,
+    "measures": _list(_MEASURE),
+}
+_SPECS: Final[dict[str, Check]] = {
+    "datasets": _object({"digest": _text, "roles": _roles}),
+    "runs": _object({"task": _task, "dataset": _id, "examples": _count, "replications": _count, "seed": _whole}),
+    "evaluations": _object({"run": _text, "dataset": _id, "scorers": _map(_OBJECT)}, {"attempt": _id}),
+    "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF)}),
+    "comparisons": _object(_COMPARED | {"confidence": _confidence, "flips": _count}, {"left_out": _list(_LEFT_OUT)}),
+    "recordings": _object({"app": _APP, "attempts": _count, "feedbacks": _map(_OBJECT), "mode": _text}),
+}
+
+
+# Provenance
+
+
+_DEFAULTED: Final = _object({"rows": _count, "of": _count, "reasons": _COUNTS})
+_FACTS: Final = {
+    "evaluand": _or_null(_text),
+    "python": _or_null(_text),
+    "platform": _or_null(_text),
+    "packages": _or_null(_map(_or_null(_text))),
+    "git": _or_null(_object({}, {"commit": _or_null(_text), "changed": _or_null(_flag)})),
+    "origin": _or_null(_OBJECT),
+    "parts": _or_null(_OBJECT),
+    "policy": _or_null(_map(_or_null(_scalar))),
+    "task": _text,
+    "unpinned": _or_null(_TEXTS),
+    "defaulted": _or_null(_DEFAULTED),
+    "ranges": _RANGES,
+    "source": _or_null(_text),
+}
+_RECORDED: Final = {
+    "columns": _map(_map(_text)),
+    "forms": _OBJECT,
+    "timeout": _or_null(_seconds),
+}
+_ENDED: Final = {"run": _or_null(_id), "evaluation": _or_null(_id), "higher_is_better": _map(_or_null(_flag))}
+_PROVENANCES: Final[dict[str, Check]] = {
+    "datasets": _object({}, _FACTS),
+    "runs": _object({}, _FACTS),
+    "evaluations": _object({"run": _id}, _FACTS),
+    "aggregations": _object({"evaluations": _IDS}, _FACTS),
+    "comparisons": _object({"evaluations": _IDS, "labels": _TEXTS}, _FACTS),
+    "recordings": _object(_RECORDED, _FACTS | _ENDED),
+}
+
+
+# Manifests
+
+
+_COUNTED: Final = {"evaluations": _map(_COUNTS)}
+_WORKED: Final[dict[str, dict[str, Check]]] = {
+    "runs": {"pinned": _flag, "fresh": _flag},
+    "evaluations": {"pinned": _flag, "fresh": _flag},
+    "recordings": {"pinned": _flag},
+}
+_TABLES: Final = _map(_object({"file": _text, "digest": _id, "rows": _count, "bytes": _count}))
+_OPTIONAL: Final = {"work": _TEXTS, "observed": _flag, "app": _APP, "sealed": _time}
+
+
+def _shape(kind: str, *, sealed: bool) -> Check:
+    head = {"attempt": _count, "created": _time, "name": _or_null(_text)}
+    required = head | {"spec": _SPECS[kind], "provenance": _PROVENANCES[kind]} | _WORKED.get(kind, {})
+    if sealed:
+        required |= {"digest": _text, "counts": _COUNTED.get(kind, _COUNTS), "tables": _TABLES}
+    return _object(required, _OPTIONAL)
+
+
+_OPEN: Final = {kind: _shape(kind, sealed=False) for kind in _SPECS}
+_SEALED: Final = {kind: _shape(kind, sealed=True) for kind in _SPECS}
+
+
+# What must match
+
+
+def _match_nothing(manifest: Mapping[str, Any], sealed: bool) -> str:
+    return ""
+
+
+def _match_run(manifest: Mapping[str, Any], sealed: bool) -> str:
+    examples, replications = manifest["spec"]["examples"], manifest["spec"]["replications"]
+    if replications < 1 or examples * replications > _MOST_CALLS:
+        return f".spec.replications: expected 1 to {_MOST_CALLS:,} calls, found {examples} × {replications}"
+    return ""
+
+
+def _match_evaluation(manifest: Mapping[str, Any], sealed: bool) -> str:
+    scorers = manifest["spec"]["scorers"]
+    if sealed and (missing := scorers.keys() - manifest["counts"].keys()):
+        return f".counts.{_describe_key(min(missing))}: is missing"
+    return ""
+
+
+def _match_evaluations(manifest: Mapping[str, Any], sealed: bool) -> str:
+    spec, provenance = manifest["spec"], manifest["provenance"]
+    n_evaluations = len(spec["evaluations"])
+    lists = chain(
+        ((f".spec.{name}", spec[name]) for name in ("runs", "datasets", "labels")),
+        ((f".provenance.{name}", provenance[name]) for name in ("evaluations", "labels") if name in provenance),
+    )
+    for place, each in lists:
+        if len(each) != n_evaluations:
+            return f"{place}: expected {n_evaluations} entries, one for each evaluation, found {len(each)}"
+    return ""
+
+
+def _match_recording(manifest: Mapping[str, Any], sealed: bool) -> str:
+    missing = manifest["spec"]["feedbacks"].keys() - manifest["provenance"]["columns"].keys()
+    return f".provenance.columns.{_describe_key(min(missing))}: is missing" if missing else ""
+
+
+_MATCHES: Final[dict[str, Callable[[Mapping[str, Any], bool], str]]] = {
+    "datasets": _match_nothing,
+    "runs": _match_run,
+    "evaluations": _match_evaluation,
+    "aggregations": _match_evaluations,
+    "comparisons": _match_evaluations,
+    "recordings": _match_recording,
+}
