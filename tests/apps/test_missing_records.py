@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import warnings
 from collections.abc import Callable
 from contextlib import closing
@@ -12,7 +13,7 @@ import pytest
 from support.feedback_functions import feedbacks, length, use
 from support.forks import call_in_fork
 
-from evaluand import DirectoryStore, Feedback
+from evaluand import Dataset, DirectoryStore, Feedback, Runner
 from evaluand.apps.recording.stored import KIND, Lanes, Recording, read_progress
 from evaluand.apps.recording.workers import close_recording, work
 from evaluand.apps.recording.writer import NotRecorded, RecordingWriter
@@ -105,6 +106,26 @@ def test_the_last_records_leave_no_trace_if_nobody_judged_them(folder: Directory
     recording = close_recording(folder, id)
     assert recording.run is not None
     assert recording.run.counts == {"completed": RECORDS - 2}
+
+
+def test_a_recording_whose_journal_is_missing_has_a_fault(folder: DirectoryStore) -> None:
+    id = ended(folder, "none").id
+    journal = folder.root / KIND / id / "journal"
+    assert verify(folder, KIND, id) == []
+    shutil.rmtree(journal)
+    [fault] = verify(folder, KIND, id)
+    assert (fault.where, fault.message) == (str(journal), "is missing, and with it what the app recorded")
+
+
+def test_a_run_whose_journal_is_missing_has_no_fault_because_it_may_have_been_empty(folder: DirectoryStore) -> None:
+    def stop(text: str) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder).run(stop, Dataset.from_rows([{"input": "a"}]))
+    [id] = folder.ids("runs")
+    shutil.rmtree(folder.root / "runs" / id / "journal")
+    assert verify(folder, "runs", id) == []
 
 
 @pytest.mark.parametrize(("n_lost", "waiting"), [(0, 2), (1, 2), (2, 2), (3, 1)])
