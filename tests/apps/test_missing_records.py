@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import warnings
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.feedback_functions import feedbacks, use
+from support.feedback_functions import feedbacks, length, use
 from support.forks import call_in_fork
 
-from evaluand import DirectoryStore
-from evaluand.apps.recording.stored import KIND, Lanes, Recording
-from evaluand.apps.recording.workers import close_recording
+from evaluand import Dataset, DirectoryStore, Feedback, Runner
+from evaluand.apps.recording.stored import KIND, Lanes, Recording, read_progress
+from evaluand.apps.recording.workers import close_recording, work
 from evaluand.apps.recording.writer import NotRecorded, RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import EvaluandWarning
@@ -105,6 +106,45 @@ def test_the_last_records_leave_no_trace_if_nobody_judged_them(folder: Directory
     recording = close_recording(folder, id)
     assert recording.run is not None
     assert recording.run.counts == {"completed": RECORDS - 2}
+
+
+def test_a_recording_whose_journal_is_missing_has_a_fault(folder: DirectoryStore) -> None:
+    id = ended(folder, "none").id
+    journal = folder.root / KIND / id / "journal"
+    assert verify(folder, KIND, id) == []
+    shutil.rmtree(journal)
+    [fault] = verify(folder, KIND, id)
+    assert (fault.where, fault.message) == (str(journal), "is missing, and with it what the app recorded")
+
+
+def test_a_run_whose_journal_is_missing_has_no_fault_because_it_may_have_been_empty(folder: DirectoryStore) -> None:
+    def stop(text: str) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder).run(stop, Dataset.from_rows([{"input": "a"}]))
+    [id] = folder.ids("runs")
+    shutil.rmtree(folder.root / "runs" / id / "journal")
+    assert verify(folder, "runs", id) == []
+
+
+@pytest.mark.parametrize(("n_lost", "waiting"), [(0, 2), (1, 2), (2, 2), (3, 1)])
+def test_scores_of_missing_records_do_not_count_for_those_that_wait_to_be_judged(
+    folder: DirectoryStore, n_lost: int, waiting: int
+) -> None:
+    recording = RecordingWriter.begin(folder, APP, [Feedback(length).on_output()], mode="deferred")
+    for number in range(4):
+        use(recording, f"q{number}")
+        if number == 1:
+            assert not work(folder, recording.id).is_sealed
+    recording.end()
+    segment = segment_of(folder, recording.id)
+    segment.write_bytes(b"".join(segment.read_bytes().splitlines(keepends=True)[n_lost:]))
+    progress = read_progress(folder, recording.id)
+    assert progress.feedbacks == {"length": {"scored": 2, "waiting": waiting}}
+    with closing(Lanes.of(folder, folder.manifest(KIND, recording.id))) as lanes:
+        lanes.refresh()
+        assert not lanes.are_complete
 
 
 def test_records_that_a_worker_judges_now_are_missing(folder: DirectoryStore) -> None:

@@ -118,3 +118,18 @@ def texts_in(source: str) -> list[str]:
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     found = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in docstrings)
     return [node.value for node in found if isinstance(node.value, str)]
+
+
+@pytest.mark.usefixtures("in_folder")
+@pytest.mark.parametrize("command", ["show", "verify", "export"])
+def test_every_command_writes_a_warning_as_one_line(command: str) -> None:
+    """The name of a dataset is damaged, that of the run is not."""
+    store = DirectoryStore("my store")
+    store.refer("demo", "datasets", next(iter(store.ids("datasets"))))
+    [ref] = [path for path in Path("my store", "refs").iterdir() if b'"datasets"' in path.read_bytes()]
+    ref.write_bytes(ref.read_bytes().replace(b'"id"', b'"ID"'))
+    result = CliRunner().invoke(main, [command, "demo", "--store", "my store"])
+    assert result.exit_code == 0, result.output
+    note = "note: the name 'demo' of a dataset is damaged; this is the run of that name"
+    assert [line for line in result.stderr.splitlines() if "demo" in line] == [note]
+    assert "Warning" not in result.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,6 +141,15 @@ def test_invalid_settings_are_one_sentence_with_the_file(text: str | bytes, repo
     path.parent.mkdir(parents=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SpecError, match=f"secrets.yaml: .*{reported}"):
+        permissions()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_settings_that_are_a_pipe_are_not_waited_for() -> None:
+    path = secret_hosts.settings_file()
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    with pytest.raises(SpecError, match=r"secrets\.yaml: cannot be read: is not a regular file"):
         permissions()
 
 

@@ -67,13 +67,14 @@ def test_a_home_that_cannot_be_written_gives_no_digest(home: Path) -> None:
         ("git-changes", "is not valid TOML: "),
         ("git-change = true", "git-change: is no setting (did you mean 'git-changes'?)"),
         ("git-changes = 1", "git-changes: is 1; give true or false"),
+        ("\udcff", "is not UTF-8"),
     ],
 )
 def test_faults_of_the_settings_name_the_file_and_the_key(home: Path, content: str, message: str) -> None:
     assert user_settings() == UserSettings(git_changes=False)
     config_folder().mkdir(parents=True)
     path = config_folder() / "settings.toml"
-    path.write_text(content)
+    path.write_text(content, errors="surrogateescape")
     with pytest.raises(SpecError) as caught:
         user_settings()
     assert str(caught.value).startswith(f"{path}: {message}")

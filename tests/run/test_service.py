@@ -931,7 +931,25 @@ def test_an_answer_that_the_output_pipeline_cannot_transform_is_kept_and_its_mes
     server = serve(lambda asked: {"text": "no list"})
     run = Runner().run(ServiceTask(server.url, output_pipeline=[EXPLODE]), data("a", "b"))
     assert told_of(run, 1)["answer"] == '{"text": "no list"}'
-    assert messages(run) == ["output_pipeline: ExplodeCollections: text is a text, not a list"] * 2
+    hint = "the answer has the field text: change output_pipeline so that it fits"
+    assert messages(run) == [f"output_pipeline: ExplodeCollections: text is a text, not a list; {hint}"] * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "fields"),
+    [
+        ({}, "no fields"),
+        ({"a": 1, "b": 2}, "the fields a, b"),
+        (dict.fromkeys("abcdef", 1) | {"a" * 60: 1}, "the fields a, b, c, d, e and 2 more fields"),
+        ({"a" * 60: 1}, f"the field {'a' * 40}"),
+    ],
+)
+def test_a_failed_output_pipeline_names_the_fields_of_the_answer(
+    serve: Any, answer: dict[str, int], fields: str
+) -> None:
+    run = Runner().run(ServiceTask(serve(lambda asked: answer).url, output_pipeline=[EXPLODE]), data("a"))
+    [message] = messages(run)
+    assert message.endswith(f"; the answer has {fields}: change output_pipeline so that it fits")
 
 
 def test_what_was_sent_of_a_file_is_reported_without_its_content(serve: Any) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -24,7 +23,7 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disp
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, NotFound, SpecError, nearest
+from evaluand.core.errors import DataError, NotFound, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset
@@ -310,7 +309,7 @@ def _warn_refused(aggregation: Aggregation) -> Aggregation:
     rows = aggregation.table()
     reasons = rows["reason"].filter(pc.fill_null(pc.starts_with(rows["reason"], REFUSED), False))
     for reason in dict.fromkeys(reasons.to_pylist()):
-        warnings.warn(reason, MetricRefused, stacklevel=3)
+        warn(reason, MetricRefused)
     return aggregation
 
 

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from evaluand._version import __version__
 from evaluand.cli.logs import log_to_stderr
+from evaluand.cli.notes import print_notes
 from evaluand.cli.options import SETTINGS, complete_artifact, name_store, variable
 from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
@@ -109,7 +110,8 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with print_notes():
+                return super().invoke(ctx)
         except EvaluandError as error:
             _print_error(error, getattr(error, "for_commands", str(error)))
         except click.MissingParameter as error:

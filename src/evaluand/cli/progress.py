@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, suppress
 
-import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -21,9 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.aggregation.aggregator import MetricRefused
-from evaluand.cli.options import name_store, present_store
+from evaluand.cli.notes import print_notes
 from evaluand.cli.output import console
-from evaluand.core.errors import EvaluandWarning
 from evaluand.engine.keyed_work import Tally
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.report.text import safe, seconds
@@ -32,24 +28,9 @@ _QUICK = 0.3
 _FRAME = 0.1
 
 
-@contextmanager
-def show_notes() -> Iterator[None]:
-    """A block in which evaluand's warnings are written as one line each."""
-    show_warning = warnings.showwarning
-    store = present_store()  # here, because threads that warn have no context
-
-    def show_note(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, EvaluandWarning):
-            click.echo(f"note: {safe(name_store(str(message), store))}", err=True)
-        else:
-            show_warning(message, category, *place, **more)
-
-    with warnings.catch_warnings():
-        for in_results in (ScorerFailed, MetricRefused):  # the tables of results list these
-            warnings.simplefilter("ignore", in_results)
-        warnings.simplefilter("default", EvaluandWarning)
-        warnings.showwarning = show_note
-        yield
+def show_notes() -> AbstractContextManager[None]:
+    """A block in which evaluand's warnings are written as one line each, without those that tables of results list."""
+    return print_notes(ScorerFailed, MetricRefused)
 
 
 def display(as_json: bool, quiet: bool) -> Display:

@@ -1,7 +1,6 @@
 """The evaluations that names refer to, and the metrics they are compared by, resolved before any row is paired."""
 
 import dataclasses
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from shlex import quote
@@ -21,7 +20,7 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
-from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, nearest, singular
+from evaluand.core.errors import NotFound, SpecError, nearest, singular, warn
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
@@ -285,10 +284,8 @@ def _usual_measures(
     usual = "accuracy" if binary else "mean"
     if own:
         kinds = ", ".join(dict.fromkeys(one.measure.metric.kind for one in own))
-        warnings.warn(
+        warn(
             f"{scorer}: {kinds} as declared cannot be compared row by row; the plain {usual} of the values is compared"
-            " instead",
-            EvaluandWarning,
-            stacklevel=2,
+            " instead"
         )
     yield from with_ranges([Measure(scorer, default_metric(usual))], shared_ranges(evaluations))

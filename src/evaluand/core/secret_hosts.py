@@ -29,10 +29,12 @@ from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from evaluand.core.errors import SpecError
+from evaluand.core.files.regular import read_regular_file
 from evaluand.core.system import BINARY
 from evaluand.core.user import config_folder, make_private_folder
 
 VARIABLE: Final = "EVALUAND_SECRETS"
+_MOST_BYTES: Final = 1 << 20
 _PORTS: Final = {"https": 443, "http": 80}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
@@ -177,7 +179,7 @@ def read_settings() -> dict[str, list[Host]]:
     """
     path = settings_file()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular_file(path, _MOST_BYTES, follow_link=True).decode("utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

@@ -64,7 +64,9 @@ def _parse_settings(path: Path, content: bytes) -> UserSettings:
 
     try:
         values = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise SpecError(f"{path}: is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path}: is not valid TOML: {error}") from None
     known = {each.name.replace("_", "-"): each.name for each in fields(UserSettings)}
     for key, value in values.items():
@@ -103,7 +105,7 @@ def has_key() -> bool:
 
 def _read_key() -> bytes | None:
     try:
-        key = (config_folder() / "key").read_bytes()
+        key = read_regular_file(config_folder() / "key", _KEY_BYTES, follow_link=True)
     except OSError:
         return None
     return key if len(key) == _KEY_BYTES else None

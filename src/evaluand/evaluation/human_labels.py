@@ -9,7 +9,6 @@ and an answer, not to a run: it also applies to the same answer of another run.
 
 import codecs
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ import orjson
 from pydantic_core import from_json
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest, warn
 from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.sources import open_texts
@@ -364,15 +363,11 @@ def _warn_of_doubts(only_explained: Sequence[str], people: Iterable[str]) -> Non
     if n := len(only_explained):
         lines = ", ".join(only_explained[:_EXAMPLES]) + (", …" if n > _EXAMPLES else "")
         what = "row has an explanation but" if n == 1 else "rows have an explanation but"
-        warnings.warn(f"{n:,} {what} neither value nor label, so no label: {lines}", EvaluandWarning, stacklevel=3)
+        warn(f"{n:,} {what} neither value nor label, so no label: {lines}")
     alike: dict[str, set[str]] = {}
     for name in people:
         alike.setdefault(name.casefold(), set()).add(name)
     for names in alike.values():
         if len(names) > 1:
             spellings = " and ".join(map(repr, sorted(names)))
-            warnings.warn(
-                f"{spellings} count as {len(names)} people; spell a name the same everywhere",
-                EvaluandWarning,
-                stacklevel=3,
-            )
+            warn(f"{spellings} count as {len(names)} people; spell a name the same everywhere")

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.core import identity
-from evaluand.core.errors import EvaluandWarning, SpecError, describe_error, kind_of
+from evaluand.core.errors import SpecError, describe_error, kind_of, warn
 from evaluand.core.fingerprint import code_identity
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH
@@ -127,11 +127,9 @@ class FunctionMetric(WeightedRowsMetric):
         )
         if found.pinned:
             return dict(found.spec)
-        warnings.warn(
+        warn(
             f"metric {name}: its code is not pinned ({found.unpinned[0]}), so its values are not reused; "
-            "declare a version to pin it",
-            EvaluandWarning,
-            stacklevel=2,
+            "declare a version to pin it"
         )
         return {**found.spec, "made": uuid.uuid4().hex}
 

@@ -11,7 +11,6 @@ little more than finding them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -26,7 +25,7 @@ from evaluand.aggregation.groups import rules_for
 from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError, nearest, plural
+from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural, warn
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import read_column
@@ -330,7 +329,7 @@ class Lineage:
         values = scored.scores[column].cast(pa.float64()).to_numpy()
         if unordered := int(np.isnan(values).sum()):
             message = f"{unordered:,} of {len(values):,} scored rows have NaN in {column}; they come last"
-            warnings.warn(message, EvaluandWarning, stacklevel=3)
+            warn(message)
         order = np.argsort(-values if descending else values, kind="stable")[:n]
         return Lineage(self.evaluations, scored.scores.take(pa.array(order)))
 

@@ -146,6 +146,10 @@ class DirectoryStore:
             return [as_fault(folder.path, error)]
         if "digest" in manifest:
             return damaged_tables(folder, manifest["tables"])
+        if kind == "recordings" and folder.state(JOURNAL) is None and not self.is_sealed(kind, id):
+            # It has files from the moment in which the app begins. Those of other kinds may have been empty, which
+            # git and archives leave out, and what they had is done again.
+            return [Fault(str(folder.path / JOURNAL), "is missing, and with it what the app recorded")]
         return find_journal_damage(folder / JOURNAL, f"{kind}/{id}")
 
     def find(self, kind: str, work: str) -> list[str]:

@@ -19,7 +19,7 @@ import math
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import starmap
+from itertools import chain, repeat, starmap
 from typing import Any, Final, Protocol
 from zlib import crc32
 
@@ -135,6 +135,11 @@ class WorkLog:
 
     def is_done(self, slot: int) -> bool:
         return 0 <= slot < self.slots and self._segment[slot] >= 0
+
+    def count_missing(self, other: WorkLog) -> int:
+        """How many units are done here and not in another log."""
+        others = chain(other._segment, repeat(-1))
+        return sum(here >= 0 > there for here, there in zip(self._segment, others, strict=False))
 
     def last_done(self, start: int, stop: int) -> int | None:
         """The last of some slots that is done; None if none is."""

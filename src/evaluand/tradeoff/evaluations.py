@@ -6,7 +6,6 @@ points at every threshold instead: `confidences_of` reads them, as the input of 
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Final, cast
@@ -28,7 +27,7 @@ from evaluand.aggregation.aggregator import (
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.comparison.comparing import short_labels
 from evaluand.comparison.measures import declared_measures, find_evaluations
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, nearest
+from evaluand.core.errors import DataError, Fault, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -229,9 +228,9 @@ def _measure(
         raise SpecError(f"{objective.name!r} has a value for each target, and none over all: see over_targets")
     if values and values[0].n_scored < values[0].n:
         missing = f"{values[0].n - values[0].n_scored:,} of {values[0].n:,} rows have no score"
-        warnings.warn(f"{name}: {objective.name}: {missing}", EvaluandWarning, stacklevel=3)
+        warn(f"{name}: {objective.name}: {missing}")
     if math.isnan(rows[0].value):
-        warnings.warn(f"{name}: {objective.name} is undefined: {rows[0].reason}", EvaluandWarning, stacklevel=3)
+        warn(f"{name}: {objective.name} is undefined: {rows[0].reason}")
     return rows[0].value, rows[0].low, rows[0].high
 
 
@@ -270,7 +269,7 @@ def _metric_by_values(kind: str, scorer: str, evaluations: Sequence[Evaluation],
         problem = f"the values of {scorer!r} lie between {low:g} and {high:g}, and the range of its scores is unknown"
         raise SpecError(f"{problem}; {hint}")
     assumption = f"{kind}({scorer}) is assumed to range from 0 to 1, higher is better, since all its values do"
-    warnings.warn(f"{assumption}; otherwise {hint}", EvaluandWarning, stacklevel=6)
+    warn(f"{assumption}; otherwise {hint}")
     return default_metric(kind, label, UNIT)
 
 
@@ -419,7 +418,7 @@ def _warn_left_out(n: int) -> None:
     if n:
         words = "1 row is left out" if n == 1 else f"{n:,} rows are left out"
         message = f"{words}, as not every model has a confidence for {'it' if n == 1 else 'them'}"
-        warnings.warn(message, EvaluandWarning, stacklevel=3)
+        warn(message)
 
 
 def _is_weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, declared: Sequence[Measure] | None) -> bool:
@@ -430,11 +429,11 @@ def _is_weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, decl
     settings = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
     if len(settings) > 1:
         problem = f"some metrics of {chosen!r} are declared weighted and some not"
-        warnings.warn(f"{problem}; the trade-off at thresholds is weighted", EvaluandWarning, stacklevel=3)
+        warn(f"{problem}; the trade-off at thresholds is weighted")
     elif settings == {False}:
         problem = "the weights of the dataset are ignored"
         reason = f"no metric of {chosen!r} is declared weighted: true"
-        warnings.warn(f"{problem}, as {reason}", EvaluandWarning, stacklevel=3)
+        warn(f"{problem}, as {reason}")
     return settings != {False}
 
 
@@ -521,7 +520,7 @@ def _check_predicted_class(name: str, confidence: np.ndarray, predicted: Sequenc
         raise DataError(Fault(name, f"{problem}; {finding}; {hint} (see howto/tradeoffs: What to record)"))
     if low >= _DOUBTFUL * len(confidence):
         assumption = "they are read as those of the predicted class; if they are the probability of one class"
-        warnings.warn(f"{name}: {problem}; {assumption}, {hint}", EvaluandWarning, stacklevel=5)
+        warn(f"{name}: {problem}; {assumption}, {hint}")
 
 
 _KEY: Final = (INDEX, "replication")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import group_text
-from evaluand.core.errors import EvaluandWarning, SpecError, plural
+from evaluand.core.errors import SpecError, plural, warn
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
@@ -345,17 +344,17 @@ class Tradeoff:
                 raise SpecError(f"{objective.name} is not a metric of decisions, so the hypervolume has no interval")
         rows = self._require_rows("intervals")
         if not len(self):
-            warnings.warn("there are no points, so the hypervolume has no interval", EvaluandWarning, stacklevel=2)
+            warn("there are no points, so the hypervolume has no interval")
             return math.nan, math.nan
         if self.chosen:
-            warnings.warn(_SELECTED, EvaluandWarning, stacklevel=2)
+            warn(_SELECTED)
         some = self._thin(_MOST_RESAMPLED.get(len(self.objectives), _MOST_RESAMPLED_ELSE))
         halves = draw_halves(rows, some._thresholds_by_model(), self.objectives, replicates, seed)
         selected, tested = np.concatenate([self._volumes(*pair) for pair in halves], axis=-1)
         volume = hypervolume(self.front().loss)
         ends = hypervolume_ends(volume, selected, tested, rows.effective, confidence)
         if math.isnan(ends[0]):
-            warnings.warn(_NO_INTERVAL, EvaluandWarning, stacklevel=2)
+            warn(_NO_INTERVAL)
         return ends
 
     def facts(self, objective: str, confidence: float = 0.95) -> list[DisparityRow]:
@@ -487,7 +486,7 @@ class Tradeoff:
             )
             raise SpecError(f"no point is within the limits: {'; '.join(misses)}")
         if not known.all():
-            warnings.warn(f"{undefined}; they are left out of the choice", EvaluandWarning, stacklevel=3)
+            warn(f"{undefined}; they are left out of the choice")
         candidates = np.flatnonzero(allowed)
         loss = settled(np.where(self.unknown, np.nan, self.loss)[candidates])
         order = np.lexsort([loss[:, place] for place in reversed(places)])

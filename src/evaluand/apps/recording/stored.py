@@ -5,7 +5,6 @@ facts about the call: `[input, name, tags, metadata]`.
 """
 
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ import orjson
 
 from evaluand.apps.recording.missing import Missing, find_missing
 from evaluand.core import identity as ids
-from evaluand.core.errors import EvaluandWarning, Fault, SpecError, plural, warn
+from evaluand.core.errors import Fault, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
@@ -79,7 +78,8 @@ class Lanes:
     @property
     def are_complete(self) -> bool:
         """Whether every feedback has judged every record that was read so far."""
-        return all(lane.n_done >= self.records.n_done for lane in self.judged.values())
+        records = self.records  # a lost record may have been judged, so as many scores as records are not enough
+        return all(lane.n_done >= records.n_done and not records.count_missing(lane) for lane in self.judged.values())
 
     def find_missing(self) -> Missing:
         """The records that have no line, although something else in the journal shows that they were written."""
@@ -160,8 +160,8 @@ def read_progress(store: Store, id: str) -> RecordingProgress:
         feedbacks = {}
         for name, lane in lanes.judged.items():
             counts = Counter(score[2] for _, _, scores, *_ in lane.records() for score in scores)
-            left = lanes.records.n_done - lane.n_done
-            feedbacks[name] = dict(sorted(counts.items())) | ({"waiting": left} if left > 0 else {})
+            left = lanes.records.count_missing(lane)
+            feedbacks[name] = dict(sorted(counts.items())) | ({"waiting": left} if left else {})
         working = sum(lane.leases.held() for lane in lanes.judged.values())
         return RecordingProgress(lanes.records.n_done, lanes.records.leases.busy(), feedbacks, working)
 
@@ -313,11 +313,9 @@ def save_evaluation(
         origin={"recording": manifest["id"]},
     )
     for name in (name for name, identity in changed.items() if identity.unpinned == _CHANGED):
-        warnings.warn(
+        warn(
             f"feedback {name!r} has changed since the recording was opened, so its values may be of two versions; "
-            "evaluate the run again with it, or give the feedback a version if the change does not matter",
-            EvaluandWarning,
-            stacklevel=3,
+            "evaluate the run again with it, or give the feedback a version if the change does not matter"
         )
     return evaluation
 

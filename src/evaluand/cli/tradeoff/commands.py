@@ -1,7 +1,6 @@
 """The sub-commands of `evaluand tradeoff`: indicators and figures of systems, their points, and the one to use."""
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,7 @@ from evaluand.cli.tradeoff.options import (
     refuse_options,
     stored_options,
 )
-from evaluand.core.errors import EvaluandWarning, SpecError, collect_warnings
+from evaluand.core.errors import SpecError, collect_warnings, warn
 from evaluand.core.files.json import without_infinities
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.base import Facts
@@ -130,7 +129,7 @@ def _ordered_points(solutions: SolutionFile, order: Sequence[str], deduplicate: 
     if solutions.n_undefined:
         counts = f"{solutions.n_undefined} of {solutions.n_solutions} points"
         message = f"{counts} rest on undefined values, which count as 0: a difference of 0 is perfectly fair"
-        warnings.warn(f"{solutions.system}: {message}", EvaluandWarning, stacklevel=2)
+        warn(f"{solutions.system}: {message}")
     return solutions.tradeoff
 
 

@@ -11,7 +11,6 @@ import math
 import os
 import re
 import reprlib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -20,7 +19,7 @@ from typing import IO, Any, BinaryIO, Final, TextIO
 
 import orjson
 
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest, warn
 from evaluand.core.files.paths import is_inside, outside_message, replaced
 
 Target = str | os.PathLike[str] | TextIO
@@ -55,7 +54,7 @@ class Findings:
     def warn(self) -> None:
         """Warns of each note, as code does that has no other place to show notes."""
         for note in self.notes:
-            warnings.warn(str(note), EvaluandWarning, stacklevel=4)
+            warn(str(note))
 
 
 def source_label(source: Source) -> str:

@@ -5,13 +5,12 @@ types. Writing a problem warns of what the version cannot express, or refuses to
 """
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from evaluand.core import registry
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, alternatives, nearest
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives, nearest, warn
 from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.interop.d3m.names import (
     KEYWORDS,
@@ -321,7 +320,7 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
     if faults:
         raise DataError(faults)
     for fault in left_out:
-        warnings.warn(str(fault), EvaluandWarning, stacklevel=2)
+        warn(str(fault))
     about = {
         "problemID": problem.id,
         "problemName": problem.name or "NULL",

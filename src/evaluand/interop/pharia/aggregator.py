@@ -1,11 +1,10 @@
 """The third step: aggregates results into statistics."""
 
-import warnings
 from typing import Any, Final, Generic
 
 from pydantic_core import to_json
 
-from evaluand.core.errors import EvaluandWarning
+from evaluand.core.errors import warn
 from evaluand.core.fingerprint import code_identity
 from evaluand.interop.pharia.domain import (
     AggregatedEvaluation,
@@ -124,9 +123,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
             expected = overview.successful_evaluation_count + overview.failed_evaluation_count
             if len(found) < expected:
                 lost = f"{expected} results, of which {expected - len(found)} are lost or cannot be read"
-                warnings.warn(
-                    f"evaluation {overview.id} made {lost}; evaluate the runs again", EvaluandWarning, stacklevel=3
-                )
+                warn(f"evaluation {overview.id} made {lost}; evaluate the runs again")
             results += [each.result for each in found]
         return results
 

@@ -1,11 +1,10 @@
 """The second step: evaluates the outputs of runs, example by example."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Generic
 
-from evaluand.core.errors import EvaluandWarning
+from evaluand.core.errors import warn
 from evaluand.core.fingerprint import code_identity
 from evaluand.interop.pharia.datasets import DatasetRepository, as_class
 from evaluand.interop.pharia.domain import (
@@ -98,7 +97,7 @@ def _lost_count(run: RunOverview, outputs: Mapping[str, Any]) -> int:
         message = (
             f"run {run.id} made {total} outputs, of which {lost} are lost or cannot be read; run the dataset again"
         )
-        warnings.warn(message, EvaluandWarning, stacklevel=5)
+        warn(message)
     return lost
 
 

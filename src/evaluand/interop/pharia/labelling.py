@@ -6,7 +6,6 @@ a label count.
 """
 
 import reprlib
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from evaluand.core.errors import DataError, EvaluandWarning, plural
+from evaluand.core.errors import DataError, plural, warn
 from evaluand.core.files.paths import replaced
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository
@@ -166,7 +165,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
                 lines.setdefault(id, {"example_id": id, "record": None})["label"] = line["label"]
         if replaced_labels:
             message = f"{len(replaced_labels)} examples had another label, which is replaced"
-            warnings.warn(f"{path}: {message}: {reprlib.repr(replaced_labels)}", EvaluandWarning, stacklevel=2)
+            warn(f"{path}: {message}: {reprlib.repr(replaced_labels)}")
         self._write(partial_evaluation_id, list(lines.values()))
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
@@ -186,11 +185,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         missing = [id for id in waiting.submitted_example_ids or () if id not in lines]
         if missing:
             message = f"{plural(len(missing), 'submitted example')} without a line, counted as not labelled yet"
-            warnings.warn(
-                f"{self.labelling_file(waiting.id)}: {message}: {reprlib.repr(missing)}",
-                EvaluandWarning,
-                stacklevel=2,
-            )
+            warn(f"{self.labelling_file(waiting.id)}: {message}: {reprlib.repr(missing)}")
         for id in self._submitted_ids(waiting.id):
             if results.get(id) is None:
                 self._waiting.delete_example_evaluation(waiting.id, id)

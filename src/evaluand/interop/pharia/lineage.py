@@ -6,7 +6,6 @@ Every row is read once, so a table of lineages takes time in proportion to its r
 from __future__ import annotations
 
 import reprlib
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ from pydantic_core import from_json
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.core.errors import EvaluandWarning, SpecError
+from evaluand.core.errors import SpecError, warn
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     AggregationOverview,
@@ -226,7 +225,7 @@ class RepositoryNavigator:
 def _warn_of_missing(missing: list[str], dataset_id: str, what: str) -> None:
     if missing:
         message = f"{len(missing)} examples of {what} are no longer in dataset {dataset_id} and have no lineage"
-        warnings.warn(f"{message}: {reprlib.repr(missing)}", EvaluandWarning, stacklevel=3)
+        warn(f"{message}: {reprlib.repr(missing)}")
 
 
 def run_lineages_to_pandas(run_lineages: Sequence[RunLineage[Input, ExpectedOutput, Output]]) -> pd.DataFrame:

@@ -1,14 +1,13 @@
 """The first step: runs a task on every example of a dataset and stores its outputs."""
 
 import inspect
-import warnings
 from collections.abc import Awaitable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, Generic
 
 from evaluand.core import identity
-from evaluand.core.errors import EvaluandWarning
+from evaluand.core.errors import warn
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
@@ -202,7 +201,7 @@ class Runner(Generic[Input, Output]):
     def _warn_if_unpinned(self, run_id: str) -> None:
         if not self._identity.pinned:
             reasons = "; ".join(self._identity.unpinned)
-            warnings.warn(f"run {run_id} is resumed and may mix settings: {reasons}", EvaluandWarning, stacklevel=3)
+            warn(f"run {run_id} is resumed and may mix settings: {reasons}")
 
     def _digest(self, dataset_id: str, num_examples: int | None) -> str:
         """A digest of the stored examples, the same in every process; of the stored form, since sets have no order."""

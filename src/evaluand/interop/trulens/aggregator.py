@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, plural
+from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.experiment.arrays import evaluate
@@ -205,7 +204,7 @@ def _metric_value(metric: str | Metric, labels: Sequence[Any], predictions: Sequ
 
 def _value_or_nan(name: str, value: float | None, reason: str | None) -> float:
     if value is None or math.isnan(value):
-        warnings.warn(f"{name} is not defined: {reason}", EvaluandWarning, stacklevel=4)
+        warn(f"{name} is not defined: {reason}")
         return math.nan
     return value
 

@@ -11,7 +11,6 @@ import hashlib
 import inspect
 import os
 import threading
-import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -21,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, nearest
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, nearest, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import NOT_TESTED, Folds, Split
@@ -305,7 +304,7 @@ def _warn_of_split_clusters(folds: Folds, dataset: Dataset, cluster: str) -> Non
             f"rows of one {cluster!r} are in training and in test rows, for {parted:,} of {len(codes.dictionary):,}"
         )
         why = "values are optimistic; say groups: true in the split to keep them together"
-        warnings.warn(f"{problem}: {why}", PartedClusters, stacklevel=1)
+        warn(f"{problem}: {why}", PartedClusters)
 
 
 # -- the estimator

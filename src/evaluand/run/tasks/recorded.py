@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 import orjson
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
@@ -186,11 +185,10 @@ class RecordedTask(Task[Any, Any]):
                 f"{self.path} has the ids of the examples in {dataset.roles.id!r}; set by: id, key: {dataset.roles.id}"
             )
         if outputs.by_place and id_column is not None:
-            warnings.warn(
+            warn(
                 f"{self.path} is joined by row number; if {id_column!r} holds the ids of the examples, set by: id, "
                 f"key: {id_column}",
                 DoubtfulJoin,
-                stacklevel=1,
             )
         if self.by == "id" and dataset.roles.id is None and not {*map(_example_key, outputs.rows)} & {*dataset.ids()}:
             raise SpecError(
@@ -318,7 +316,7 @@ class RecordedTask(Task[Any, Any]):
             count = f"1 row matches no example: {example}"
             if len(unused) > 1:
                 count = f"{len(unused):,} rows match no example, such as {example}"
-            warnings.warn(f"{self.path}: {count}", DoubtfulJoin, stacklevel=1)
+            warn(f"{self.path}: {count}", DoubtfulJoin)
 
     def _warn_of_other_truth(self, dataset: Dataset) -> None:
         """Warns if the file has the column of the expected values too, with other values."""
@@ -335,11 +333,10 @@ class RecordedTask(Task[Any, Any]):
                 differing.append((source.where(number), text, _text(example.expected)))
         if differing:
             where, one, other = differing[0]
-            warnings.warn(
+            warn(
                 f"{self.path}: {name!r} differs from the expected value of the dataset in"
                 f" {plural(len(differing), 'row')}, such as {where}: {one} and not {other}; the dataset's value counts",
                 DoubtfulJoin,
-                stacklevel=1,
             )
 
 

@@ -16,10 +16,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from evaluand.core import identity
-from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
+from evaluand.core.errors import (
+    ParameterError,
+    Skipped,
+    SpecError,
+    TaskError,
+    kind_of,
+    plural,
+    pluralize,
+    with_article,
+)
 from evaluand.core.fingerprint import Identity, fingerprint
 from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.core.redaction import has_token
@@ -37,6 +47,7 @@ Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
 INPUT = "input"  # the field for an input that is not an object
 _LOGGED = 2000  # characters of a request or an answer that a trace keeps
+_LISTED, _LONGEST_NAME = 5, 40  # fields of an answer in a message, and characters of each
 _PIPELINES = ("client_pipeline", "input_pipeline", "output_pipeline")
 
 
@@ -179,13 +190,18 @@ class _Service(Task[Any, Any]):
         if wrong:
             found = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
             raise BadAnswer(f"the answer {found}; it must be a JSON object, or a list of objects", code="form")
-        try:
-            items = [item for row in rows for item in self._pipelines["output_pipeline"].apply(row)]
-        except AdapterError as error:
-            raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
+        items = [item for row in rows for item in self._items(row)]
         numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
         self._check_fit([item for _, item in numbered])
         return self._responses(numbered, request.task_span)
+
+    def _items(self, row: dict[str, Any]) -> Sequence[Any]:
+        """What the output pipeline makes of an object of the answer."""
+        try:
+            return self._pipelines["output_pipeline"].apply(row)
+        except AdapterError as error:
+            hint = f"the answer has {_list_fields(row)}: change output_pipeline so that it fits"
+            raise BadAnswer(f"output_pipeline: {error}; {hint}", code="output_pipeline") from None
 
     def _numbered(self, place: int, item: Any, index: int) -> tuple[int | None, Any]:
         """The number of the response that an item belongs to, where it says so, and the rest of it."""
@@ -466,6 +482,12 @@ def _write_json(row: Any) -> bytes:
         ).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"the request cannot be written as JSON: {error}", code="request") from None
+
+
+def _list_fields(row: Mapping[str, Any]) -> str:
+    names = [name[:_LONGEST_NAME] for name in islice(row, _LISTED)]
+    more = f" and {plural(len(row) - len(names), 'more field', 'more fields')}" if len(row) > len(names) else ""
+    return f"{pluralize(len(row), 'the field', 'the fields')} {', '.join(names)}{more}" if names else "no fields"
 
 
 def _brief(value: Any) -> str:

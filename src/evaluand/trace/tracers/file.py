@@ -8,7 +8,6 @@ one step.
 
 import os
 import threading
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from uuid import UUID
 import orjson
 from orjson import Fragment
 
-from evaluand.core.errors import DataError, EngineError, EvaluandWarning, Fault
+from evaluand.core.errors import DataError, EngineError, Fault, warn
 from evaluand.core.system import BINARY, read_at
 from evaluand.trace.export import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
 from evaluand.trace.spans import Span
@@ -96,9 +95,7 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
                 cut = True
                 continue
             cut = True
-            warnings.warn(
-                f"{where}: the line is incomplete, as if its process died; left out", EvaluandWarning, stacklevel=3
-            )
+            warn(f"{where}: the line is incomplete, as if its process died; left out")
             continue
         try:
             if trace_id is None or parsed["trace_id"] == trace_id:
@@ -106,13 +103,11 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
         except _UnknownSpan as error:
             if not cut:
                 raise DataError(Fault(where, f"not a line of a trace: {error.args[0]!r} is missing")) from None
-            warnings.warn(
-                f"{where}: belongs to a span whose first line is incomplete; left out", EvaluandWarning, stacklevel=3
-            )
+            warn(f"{where}: belongs to a span whose first line is incomplete; left out")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(Fault(where, f"not a line of a trace: {fault_message(error)}")) from None
         if refused and reader.none_read:
-            warnings.warn(f"{refused[0].where}: the line is incomplete; left out", EvaluandWarning, stacklevel=3)
+            warn(f"{refused[0].where}: the line is incomplete; left out")
         reader.none_read = False
     if refused and reader.none_read:
         raise DataError(refused[0])

@@ -17,12 +17,11 @@ import copy
 import functools
 import operator
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest, warn
 from evaluand.core.selector import Selector, is_jsonpath
 from evaluand.data.adapters.base.options import (
     AdapterError,
@@ -115,7 +114,7 @@ class _Compiler:
                 f"{text!r} is used as text; write $.{text} if you mean the path, "
                 'or {"$literal": …} in $compute to keep the text without this warning'
             )
-            warnings.warn(f"{self._place(at)}: {message}", LooksLikePath, stacklevel=1)
+            warn(f"{self._place(at)}: {message}", LooksLikePath)
         return _constant(unescape(text))
 
     # Computations
