@@ -174,6 +174,12 @@ def test_the_words_are_plain() -> None:
     assert sum(len(re.findall(r"\b_?told\b", text, re.IGNORECASE)) for text in texts) <= 5
 
 
+def test_warnings_point_to_code_of_the_user() -> None:
+    """`warn` finds the line; how deep a call of `warnings.warn` is changes with each helper that is moved."""
+    files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE) != Path("core/errors.py")]
+    assert [path.name for path in files if "warnings.warn(" in path.read_text(encoding="utf-8")] == []
+
+
 def test_every_line_that_installs_extras_can_be_pasted_into_any_shell() -> None:
     """Unquoted brackets are a pattern of file names, which zsh refuses."""
     folders = [ROOT_FOLDER / name for name in ("src", "docs", "examples", "benchmarks", "tests")]
