@@ -66,6 +66,24 @@ def test_an_unknown_policy_is_refused_with_the_known_ones(kind: Any, name: str, 
         kind(**{name: value})
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Accuracy(column={}), "accuracy: column={} must be the name of a column"),  # type: ignore[arg-type]
+        (lambda: Mean(range=("x", 1)), r"mean: range=\('x', 1\) must be \(lowest, highest\)"),  # type: ignore[arg-type]
+        (lambda: Mean(range=[1.0]), r"mean: range=\[1.0\] must be \(lowest, highest\)"),  # type: ignore[arg-type]
+        (
+            lambda: registry.find("metrics", "roc_auc")(scored_by="classes", absent="x"),
+            "roc_auc: absent='x' must be a number",
+        ),
+    ],
+    ids=["a column", "an end", "one end", "absent"],
+)
+def test_a_parameter_of_another_type_is_refused(make: Callable[[], Metric], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        make()
+
+
 def test_the_best_response_is_not_known_without_a_direction() -> None:
     with pytest.raises(SpecError, match="reduce='best' needs a direction"):
         Mean(direction=None, reduce="best")

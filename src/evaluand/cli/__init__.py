@@ -131,6 +131,8 @@ class _Commands(click.Group):
             if error.filename is None or isinstance(error, BrokenPipeError):
                 raise
             _print_error(error, f"{error.filename}: {error.strerror}")
+        except MemoryError as error:
+            _print_error(error, "this needs more memory than there is; use a machine with more, or less data at once")
         raise Exit(1)
 
 

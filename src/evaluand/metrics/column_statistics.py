@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -80,10 +81,10 @@ class Mean(Student, OfColumn):
 
 
 def _check_range(ends: Sequence[float]) -> tuple[float, float]:
-    low, high = (float(end) for end in ends)
-    if not low < high:
-        raise SpecError(f"mean: range=({low}, {high}) must be (lowest, highest)")
-    return low, high
+    is_pair = isinstance(ends, list | tuple) and len(ends) == 2 and all(isinstance(end, Real) for end in ends)
+    if not is_pair or not ends[0] < ends[1]:
+        raise SpecError(f"mean: range={ends!r} must be (lowest, highest)")
+    return float(ends[0]), float(ends[1])
 
 
 @dataclass(frozen=True, kw_only=True)

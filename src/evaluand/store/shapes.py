@@ -21,10 +21,10 @@ from itertools import chain
 from typing import Any, Final
 
 from evaluand.core.errors import kind_of
+from evaluand.store.journal import MOST_SLOTS
 
 ID: Final = re.compile(r"[0-9a-f]{32}")
 _MOST: Final = 1 << 63
-_MOST_CALLS: Final = 1 << 40
 _SHOWN: Final = 40
 
 Check = Callable[[Any], str]
@@ -66,7 +66,7 @@ def _count(value: Any) -> str:
 
 
 def _whole(value: Any) -> str:
-    return "" if type(value) is int and -_MOST <= value < _MOST else _expected("a whole number", value)
+    return "" if type(value) is int else _expected("a whole number", value)
 
 
 def _id(value: Any) -> str:
@@ -180,7 +180,7 @@ _RANGES: Final = _or_null(_map(_map(_ends)))
 
 
 _ROLE: Final = _or_null(_text)
-_ROLES: Final = {
+_ROLE_COLUMNS: Final = {
     "attributes": _TEXTS,
     "cluster": _ROLE,
     "expected": _or_null(lambda value: _map(_text)(value) if type(value) is dict else _text(value)),
@@ -191,9 +191,17 @@ _ROLES: Final = {
 }
 
 
-def _roles(value: Any) -> str:
-    further = "" if type(value) is not dict else next((name for name in value if name not in _ROLES), None)
-    return _object({"input": _NAMES}, _ROLES)(value) or (f".{_describe_key(further)}: is not a role" if further else "")
+def _closed(check: Check, known: Mapping[str, Any], what: str) -> Check:
+    def check_closed(value: Any) -> str:
+        if reason := check(value):
+            return reason
+        further = next((name for name in value if name not in known), None)
+        return "" if further is None else f".{_describe_key(further)}: is not {what}"
+
+    return check_closed
+
+
+_ROLES: Final = _closed(_object({"input": _NAMES}, _ROLE_COLUMNS), _ROLE_COLUMNS, "a role")
 
 
 def _task(value: Any) -> str:
@@ -207,7 +215,15 @@ _MEASURE: Final = _object(
     {"scorer": _text, "metric": _METRIC, "by": _list(_NAMES)},
     {"disparities": _TEXTS, "criterion": _or_null(_text), "called": _TEXTS, "where": _or_null(_text)},
 )
-_TRADEOFF: Final = _object({"objectives": _TEXTS})
+_OF_TRADEOFF: Final = {
+    "objectives": _TEXTS,
+    "name": _text,
+    "tasks": _TEXTS,
+    "thresholds": _anything,
+    "label": _or_null(_scalar),
+    "scorer": _or_null(_text),
+}
+_TRADEOFF: Final = _closed(_object({"objectives": _TEXTS}, _OF_TRADEOFF), _OF_TRADEOFF, "a part of a trade-off")
 _LEFT_OUT: Final = _object({"scorer": _text, "metric": _text, "reason": _text}, {"signature": _or_null(_text)})
 _APP: Final = _object({}, {"name": _or_null(_text), "version": _or_null(_scalar)})
 _COMPARED: Final = {
@@ -218,7 +234,7 @@ _COMPARED: Final = {
     "measures": _list(_MEASURE),
 }
 _SPECS: Final[dict[str, Check]] = {
-    "datasets": _object({"digest": _text, "roles": _roles}),
+    "datasets": _object({"digest": _text, "roles": _ROLES}),
     "runs": _object({"task": _task, "dataset": _id, "examples": _count, "replications": _count, "seed": _whole}),
     "evaluations": _object({"run": _text, "dataset": _id, "scorers": _map(_OBJECT)}, {"attempt": _id}),
     "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF)}),
@@ -296,8 +312,10 @@ def _match_nothing(manifest: Mapping[str, Any], sealed: bool) -> str:
 
 def _match_run(manifest: Mapping[str, Any], sealed: bool) -> str:
     examples, replications = manifest["spec"]["examples"], manifest["spec"]["replications"]
-    if replications < 1 or examples * replications > _MOST_CALLS:
-        return f".spec.replications: expected 1 to {_MOST_CALLS:,} calls, found {examples} × {replications}"
+    if replications < 1 or examples * replications > MOST_SLOTS:
+        return f".spec.replications: expected 1 to {MOST_SLOTS:,} calls, found {examples} × {replications}"
+    if sealed and (rows := sum(manifest["counts"].values())) > MOST_SLOTS:
+        return f".counts: expected at most {MOST_SLOTS:,} rows, found {rows}"
     return ""
 
 

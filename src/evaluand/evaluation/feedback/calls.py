@@ -213,8 +213,15 @@ def pack_calls(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def call_reader(spec: Mapping[str, Any]) -> CallReader | None:
-    """What reads the stored calls of a feedback; None for the identity of any other scorer."""
-    return partial(read_calls, spec) if isinstance(spec.get("selectors"), Mapping) else None
+    """What reads the stored calls of a feedback; None for the identity of any other scorer, or one that is forged.
+
+    Example:
+        >>> call_reader({"selectors": {"text": 3}}) is None
+        True
+    """
+    selectors = spec.get("selectors")
+    is_feedback = isinstance(selectors, Mapping) and all(isinstance(text, str) for text in selectors.values())
+    return partial(read_calls, spec) if is_feedback else None
 
 
 def read_calls(

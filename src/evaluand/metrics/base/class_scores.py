@@ -6,6 +6,7 @@ score for each class, one confidence, or labels only.
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
@@ -56,6 +57,8 @@ class OfScores(Metric):
         if self.label is None and self.scored_by in self.of_one:
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs label, the positive class")
         if self.absent is not None:
+            if isinstance(self.absent, bool) or not isinstance(self.absent, Real):
+                raise SpecError(f"{self.kind}: absent={self.absent!r} must be a number")
             object.__setattr__(self, "absent", float(self.absent) if self.scored_by == "classes" else None)
         super().__post_init__()
 

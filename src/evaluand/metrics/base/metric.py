@@ -121,6 +121,8 @@ class Metric(ABC):
         for field in dataclasses.fields(self):
             if field.default is False and not isinstance(getattr(self, field.name), bool):
                 raise SpecError(f"{self.kind}: {field.name}={getattr(self, field.name)!r} must be true or false")
+        if not isinstance(column := getattr(self, "column", ""), str):
+            raise SpecError(f"{self.kind}: column={column!r} must be the name of a column")
         _check_choice(self.kind, "missing", self.missing, get_args(Missing))
         _check_choice(self.kind, "reduce", self.reduce, self.reductions)
         if self.reduce == "best" and self.direction is None:
