@@ -114,7 +114,14 @@ def test_a_recording_whose_journal_is_missing_has_a_fault(folder: DirectoryStore
     assert verify(folder, KIND, id) == []
     shutil.rmtree(journal)
     [fault] = verify(folder, KIND, id)
-    assert (fault.where, fault.message) == (str(journal), "is missing, and with it what the app recorded")
+    hint = f"restore it, or close the recording without it: `evaluand resume {id}`"
+    assert (fault.where, fault.message) == (
+        str(journal),
+        f"is missing, and with it what the app recorded; {hint}",
+    )
+    with pytest.warns(EvaluandWarning, match="journal: is missing, and with it what the app recorded$"):
+        assert close_recording(folder, id).run is None
+    assert verify(folder, KIND, id) == []
 
 
 def test_a_run_whose_journal_is_missing_has_no_fault_because_it_may_have_been_empty(folder: DirectoryStore) -> None:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 REFS: Final = "refs"
 JOURNAL: Final = "journal"
+_LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
 LEASES: Final = "leases"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
@@ -109,6 +110,8 @@ class DirectoryStore:
         folder = self.folder(kind, id)
         if self.is_sealed(kind, id):
             return self.manifest(kind, id)
+        if self._has_lost_journal(kind, id):
+            warn(f"{folder.path / JOURNAL}: {_LOST_JOURNAL}")
         (folder / JOURNAL).make()
         stored = _open(folder, with_seal(manifest | {"format": FORMAT}))
         if self.is_sealed(kind, id):  # another process sealed it meanwhile
@@ -146,11 +149,18 @@ class DirectoryStore:
             return [as_fault(folder.path, error)]
         if "digest" in manifest:
             return damaged_tables(folder, manifest["tables"])
-        if kind == "recordings" and folder.state(JOURNAL) is None and not self.is_sealed(kind, id):
-            # It has files from the moment in which the app begins. Those of other kinds may have been empty, which
-            # git and archives leave out, and what they had is done again.
-            return [Fault(str(folder.path / JOURNAL), "is missing, and with it what the app recorded")]
+        if self._has_lost_journal(kind, id):
+            hint = f"restore it, or close the recording without it: `evaluand resume {id}`"
+            return [Fault(str(folder.path / JOURNAL), f"{_LOST_JOURNAL}; {hint}")]
         return find_journal_damage(folder / JOURNAL, f"{kind}/{id}")
+
+    def _has_lost_journal(self, kind: str, id: str) -> bool:
+        """Whether an open recording has no journal, which it has, with files, from the moment in which its app begins.
+
+        Those of other kinds may have been empty, which git and archives leave out, and what they had is done again.
+        """
+        state = self.folder(kind, id).states([SEALED, OPEN, JOURNAL])
+        return kind == "recordings" and [each is None for each in state] == [True, False, True]
 
     def find(self, kind: str, work: str) -> list[str]:
         return self.catalog.find(kind, work)

@@ -419,10 +419,11 @@ def _set_aside_damage(draft: Draft, records: WorkLog) -> list[str]:
 @contextmanager
 def _exclusively(store: Store, id: str) -> Iterator[None]:
     """Lets one process at a time seal a recording."""
-    lane = store.lane(KIND, id, _CLOSING, 1) if not store.is_sealed(KIND, id) else None
-    if lane is None:
+    if store.is_sealed(KIND, id):
         yield
         return
+    store.open(store.manifest(KIND, id))  # makes the journal again if it is missing; without it no lease can be taken
+    lane = store.lane(KIND, id, _CLOSING, 1)
     try:
         while not store.is_sealed(KIND, id) and lane.leases.claim(1) is None:
             time.sleep(_TICK)
