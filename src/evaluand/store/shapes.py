@@ -40,7 +40,7 @@ def check_manifest(manifest: Mapping[str, Any], *, sealed: bool) -> str:
 # Values
 
 
-def _expected(what: str, value: Any) -> str:
+def _mismatch(what: str, value: Any) -> str:
     return f": expected {what}, found {_describe(value)}"
 
 
@@ -54,44 +54,44 @@ def _describe(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return "" if type(value) is str else _expected("a text", value)
+    return "" if type(value) is str else _mismatch("a text", value)
 
 
 def _flag(value: Any) -> str:
-    return "" if type(value) is bool else _expected("true or false", value)
+    return "" if type(value) is bool else _mismatch("true or false", value)
 
 
 def _count(value: Any) -> str:
-    return "" if type(value) is int and 0 <= value < _MOST else _expected("a count", value)
+    return "" if type(value) is int and 0 <= value < _MOST else _mismatch("a count", value)
 
 
 def _whole(value: Any) -> str:
-    return "" if type(value) is int else _expected("a whole number", value)
+    return "" if type(value) is int else _mismatch("a whole number", value)
 
 
 def _id(value: Any) -> str:
-    return "" if type(value) is str and ID.fullmatch(value) else _expected("an id of 32 hexadecimal digits", value)
+    return "" if type(value) is str and ID.fullmatch(value) else _mismatch("an id of 32 hexadecimal digits", value)
 
 
 def _time(value: Any) -> str:
     try:
         dt.datetime.fromisoformat(value)
     except (TypeError, ValueError):
-        return _expected("a time", value)
+        return _mismatch("a time", value)
     return ""
 
 
 def _number(value: Any) -> str:
-    return "" if type(value) in (int, float) and value == value else _expected("a number", value)
+    return "" if type(value) in (int, float) and value == value else _mismatch("a number", value)
 
 
 def _seconds(value: Any) -> str:
     is_valid = type(value) in (int, float) and 0 < value < math.inf
-    return "" if is_valid else _expected("a number of seconds", value)
+    return "" if is_valid else _mismatch("a number of seconds", value)
 
 
 def _confidence(value: Any) -> str:
-    return "" if type(value) is float and 0 < value < 1 else _expected("a number between 0 and 1", value)
+    return "" if type(value) is float and 0 < value < 1 else _mismatch("a number between 0 and 1", value)
 
 
 def _anything(value: Any) -> str:
@@ -99,7 +99,7 @@ def _anything(value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
-    return "" if type(value) in (str, int, float, bool) else _expected("a text or a number", value)
+    return "" if type(value) in (str, int, float, bool) else _mismatch("a text or a number", value)
 
 
 # Values made of others
@@ -117,7 +117,7 @@ def _one_or_list(check: Check) -> Check:
 def _list(check: Check) -> Check:
     def check_list(value: Any) -> str:
         if type(value) is not list:
-            return _expected("a list", value)
+            return _mismatch("a list", value)
         for place, item in enumerate(value):
             if reason := check(item):
                 return f"[{place}]{reason}"
@@ -129,7 +129,7 @@ def _list(check: Check) -> Check:
 def _map(check: Check) -> Check:
     def check_map(value: Any) -> str:
         if type(value) is not dict:
-            return _expected("an object", value)
+            return _mismatch("an object", value)
         for name, item in value.items():
             if reason := check(item):
                 return f".{_describe_key(name)}{reason}"
@@ -144,7 +144,7 @@ def _object(required: Mapping[str, Check], optional: Mapping[str, Check] | None 
 
     def check_object(value: Any) -> str:
         if type(value) is not dict:
-            return _expected("an object", value)
+            return _mismatch("an object", value)
         for name, check in checks:
             if name not in value:
                 return f".{name}: is missing"
@@ -170,7 +170,7 @@ _COUNTS: Final = _map(_count)
 
 
 def _ends(value: Any) -> str:
-    return _list(_number)(value) or ("" if len(value) == 2 else _expected("two numbers", value))
+    return _list(_number)(value) or ("" if len(value) == 2 else _mismatch("two numbers", value))
 
 
 _RANGES: Final = _or_null(_map(_map(_ends)))
@@ -191,7 +191,7 @@ _ROLE_COLUMNS: Final = {
 }
 
 
-def _closed(check: Check, known: Mapping[str, Any], what: str) -> Check:
+def _closed_object(check: Check, known: Mapping[str, Any], what: str) -> Check:
     def check_closed(value: Any) -> str:
         if reason := check(value):
             return reason
@@ -201,7 +201,7 @@ def _closed(check: Check, known: Mapping[str, Any], what: str) -> Check:
     return check_closed
 
 
-_ROLES: Final = _closed(_object({"input": _NAMES}, _ROLE_COLUMNS), _ROLE_COLUMNS, "a role")
+_ROLES: Final = _closed_object(_object({"input": _NAMES}, _ROLE_COLUMNS), _ROLE_COLUMNS, "a role")
 
 
 def _task(value: Any) -> str:
@@ -223,7 +223,7 @@ _OF_TRADEOFF: Final = {
     "label": _or_null(_scalar),
     "scorer": _or_null(_text),
 }
-_TRADEOFF: Final = _closed(_object({"objectives": _TEXTS}, _OF_TRADEOFF), _OF_TRADEOFF, "a part of a trade-off")
+_TRADEOFF: Final = _closed_object(_object({"objectives": _TEXTS}, _OF_TRADEOFF), _OF_TRADEOFF, "a part of a trade-off")
 _LEFT_OUT: Final = _object({"scorer": _text, "metric": _text, "reason": _text}, {"signature": _or_null(_text)})
 _APP: Final = _object({}, {"name": _or_null(_text), "version": _or_null(_scalar)})
 _COMPARED: Final = {
