@@ -108,9 +108,7 @@ class Catalog:
             if not entry.is_folder:
                 yield _entry(kind, entry.name, DAMAGED, damage="is not a folder; evaluand follows no links")
 
-    def _read_changed(
-        self, part: str, states: dict[str, State], read: Callable[[str], Any]
-    ) -> list[tuple[str, Any]]:
+    def _read_changed(self, part: str, states: dict[str, State], read: Callable[[str], Any]) -> list[tuple[str, Any]]:
         """The values of all files that exist; those of changed files are read, with a `Fault` where this fails."""
         on_disk = {
             name: [s.st_mtime_ns, s.st_size, s.st_ino] for name, s in states.items() if isinstance(s, os.stat_result)
