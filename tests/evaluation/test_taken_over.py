@@ -50,7 +50,8 @@ def test_a_worker_that_was_taken_over_repeats_at_most_the_rows_that_it_had_gathe
     monkeypatch.setattr(leases.FileLeases, "_start_beating", lambda self: None)  # its threads stop as well
     calls.clear()
     store = DirectoryStore(tmp_path / "store")
-    run = Runner(store).run(str, Dataset.from_rows([{"input": f"{store.root} {n}", "expected": ""} for n in range(ROWS)]))
+    examples = [{"input": f"{store.root} {n}", "expected": ""} for n in range(ROWS)]
+    run = Runner(store).run(str, Dataset.from_rows(examples))
     evaluation = Evaluator(store).evaluate(run, {"stopped": Stopped()})
     assert evaluation.counts == {"stopped": {"scored": ROWS}}
     assert len(calls) == ROWS
