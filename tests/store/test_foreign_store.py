@@ -497,3 +497,48 @@ def test_the_question_before_damage_is_removed_says_what_has_to_be_repeated(fold
     flip_bit(next((folder.path / "store" / "runs").glob("*/responses-*.parquet")))
     asked = folder.call("gc", "--damaged", input="n\n").stderr
     assert "? 6 finished calls will have to be repeated; [y/N]" in asked, asked
+
+
+def test_what_others_planted_in_a_journal_is_noted(with_open_run: Folder) -> None:
+    folder = with_open_run
+    journal = next((folder.path / "store" / "runs").glob("*/journal"))
+    (log,) = journal.iterdir()
+    planted = [journal / "notes.txt", log / "notes.txt", log / "more", log / "leases" / "notes.txt"]
+    for path in planted:
+        path.mkdir() if path.name == "more" else path.write_text("mine")
+    pipe, link, lease = log / f"{1:020}-00000000.lines", log / f"{2:020}-00000000.lines", log / "leases" / "7.json"
+    os.mkfifo(pipe)
+    link.symlink_to("/etc/passwd")
+    os.mkfifo(lease)
+    before = {note["where"] for note in folder.json("verify")["notes"]}
+    assert before == {str(path) for path in (*planted, pipe, link, lease)}
+
+
+def test_what_others_planted_in_a_journal_is_noted_after_sealing(folder: Folder) -> None:
+    runs = folder.path / "store" / "runs"
+
+    def plant(i: int) -> int:
+        (journal,) = runs.glob("*/journal")
+        for path in (journal / "notes.txt", journal / "calls" / "notes.txt"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("mine")
+        return i
+
+    run = Runner(folder.store).run(plant, Dataset.from_rows([{"input": 1}]))
+    journal = runs / run.id / "journal"
+    planted = {str(journal / "notes.txt"), str(journal / "calls" / "notes.txt")}
+    assert {note["where"] for note in folder.json("verify")["notes"]} == planted
+
+
+def test_a_link_or_pipe_with_the_name_of_a_table_is_noted_once(folder: Folder) -> None:
+    path = next((folder.path / "store" / "runs").iterdir())
+    (path / "more-00000000.parquet").symlink_to("/etc/passwd")
+    os.mkfifo(path / "journal")
+    needed = next(path.glob("responses-*.parquet"))
+    needed.unlink()
+    os.mkfifo(needed)
+    verified = faults_of(folder)
+    assert {note["where"] for note in verified["notes"]} == {
+        str(path / "more-00000000.parquet"),
+        str(path / "journal"),
+    }

@@ -56,6 +56,7 @@ LEASES: Final = "leases"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
+_LOG: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?")
 _OF_LOG: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)|leases\.db(-journal|-wal|-shm)?|writer")
 _OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
 
@@ -320,9 +321,40 @@ def _is_lost(folder: Folder) -> bool:
 
 
 def _strays_in(folder: Folder) -> list[Fault]:
-    entries = folder.entries()
-    found = [_stray(folder, entry) for entry in entries if not _is_known(entry.name, _OF_ARTIFACT)]
+    """What evaluand did not make in the folder of an artifact, its journal and the folders of its logs."""
+    found = []
+    for entry in folder.entries():
+        if entry.name == JOURNAL and entry.is_folder:
+            found += _strays_in_journal(folder / JOURNAL)
+        elif not entry.is_file or not _is_known(entry.name, _OF_ARTIFACT):
+            found.append(_stray(folder, entry))
     return found
+
+
+def _strays_in_journal(journal: Folder) -> list[Fault]:
+    found = []
+    for entry in journal.entries():
+        if entry.is_folder and _LOG.fullmatch(entry.name):
+            found += _strays_in_log(journal / entry.name)
+        else:
+            found.append(_stray(journal, entry))
+    return found
+
+
+def _strays_in_log(log: Folder) -> list[Fault]:
+    found = []
+    for entry in log.entries():
+        if entry.name == LEASES and entry.is_folder:
+            leases = log / LEASES
+            found += [_stray(leases, each) for each in leases.entries() if not _is_file(each, _OF_LEASES)]
+        elif not _is_file(entry, _OF_LOG):
+            found.append(_stray(log, entry))
+    return found
+
+
+def _is_file(entry: Entry, known: re.Pattern[str]) -> bool:
+    """Whether an entry is a regular file with a name that evaluand makes."""
+    return entry.is_file and (known.fullmatch(entry.name) is not None or is_temporary(entry.name))
 
 
 def _stray(folder: Folder, entry: Entry) -> Fault:
