@@ -428,6 +428,21 @@ def test_finished_work_that_is_damaged_is_not_called_complete(folder: Folder) ->
     assert refused.endswith("type: evaluand gc --damaged\n")
 
 
+@pytest.mark.parametrize("pattern", ["runs/*/responses-*.parquet", "evaluations/*/scores_*.parquet"])
+def test_finished_work_with_a_cut_or_missing_table_is_not_used(folder: Folder, pattern: str) -> None:
+    path = next((folder.path / "store").glob(pattern))
+    path.write_bytes(path.read_bytes()[:-100])
+    assert f"{path}: cannot be read: the file has changed, it no longer has" in folder.refused(
+        "run", folder.experiment()
+    )
+    path.unlink()
+    refused = folder.refused("run", folder.experiment())
+    assert f"{path}: cannot be read: the file is missing; `evaluand gc --damaged` removes what is damaged" in refused
+    folder.done("gc", "--damaged", "--yes")
+    folder.done("run", folder.experiment())
+    assert folder.json("verify")["ok"]
+
+
 def test_what_was_made_from_damaged_work_is_shown_with_a_note(folder: Folder) -> None:
     run = folder.id("runs")
     flip_bit(next((folder.path / "store" / "runs").glob("*/responses-*.parquet")))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import EngineError, Fault, NotFound, warn
 from evaluand.store.catalog import Catalog
-from evaluand.store.digests import damaged_tables
+from evaluand.store.digests import damaged_tables, resized_tables
 from evaluand.store.io import Entry, Folder, is_being_written, is_temporary
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
@@ -138,7 +138,7 @@ class DirectoryStore:
         batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns)
         return batches
 
-    def damage(self, kind: str, id: str) -> list[Fault]:
+    def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         folder = self.folder(kind, id)
         try:
             manifest = self.manifest(kind, id)
@@ -149,7 +149,7 @@ class DirectoryStore:
         except EngineError as error:
             return [as_fault(folder.path, error)]
         if "digest" in manifest:
-            return damaged_tables(folder, manifest["tables"])
+            return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
             hint = f"restore it, or close the recording without it: `evaluand resume {id}`"
             return [Fault(str(folder.path / JOURNAL), f"{_LOST_JOURNAL}; {hint}")]
