@@ -38,6 +38,7 @@ from evaluand.store.manifests import (
     has_lost_manifest,
     manifest_text,
     read_manifest,
+    read_ref,
     ref_file,
     ref_text,
 )
@@ -183,14 +184,25 @@ class DirectoryStore:
 
     def damaged_refs(self) -> list[Fault]:
         """The names that cannot be read, or refer to an artifact that is not in the store."""
-        faults = []
-        for file, ref in self.catalog.refs():
-            if isinstance(ref, Fault):
-                faults.append(replace(ref, message=f"the name in this file {ref.message}"))
-            elif not self._exists(ref.kind, ref.id):
-                message = f"the name {ref.name!r} refers to an artifact that is not in this store"
-                faults.append(Fault(str(self.root / REFS / file), message))
-        return faults
+        return [fault for file, ref in self.catalog.refs() if (fault := self._ref_fault(file, ref))]
+
+    def ref_damage(self, file: str) -> Fault | None:
+        """Why the name in a file cannot be used; None if it can, or if the file does not exist."""
+        folder = Folder(self.root, REFS)
+        try:
+            return self._ref_fault(file, read_ref(folder, file))
+        except FileNotFoundError:
+            return None
+        except EngineError as error:
+            return self._ref_fault(file, as_fault(folder.path / file, error))
+
+    def _ref_fault(self, file: str, ref: Ref | Fault) -> Fault | None:
+        if isinstance(ref, Fault):
+            return replace(ref, message=f"the name in this file {ref.message}")
+        if self._exists(ref.kind, ref.id):
+            return None
+        message = f"the name {ref.name!r} refers to an artifact that is not in this store"
+        return Fault(str(self.root / REFS / file), message)
 
     def blocked(self) -> list[Fault]:
         """Where something else is in the place of the folder of a kind or of names; nothing behind it is read."""
