@@ -277,6 +277,7 @@ class _DirectoryDraft:
         sealed = with_seal(manifest | {"format": FORMAT, "tables": entries})
         if not self._folder.put_if_absent(SEALED, manifest_text(sealed)):
             sealed = self._read_first(manifest)
+            self._folder.sync()  # the first process may not have come to it
         _sweep(self._folder, sealed)
         return sealed
 
@@ -296,6 +297,7 @@ def _open(folder: Folder, manifest: Manifest) -> Manifest:
     """Writes the manifest of an open artifact unless there is one; a damaged one is written again."""
     if folder.put_if_absent(OPEN, manifest_text(manifest)):
         return manifest
+    folder.sync()  # the process that has written it may not have come to it
     try:
         stored = read_manifest(folder, manifest["kind"], manifest["id"], OPEN)
         folder.touch(OPEN)  # it is in use again, not abandoned

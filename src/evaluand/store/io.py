@@ -404,9 +404,11 @@ class Folder:
     def _make(self, durable: bool = True) -> None:
         """Makes this folder; the one above exists, or is the place of the root."""
         if not self._names:
+            missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
             with _Errors(self, "written"):
                 os.makedirs(self.path, _FOLDER_MODE, exist_ok=True)
-            Folder(self.path.parent).sync()
+            for path in missing:
+                Folder(path.parent).sync()
             return
         above = Folder(self._root, *self._names[:-1])
         with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):
