@@ -534,7 +534,6 @@ def test_a_damaged_name_hides_what_is_referenced(small: Folder) -> None:
     ref.write_bytes(ref.read_bytes()[:-9])
     grow_old(small.path / "store")
     before = tree(small)
-    for arguments in (["--unreferenced"], ["--unreferenced", "--damaged"]):
-        message = small.refused("gc", "--yes", *arguments)
-        assert f"{ref}: what is referenced is unknown, since the name in this file cannot be read" in message
+    message = small.refused("gc", "--yes", "--unreferenced")
+    assert f"{ref}: what is referenced is unknown, since the name in this file cannot be read" in message
     assert tree(small) == before

@@ -95,7 +95,7 @@ def leftovers(
             tables are read.
 
     Raises:
-        EngineError: a manifest or the folder of a kind cannot be read, so it is unknown what they reach.
+        EngineError: a manifest, a name or the folder of a kind cannot be read, so it is unknown what they reach.
     """
     blocked = store.blocked()
     if unreferenced and blocked:
@@ -117,7 +117,9 @@ def leftovers(
             found += _extra_files(store, key)
     found += [*abandoned, *unusable]
     if unreferenced:
-        found += [item for item in _unreferenced(store, {*_artifacts(abandoned)}) if item.artifact not in lost]
+        references = References(store, skip_damaged_names=damaged)
+        unreached = references.find_unreached({*_artifacts(abandoned)})
+        found += _unreferenced(store, references, [key for key in unreached if key not in lost])
     return found
 
 
@@ -352,9 +354,8 @@ def _is_damaged_ref(store: DirectoryStore, name: str) -> bool:
     return _is_file_of_ref(Folder(store.root, REFS), name) and store.ref_damage(name) is not None
 
 
-def _unreferenced(store: DirectoryStore, abandoned: set[Key]) -> Iterator[Leftover]:
-    references = References(store)
-    for key in references.find_unreached(abandoned):
+def _unreferenced(store: DirectoryStore, references: References, keys: Iterable[Key]) -> Iterator[Leftover]:
+    for key in keys:
         if _is_quiet(*_place(store, key)):
             is_unreferenced = partial(_is_unreferenced, store, key, references)
             yield _artifact(store, key, f"{singular(key[0])} {key[1]}: no name reaches it", is_unreferenced)

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator, Mapping, Set as AbstractSet
 from typing import Final, NamedTuple
 
-from evaluand.core.errors import EngineError, Fault
+from evaluand.core.errors import EngineError
 from evaluand.core.provenance import origins
 from evaluand.store.directory import REFS, DirectoryStore
 from evaluand.store.io import Folder
 from evaluand.store.manifests import LOST, OPEN, SEALED, has_lost_manifest
 from evaluand.store.shapes import ID
-from evaluand.store.store import KINDS
+from evaluand.store.store import KINDS, Ref
 
 _AGAIN_SECONDS: Final = 1.0
 _UNKNOWN: Final = "what is referenced is unknown, since"
@@ -35,6 +35,7 @@ class References:
 
     Args:
         store: the store.
+        skip_damaged_names: whether names that cannot be read count as removed.
 
     Example:
         >>> import tempfile
@@ -42,8 +43,9 @@ class References:
         []
     """
 
-    def __init__(self, store: DirectoryStore) -> None:
+    def __init__(self, store: DirectoryStore, *, skip_damaged_names: bool = False) -> None:
         self._store = store
+        self._skips_damaged_names = skip_damaged_names
         self._origins: dict[Key, tuple[_Place, list[Key]]] = {}
         self._reached: set[Key] = set()
         self._version: int | None = None  # of the folder of names, when it was read
@@ -110,12 +112,13 @@ class References:
 
     def _named(self) -> Iterator[Key]:
         for _, ref in self._store.catalog.refs():
-            if isinstance(ref, Fault):
+            if isinstance(ref, Ref):
+                yield ref.kind, ref.id
+            elif not self._skips_damaged_names:
                 raise EngineError(
                     f"{ref.where}: {_UNKNOWN} the name in this file {ref.message}; restore it;"
                     " `evaluand gc --damaged` removes the name"
                 )
-            yield ref.kind, ref.id
 
     def _require_manifest(self, key: Key) -> None:
         folder = self._store.folder(*key)
