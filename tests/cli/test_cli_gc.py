@@ -18,6 +18,7 @@ from evaluand.core.system import this_process
 from evaluand.data.dataset import Dataset
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
+from evaluand.run.task import task
 from evaluand.store import leases
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.garbage import Leftover, Removal, leftovers, remove
@@ -537,3 +538,72 @@ def test_a_damaged_name_hides_what_is_referenced(small: Folder) -> None:
     message = small.refused("gc", "--yes", "--unreferenced")
     assert f"{ref}: what is referenced is unknown, since the name in this file cannot be read" in message
     assert tree(small) == before
+
+
+def test_finished_work_that_has_lost_its_open_json_is_damaged_and_continued(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    calls: list[int] = []
+
+    @task(version="1")
+    def stop(i: int) -> int:
+        calls.append(i)
+        if calls == [0, 1]:
+            raise KeyboardInterrupt
+        return i
+
+    data = Dataset.from_rows([{"input": i} for i in range(3)])
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder.store).run(stop, data, name="stopped")
+    [run] = (tmp_path / "store" / "runs").iterdir()
+    (run / "open.json").unlink()
+    grow_old(tmp_path / "store")
+    before = tree(folder)
+    [listed] = [each for each in folder.json("list") if each["kind"] == "runs"]
+    assert (listed["id"], listed["status"]) == (run.name, "damaged")
+    [fault] = verify(folder.store, "runs", run.name)
+    assert fault.message.startswith("its manifest is missing; restore it, or run the same work again")
+    assert folder.done("gc", "--yes") == "nothing to remove\n"
+    for arguments in (["--unreferenced"], ["--unreferenced", "--damaged"]):
+        assert f"{run}: what is referenced is unknown" in folder.refused("gc", "--yes", *arguments)
+    assert tree(folder) == before
+    again = Runner(folder.store).run(stop, data)
+    assert (again.id, again.counts, calls) == (run.name, {"completed": 3}, [0, 1, 1, 2])
+    assert verify(folder.store, "runs", run.name) == []
+
+
+def test_finished_work_that_has_lost_its_open_json_is_removed_as_damaged(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    run = tmp_path / "store" / "runs" / stopped(folder)
+    (run / "open.json").unlink()
+    assert leftovers(folder.store, damaged=True) == []
+    grow_old(run, days=2 / 1440)
+    assert "its manifest is missing" in folder.done("gc", "--damaged", "--yes")
+    assert not run.exists()
+    assert folder.store.refs() == []
+
+
+def test_folders_nested_without_end_in_an_artifact_are_not_read(small: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = small.path / "store" / "runs" / small.id("runs")
+    depth = sys.getrecursionlimit()
+    monkeypatch.chdir(run)
+    for _ in range(depth):
+        os.mkdir("d")
+        os.chdir("d")
+    try:
+        monkeypatch.chdir(small.path)
+        found = leftovers(small.store, unreferenced=True, damaged=True, open_older_than=0)
+    finally:
+        monkeypatch.chdir(run)
+        names = ["d"] * depth
+        handle = os.open(".", os.O_RDONLY)
+        for name in names:
+            below = os.open(name, os.O_RDONLY, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        for name in names:
+            above = os.open("..", os.O_RDONLY, dir_fd=handle)
+            os.close(handle)
+            os.rmdir(name, dir_fd=above)
+            handle = above
+        os.close(handle)
+    assert found == []

@@ -28,6 +28,7 @@ from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.manifests import (
+    JOURNAL,
     LOST,
     OPEN,
     SEALED,
@@ -42,6 +43,7 @@ from evaluand.store.manifests import (
     ref_file,
     ref_text,
 )
+from evaluand.store.segments import SEGMENT_FILE
 from evaluand.store.shapes import ID
 from evaluand.store.store import FORMAT, KINDS, Draft, Manifest, Ref, check_name, with_seal
 
@@ -51,13 +53,12 @@ if TYPE_CHECKING:
     from evaluand.store import parquet as tables
 
 REFS: Final = "refs"
-JOURNAL: Final = "journal"
 _LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
 LEASES: Final = "leases"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
-_OF_LOG: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)|leases\.db(-journal|-wal|-shm)?|writer")
+_OF_LOG: Final = re.compile(rf"{SEGMENT_FILE.pattern}|leases\.db(-journal|-wal|-shm)?|writer")
 _OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
 
 
@@ -83,7 +84,7 @@ class DirectoryStore:
     def artifacts(self) -> list[tuple[str, str]]:
         """The (kind, id) of every artifact, whether or not it can be read, from the folders alone.
 
-        A folder with tables and without a manifest counts, unless it is being written.
+        A folder with tables or finished work and without a manifest counts, unless it is being written.
         """
         found = []
         for above in self._folders():
@@ -92,7 +93,7 @@ class DirectoryStore:
             folders = [entry.name for entry in ids if entry.is_folder]
             sealed, opened = above.states(folders, SEALED), above.states(folders, OPEN)
             bare = {id for id, *states in zip(folders, sealed, opened, strict=True) if states == [None, None]}
-            lost = {id for id in bare if has_lost_manifest(above / id)}
+            lost = {id for id in bare if _is_lost(above / id)}
             found += [(kind, entry.name) for entry in ids if entry.name not in bare - lost]
         return found
 
@@ -227,7 +228,7 @@ class DirectoryStore:
         for folder in self._folders():
             names = [name for name in folder.folders() if not (ID.fullmatch(name) or REMOVED.fullmatch(name))]
             for name, *states in zip(names, folder.states(names, SEALED), folder.states(names, OPEN), strict=True):
-                if states != [None, None]:
+                if any(isinstance(state, os.stat_result) for state in states):
                     message = "has a manifest, but its name is not an id; restore the name, or move the folder"
                     found.append(Fault(str(folder.path / name), message))
         return found
@@ -242,7 +243,8 @@ class DirectoryStore:
                 if not _is_known(entry.name, ID):
                     found.append(_stray(above, entry))
                 elif entry.is_folder:
-                    found += _strays_in(above / entry.name)
+                    with suppress(EngineError):  # that it cannot be read is a fault of the artifact
+                        found += _strays_in(above / entry.name)
         return found
 
     def _exists(self, kind: str, id: str) -> bool:
@@ -320,6 +322,14 @@ def _sweep(folder: Folder, manifest: Manifest) -> None:
 def _is_id(value: object) -> bool:
     """Whether a value is an id; it may come from a manifest of somebody else."""
     return isinstance(value, str) and ID.fullmatch(value) is not None
+
+
+def _is_lost(folder: Folder) -> bool:
+    """Whether a folder without a manifest may be that of an artifact: with tables, or unreadable."""
+    try:
+        return has_lost_manifest(folder)
+    except EngineError:
+        return True
 
 
 def _strays_in(folder: Folder) -> list[Fault]:

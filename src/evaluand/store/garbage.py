@@ -23,7 +23,6 @@ from typing import Final
 from evaluand.core.errors import EngineError, Fault, plural, singular, warn
 from evaluand.store import leases
 from evaluand.store.directory import (
-    JOURNAL,
     LEASES,
     REFS,
     REMOVED,
@@ -35,7 +34,7 @@ from evaluand.store.directory import (
 )
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.lease_state import Worker
-from evaluand.store.manifests import OPEN, SEALED, has_lost_manifest
+from evaluand.store.manifests import JOURNAL, OPEN, SEALED, has_lost_manifest
 from evaluand.store.references import References
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS
@@ -95,7 +94,7 @@ def leftovers(
             tables are read.
 
     Raises:
-        EngineError: a manifest, a name or the folder of a kind cannot be read, so it is unknown what they reach.
+        EngineError: with `unreferenced`, a manifest, name or folder cannot be read, so it is unknown what they reach.
     """
     blocked = store.blocked()
     if unreferenced and blocked:
@@ -103,6 +102,12 @@ def leftovers(
     root = Folder(store.root)
     kinds = [kind for kind in KINDS if not (root / kind).blocked()]
     keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
+    unreadable = {key: error for key in keys if (error := _read_error(*_place(store, key)))}
+    if unreferenced and unreadable:
+        raise EngineError(f"{next(iter(unreadable.values()))}; without it, what is referenced is unknown")
+    for error in unreadable.values():
+        warn(f"{error}; it stays")
+    keys = [key for key in keys if key not in unreadable]
     found = [*_earlier_catalog(root), *_temporary(root)]
     for name in (REFS, *kinds):
         if not (root / name).blocked():
@@ -224,6 +229,15 @@ def _clear(above: Folder, name: str) -> bool:
 def _is_removable(folder: Folder) -> bool:
     """Whether the folder of an artifact is empty or has anything that evaluand makes."""
     return not folder.entries() or bool(removable_files(folder)) or is_journal_removable(folder)
+
+
+def _read_error(above: Folder, name: str) -> EngineError | None:
+    """Why the folder of an artifact cannot be read; None if it can."""
+    try:
+        _idle(above, name)
+    except EngineError as error:
+        return error
+    return None
 
 
 def _earlier_catalog(root: Folder) -> Iterator[Leftover]:
@@ -421,7 +435,11 @@ def _states(folder: Folder, name: str) -> Iterator[tuple[str, os.stat_result]]:
     if stat.S_ISDIR(state.st_mode):
         for below in _folders_of_journal(folder / name) if name == JOURNAL else _folders_of_artifact(folder / name):
             names = below.names()
-            yield from ((each, state) for each, state in zip(names, below.states(names), strict=True) if state)
+            for each, found in zip(names, below.states(names), strict=True):
+                if isinstance(found, EngineError):
+                    raise found
+                if found is not None:
+                    yield each, found
 
 
 def _folders_of_artifact(folder: Folder) -> Iterator[Folder]:

@@ -92,6 +92,8 @@ class References:
             ids = [] if above.blocked() else [id for id in above.folders() if ID.fullmatch(id)]
             for id, sealed, opened in zip(ids, above.states(ids, SEALED), above.states(ids, OPEN), strict=True):
                 file, state = (SEALED, sealed) if sealed else (OPEN, opened) if opened else ("", None)
+                if isinstance(state, EngineError):
+                    raise state
                 version = (state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0)
                 yield (kind, id), _Place(file, version)
 
