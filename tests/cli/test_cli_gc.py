@@ -16,6 +16,7 @@ from support.patience import PATIENCE
 from evaluand.core.errors import EvaluandWarning
 from evaluand.core.system import this_process
 from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
 from evaluand.run.task import task
@@ -553,7 +554,7 @@ def test_finished_work_that_has_lost_its_open_json_is_damaged_and_continued(tmp_
 
     data = Dataset.from_rows([{"input": i} for i in range(3)])
     with pytest.raises(KeyboardInterrupt):
-        Runner(folder.store).run(stop, data, name="stopped")
+        Runner(folder.store, Policy(concurrency=1)).run(stop, data, name="stopped")
     [run] = (tmp_path / "store" / "runs").iterdir()
     (run / "open.json").unlink()
     grow_old(tmp_path / "store")
@@ -566,7 +567,7 @@ def test_finished_work_that_has_lost_its_open_json_is_damaged_and_continued(tmp_
     for arguments in (["--unreferenced"], ["--unreferenced", "--damaged"]):
         assert f"{run}: what is referenced is unknown" in folder.refused("gc", "--yes", *arguments)
     assert tree(folder) == before
-    again = Runner(folder.store).run(stop, data)
+    again = Runner(folder.store, Policy(concurrency=1)).run(stop, data)
     assert (again.id, again.counts, calls) == (run.name, {"completed": 3}, [0, 1, 1, 2])
     assert verify(folder.store, "runs", run.name) == []
 
