@@ -11,6 +11,7 @@ the command line or of the environment comes first.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,6 +171,10 @@ _READ: Final = ("folder", "spec")
 """Options with a path that need not exist and is not a file to write: the store, and the pipeline of `adapt`."""
 
 _MOST_BYTES: Final = 1 << 20
+_MOST_PARTS: Final = 50
+_PART: Final = rb"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*"""
+_LONG_KEY: Final = re.compile(rb"(?<![\w-])(?:%b\.[ \t]*){%d}" % (_PART, _MOST_PARTS))
+"""Keys with dots, which take quadratic time to parse."""
 
 
 def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
@@ -181,6 +186,8 @@ def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
         return None
     if keys and b"evaluand" not in text:  # most projects, whose file need not be parsed
         return None
+    if _LONG_KEY.search(text):
+        raise SpecError(f"{path}: has a key of more than {_MOST_PARTS} parts")
     import tomllib
 
     try:

@@ -10,9 +10,10 @@ import yaml
 from pydantic import ValidationError
 
 from evaluand.core.errors import DataError, Fault, ParameterError, SpecError, nearest
+from evaluand.core.files.bounded_yaml import MOST_BYTES, BoundedLoader, YAMLLimitError
+from evaluand.core.files.regular import read_regular_file
 
 Place = tuple[Any, ...]
-_DEEPEST = 50
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Document:
         self._faults: list[tuple[int, Fault]] = []
         self._error: type[SpecError | DataError] = DataError
         try:
-            self.content = path.read_bytes() if content is None else content
-            node = yaml.compose(self.content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+            self.content = read_regular_file(path, MOST_BYTES, follow_link=True) if content is None else content
+            node = yaml.compose(self.content.decode("utf-8-sig"), Loader=BoundedLoader)
         except FileNotFoundError:
             raise SpecError(f"{path}: no such file; `evaluand run` takes an experiment file") from None
         except UnicodeDecodeError as error:
@@ -63,6 +64,8 @@ class Document:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+            if isinstance(error, YAMLLimitError):
+                raise SpecError(f"{place}: {error.problem}") from None
             quotes = (
                 "; put a text with [ ] { } , or : in quotes" if str(error.problem).startswith("expected ',' or") else ""
             )
@@ -71,7 +74,7 @@ class Document:
             raise SpecError(f"{path}: not YAML: {error}") from None
         try:
             self.value = self._value(node, ())
-        except (yaml.YAMLError, ValueError, TypeError) as error:
+        except (yaml.YAMLError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise SpecError(f"{path}: not readable as YAML: {error}") from None
 
     def text(self, *place: Any) -> str:
@@ -128,10 +131,9 @@ class Document:
             else:
                 near = advice.entry_words(at, fault["input"]) if fault["type"] in _SHAPES else None
                 mismatches.setdefault(at, (fault["input"], []))[1].append(near or _expected(fault))
+        above = {at[:length] for at in mismatches for length in range(len(at))}
         for at, (value, alternatives) in mismatches.items():
-            if not any(
-                other != at and other[: len(at)] == at for other in mismatches
-            ):  # else a fault further in says it
+            if at not in above:  # else a fault further in says it
                 self.add(at, f"is {_describe(value)}; give {' or '.join(dict.fromkeys(alternatives))}")
 
     def check(self) -> None:
@@ -166,9 +168,6 @@ class Document:
         if node is None:
             return None
         self._lines.setdefault(place, node.start_mark.line + 1)
-        if len(place) > _DEEPEST:
-            self.add(place, "is nested too deeply, or refers to itself")
-            self.check()
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
@@ -204,6 +203,8 @@ def _scalar(node: yaml.Node) -> Any:
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind == "timestamp" or (kind == "bool" and node.value.lower() not in ("true", "false")):
         return node.value
+    if kind in ("int", "float") and len(node.value) > _LONGEST_NUMBER:
+        raise ValueError(f"line {node.start_mark.line + 1} has a number of {len(node.value):,} characters")
     return yaml.constructor.SafeConstructor().construct_object(node)
 
 
@@ -259,3 +260,4 @@ def _describe(value: Any) -> str:
 
 _SHAPES = ("union_tag_not_found", "model_type")
 _LONGEST = 60
+_LONGEST_NUMBER = 300
