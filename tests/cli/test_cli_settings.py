@@ -99,6 +99,9 @@ def test_a_suggested_command_leaves_out_the_store_of_the_settings(project):
         ("[run]\nforce = true", "run.force: cannot be set in evaluand.toml; give it on the command line"),
         ("[run]\nverbose = 1", "run.verbose: cannot be set in evaluand.toml; give it on the command line"),
         ("[run", "is not valid TOML: "),
+        ("a" + ".a" * 400_000 + " = 1", "has a key of more than 50 parts"),
+        ("[a" + " . 'a'" * 400 + "]", "has a key of more than 50 parts"),
+        ("a = " + "[" * 100_000, "is nested too deeply"),
         ("run = 1", "run: is neither `store` nor a table of a command's options"),
     ],
 )

@@ -106,7 +106,7 @@ def _read_json(file: Path) -> Any:
         content = read_regular_file(file, MOST_BYTES, follow_link=True)
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_unique_keys)
     except OSError as error:
-        raise SpecError(f"{file}: cannot be read: {error.strerror}") from None
+        raise SpecError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SpecError(f"{file}: byte {error.start:,} is not UTF-8; save the file as UTF-8") from None
     except json.JSONDecodeError as error:
