@@ -404,7 +404,9 @@ def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]
 
 
 def _is_range(ends: Any) -> bool:
-    return isinstance(ends, Sequence) and len(ends) == 2 and all(map(_is_number, ends))
+    if not isinstance(ends, Sequence) or len(ends) != 2:
+        return False
+    return all(map(_is_number, ends))
 
 
 def _is_number(value: Any) -> bool:
