@@ -410,7 +410,7 @@ def _is_range(ends: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
 
 
 def directions_of(scorers: Mapping[str, Scorer]) -> dict[str, bool | None]:
