@@ -42,7 +42,7 @@ from evaluand.store.segments import (
     read_body,
     read_chunks,
 )
-from evaluand.store.slots import PAGE_BITS, PAGE_MASK, SlotIndex
+from evaluand.store.slots import PAGE_BITS, PAGE_MASK, PAGE_SLOTS, SlotIndex
 
 SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28
@@ -136,7 +136,11 @@ class WorkLog:
             self._take_back_fenced()
 
     def is_done(self, slot: int) -> bool:
-        return self._index.is_done(slot)
+        index, page = self._index, slot >> PAGE_BITS  # without a further call: this is asked for every row
+        if not 0 <= page < len(index.starts):
+            return False
+        start = index.starts[page]
+        return start >= 0 and index.segments[start + (slot & PAGE_MASK)] >= 0
 
     def done(self, start: int) -> Iterator[int]:
         """The slots from `start` on that are done, in order."""
@@ -283,7 +287,8 @@ class WorkLog:
 
     def _index_lines(self, number: int, offset: int, chunk: bytes) -> None:
         segment, index = self._segments[number], self._index
-        starts, numbers, offsets, sizes = index.starts, index.segments, index.offsets, index.sizes
+        numbers, offsets, sizes = index.segments, index.offsets, index.sizes
+        low = high = shift = 0  # the slots of a page, and what leads from a slot to its place
         seed, is_own, is_trusted = segment.seed, segment.is_own, segment.is_trusted
         end, size = None if seed is None else -CHECKSUM_SIZE, 0
         for line in chunk[:-1].split(b"\n"):
@@ -303,14 +308,15 @@ class WorkLog:
             except (ValueError, TypeError, KeyError, IndexError):
                 self._add_damage(number, offset, size, INVALID)
                 continue
-            page = slot >> PAGE_BITS
-            if not 0 <= slot < self.slots and not (self._grows and self._grow(slot)):
+            if low <= slot < high:
+                place = slot + shift
+            elif 0 <= slot < self.slots or (self._grows and self._grow(slot)):
+                place = index.reach(slot)
+                low = slot & ~PAGE_MASK
+                high, shift = min(low + PAGE_SLOTS, self.slots), place - slot
+            else:
                 self._add_damage(number, offset, size, OUT_OF_RANGE)
                 continue
-            if page >= len(starts):
-                index.reach(slot)
-            place = starts[page]
-            place = (index.add_page(page) if place < 0 else place) + (slot & PAGE_MASK)
             if numbers[place] >= 0:
                 self._passed_over |= (numbers[place], offsets[place]) != (number, offset)
             elif not (self._voided or self._fenced) or self._counts(segment.name, slot, offset):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-PAGE_BITS: Final = 4
+PAGE_BITS: Final = 5
 PAGE_SLOTS: Final = 1 << PAGE_BITS
 PAGE_MASK: Final = PAGE_SLOTS - 1
 _LEAST_PAGES: Final = 64
@@ -31,30 +31,28 @@ class SlotIndex:
 
     Example:
         >>> index = SlotIndex()
-        >>> index.reach(10**6)
-        >>> place = index.add_page(10**6 >> PAGE_BITS) + (10**6 & PAGE_MASK)
-        >>> index.segments[place] = 0
+        >>> index.segments[index.reach(10**6)] = 0
         >>> index.is_done(10**6), index.is_done(5), [*index.done(0)], len(index.segments)
-        (True, False, [1000000], 16)
+        (True, False, [1000000], 32)
     """
 
     def __init__(self) -> None:
         self.starts = array("i")
         self.segments, self.offsets, self.sizes = array("i"), array("q"), array("i")
 
-    def reach(self, slot: int) -> None:
-        """Makes room for the page of a slot."""
-        more = (slot >> PAGE_BITS) + 1 - len(self.starts)
+    def reach(self, slot: int) -> int:
+        """The place of a slot, whose page is made if it has no lines yet."""
+        page = slot >> PAGE_BITS
+        more = page + 1 - len(self.starts)
         if more > 0:
             self.starts += array("i", [-1]) * max(more, len(self.starts) // 8, _LEAST_PAGES)
-
-    def add_page(self, page: int) -> int:
-        """The place of the first slot of a new page."""
-        start = self.starts[page] = len(self.segments)
-        self.segments += _NO_SEGMENTS
-        self.offsets += _LONG_ZEROS
-        self.sizes += _ZEROS
-        return start
+        start = self.starts[page]
+        if start < 0:
+            start = self.starts[page] = len(self.segments)
+            self.segments += _NO_SEGMENTS
+            self.offsets += _LONG_ZEROS
+            self.sizes += _ZEROS
+        return start + (slot & PAGE_MASK)
 
     def find(self, slot: int) -> int:
         """The place of a slot; -1 if its page has no lines."""
