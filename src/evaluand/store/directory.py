@@ -40,6 +40,7 @@ from evaluand.store.manifests import (
     manifest_text,
     read_manifest,
     read_ref,
+    readable_text,
     ref_file,
     ref_text,
 )
@@ -113,10 +114,12 @@ class DirectoryStore:
         folder = self.folder(kind, id)
         if self.is_sealed(kind, id):
             return self.manifest(kind, id)
+        opened = with_seal(manifest | {"format": FORMAT})
+        content = readable_text(opened, sealed=False)
         if self._has_lost_journal(kind, id):
             warn(f"{folder.path / JOURNAL}: {_LOST_JOURNAL}")
         (folder / JOURNAL).make()
-        stored = _open(folder, with_seal(manifest | {"format": FORMAT}))
+        stored = _open(folder, opened, content)
         if self.is_sealed(kind, id):  # another process sealed it meanwhile
             _sweep(folder, self.manifest(kind, id))
             return self.manifest(kind, id)
@@ -275,6 +278,7 @@ class _DirectoryDraft:
         writer.append(batch)
 
     def seal(self, manifest: Manifest) -> Manifest:
+        readable_text(manifest | {"format": FORMAT, "tables": {}}, sealed=True)  # raises before tables are complete
         entries = {name: writer.close() for name, writer in self._writers.items()}
         self._folder.sync()
         sealed = with_seal(manifest | {"format": FORMAT, "tables": entries})
@@ -296,9 +300,9 @@ class _DirectoryDraft:
         return found
 
 
-def _open(folder: Folder, manifest: Manifest) -> Manifest:
+def _open(folder: Folder, manifest: Manifest, content: bytes) -> Manifest:
     """Writes the manifest of an open artifact unless there is one; a damaged one is written again."""
-    if folder.put_if_absent(OPEN, manifest_text(manifest)):
+    if folder.put_if_absent(OPEN, content):
         return manifest
     folder.sync()  # the process that has written it may not have come to it
     try:
@@ -308,7 +312,7 @@ def _open(folder: Folder, manifest: Manifest) -> Manifest:
         warn(f"{folder.path / OPEN}: {error.reason}; it is written again, and the finished work is continued")
         stored = None
     if stored is None:
-        folder.put(OPEN, manifest_text(manifest))
+        folder.put(OPEN, content)
     return stored or manifest
 
 
