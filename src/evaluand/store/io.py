@@ -121,6 +121,14 @@ def close(handle: int) -> None:
     disk.close(handle)
 
 
+def has_no_name(handle: int) -> bool:
+    """Whether the system counts no name for an open file; some network drives never count one."""
+    try:
+        return os.fstat(handle).st_nlink == 0
+    except OSError:  # another thread has closed it
+        return False
+
+
 class Entry(NamedTuple):
     """A name in a folder; a link, a device and a pipe are neither a file nor a folder."""
 
