@@ -434,6 +434,7 @@ CLASSES = {
 def test_both_doors_agree_about_any_scores(data: st.DataObject) -> None:
     truth = data.draw(st.lists(CLASSES[data.draw(st.sampled_from(sorted(CLASSES)))], min_size=4, max_size=4))
     scores = data.draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0, 2.0, math.nan]), min_size=4, max_size=4))
+    assume(not all(map(math.isnan, scores)))  # arrays without a number have no type
     label = data.draw(st.none() | st.sampled_from(truth))
     threshold = data.draw(st.sampled_from([None, 0.5]))
     try:

@@ -24,7 +24,7 @@ from evaluand import (
 from evaluand.core.errors import Fault
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.metrics.base.metric import Metric
-from evaluand.report.verification import verify
+from evaluand.report.verification import UNCHECKED, verify
 from evaluand.store.store import KINDS, with_seal
 
 TABLED = tuple(kind for kind in KINDS if kind != "recordings")  # of these, the run has the rows
@@ -69,6 +69,24 @@ def test_a_missing_file_is_named(store: DirectoryStore, kind: str) -> None:
     path = the_file(store, kind, "*.parquet")
     path.unlink()
     assert [fault.where for fault in faults(store)] == [str(path)]
+
+
+def test_what_was_made_from_damage_is_unchecked_and_not_damaged(store: DirectoryStore) -> None:
+    path = the_file(store, "runs", "manifest.json")
+    path.write_bytes(path.read_bytes().replace(b"completed", b"completes"))
+    of_run, of_evaluation = faults(store)
+    assert (of_run.where, of_run.code) == (str(path), "")
+    [run], [evaluation] = store.ids("runs", damaged=True), store.ids("evaluations")
+    message = f"cannot be checked against run {run}, which is damaged"
+    assert of_evaluation == Fault(f"evaluations {evaluation}", message, code=UNCHECKED)
+
+
+def test_work_of_damaged_data_is_unchecked_to_the_last(store: DirectoryStore) -> None:
+    the_file(store, "datasets", "manifest.json").write_bytes(b"{}")
+    found = {fault.where.split()[0]: fault for fault in faults(store) if fault.code == UNCHECKED}
+    assert {*found} == {"runs", "evaluations"}
+    [dataset] = store.ids("datasets", damaged=True)
+    assert all(f"dataset {dataset}" in fault.message for fault in found.values())
 
 
 @pytest.mark.parametrize("metric", [Mean(), Count(), Accuracy()])

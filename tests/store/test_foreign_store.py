@@ -477,6 +477,16 @@ def test_a_damaged_name_is_never_silently_that_of_another_kind(folder: Folder) -
     assert "the manifest" not in verified
 
 
+def test_the_summary_counts_what_cannot_be_checked(folder: Folder) -> None:
+    (folder.path / "store" / "runs" / folder.id("runs") / "manifest.json").write_bytes(b"{}")
+    verified = folder.call("verify")
+    assert verified.exit_code == 1
+    assert "4 artifacts and 3 names checked, 1 with faults, 1 that cannot be checked" in verified.stdout
+    assert verified.stdout.count("fault  ") == verified.stdout.count("unchecked  ") == 1
+    (evaluation,) = [each for each in faults_of(folder)["artifacts"] if each["kind"] == "evaluations"]
+    assert [fault["code"] for fault in evaluation["faults"]] == ["unchecked"]
+
+
 def test_the_summary_counts_names(folder: Folder) -> None:
     assert folder.done("verify").endswith("\n4 artifacts and 3 names checked, 0 with faults\n")
     folder.store.refer("lost", "runs", ID)

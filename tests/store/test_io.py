@@ -221,10 +221,11 @@ def test_a_folder_made_and_a_file_put_are_synced_with_their_names(
     monkeypatch.setattr(io, "disk", Watched())
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("this system does not show the files of a process")
-    Folder(tmp_path / "store", "runs").make()
-    assert synced == [str(tmp_path), str(tmp_path / "store")]
+    root = tmp_path / "results" / "store"
+    Folder(root, "runs").make()
+    assert sorted(synced) == [str(tmp_path), str(tmp_path / "results"), str(root)]
     synced.clear()
-    Folder(tmp_path / "store", "runs").put("a.json", b"x")
+    Folder(root, "runs").put("a.json", b"x")
     assert [os.path.basename(path).split("-")[0] for path in synced] == [".a.json", "runs"]
 
 

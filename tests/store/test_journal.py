@@ -21,6 +21,7 @@ from unittest.mock import patch
 import orjson
 import pytest
 from hypothesis import given, strategies as st
+from support.journals import lines_of
 from support.patience import PATIENCE
 from support.worker_process import HOLDS, Process, open_lane, processes
 
@@ -124,7 +125,7 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
                     expected.look()
                     assert done(reader) == set(expected.first)
                     assert reader.n_done == len(expected.first)
-                    assert list(reader.lines()) == [expected.first[slot] for slot in sorted(expected.first)]
+                    assert lines_of(reader) == [expected.first[slot] for slot in sorted(expected.first)]
                     continue
                 if step[1] not in writers:
                     writers[step[1]] = log()
@@ -141,7 +142,7 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
             newcomer, reported = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
             newcomer.refresh()
             reported.look()
-            assert list(newcomer.lines()) == [reported.first[slot] for slot in sorted(reported.first)]
+            assert lines_of(newcomer) == [reported.first[slot] for slot in sorted(reported.first)]
             assert done(newcomer) == done(reader)
             once = list(WorkLog(log(), MemoryLeases(), None).read_through())
             assert sorted(once) == [orjson.loads(reported.first[slot]) for slot in sorted(reported.first)]
@@ -162,7 +163,7 @@ def test_a_line_counts_once_its_end_is_written(tmp_path: Path) -> None:
             file.write(b' and the rest"]\n')
         reader.refresh()
         assert done(reader) == {0, 1}
-        assert list(reader.lines()) == [line(0), line(1, "half and the rest")]
+        assert lines_of(reader) == [line(0), line(1, "half and the rest")]
 
 
 def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -> None:
@@ -171,8 +172,8 @@ def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -
     with closing(writer, reader):
         writer.append(line(1) + long + line(5))
         reader.refresh()
-        assert list(reader.lines()) == [line(1), long, line(5)]
-        assert list(reader.read_through()) == [orjson.loads(text) for text in reader.lines()]
+        assert lines_of(reader) == [line(1), long, line(5)]
+        assert list(reader.read_through()) == [orjson.loads(text) for text in lines_of(reader)]
 
 
 def test_a_long_line_that_was_never_finished_counts_for_nothing(tmp_path: Path) -> None:
@@ -204,7 +205,7 @@ def test_a_log_in_memory_counts_lines_like_one_on_disk(tmp_path: Path) -> None:
             one.append(line(4, "first") + line(2))
             one.append(line(4, "second"))
             one.refresh()
-            assert list(one.lines()) == [line(2), line(4, "first")]
+            assert lines_of(one) == [line(2), line(4, "first")]
             assert one.n_done == 2
 
 
@@ -236,7 +237,7 @@ def test_a_line_that_is_none_is_reported_with_its_number_and_stops_nothing(
     reader = lane(tmp_path)
     with closing(reader):
         reader.refresh()
-        assert list(reader.lines()) == [line(0), line(2)]
+        assert lines_of(reader) == [line(0), line(2)]
         assert list(reader.read_through()) == [[0, ""], [2, ""]]
         assert reader.damage()
         assert {fault.where for fault in reader.damage()} <= {f"{tmp_path / name}:{n}" for n in (2, 3)}
@@ -261,7 +262,7 @@ def test_readers_from_before_and_after_a_fence_agree_on_what_counts(tmp_path: Pa
         expected = [line(0, "in time"), line(1, "in time"), line(2, "by the taker"), line(4, "by the taker")]
         for reader in (early, newcomer, taker):
             reader.refresh()
-            assert list(reader.lines()) == expected
+            assert lines_of(reader) == expected
             assert sorted(reader.read_through()) == [orjson.loads(each) for each in expected]
             assert reader.n_done == 4
         newcomer.close()
@@ -339,7 +340,7 @@ def test_a_line_that_is_damaged_after_it_was_read_is_an_error_and_not_a_result(t
         segment.write_bytes(segment.read_bytes().replace(b'"a"', b'"b"'))
         for one in (writer, reader):
             assert one.line(0) == line(0)
-            for read in (lambda one: one.line(1), lambda one: list(one.lines()), lambda one: list(one.records())):
+            for read in (lambda one: one.line(1), lines_of, lambda one: list(one.records())):
                 with pytest.raises(EngineError, match="was damaged after it had been read; start again"):
                     read(one)
             assert list(one.read_through()) == [[0, ""]]
@@ -396,7 +397,7 @@ def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_pat
             reader.refresh()
             assert reader.slots == max(done(reader)) + 1
         assert done(reader) == {0, *range(2, 40), 41, 100}
-        assert (reader.n_done, len(list(reader.lines())), reader.is_done(101)) == (41, 41, False)
+        assert (reader.n_done, len(lines_of(reader)), reader.is_done(101)) == (41, 41, False)
 
 
 def test_a_slot_far_beyond_what_was_recorded_is_damaged_and_takes_no_memory(tmp_path: Path) -> None:
@@ -539,7 +540,7 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
     reader = lane(tmp_path)
     with closing(reader):
         reader.refresh()
-        assert list(reader.lines()) == [line(0, "before"), line(3, "after")]
+        assert lines_of(reader) == [line(0, "before"), line(3, "after")]
 
 
 MANY_SEGMENTS = """
@@ -558,7 +559,7 @@ for slot in range(segments):
     writer.close()
 reader = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
 reader.refresh()
-print(reader.n_done, len([*reader.lines()]), len([*reader.read_through()]), len(reader.damage()))
+print(reader.n_done, len([*reader.records()]), len([*reader.read_through()]), len(reader.damage()))
 """
 
 
@@ -595,7 +596,7 @@ def test_only_segments_that_have_grown_are_read_again(tmp_path: Path, segments: 
     with closing(reader):
         reader.refresh()
         assert log.reads == [f"{n:020}-0.lines" for n in range(segments)]
-        assert list(reader.lines()) == [line(n) for n in range(segments)]
+        assert lines_of(reader) == [line(n) for n in range(segments)]
         log.reads = []
         write_segments(tmp_path, [segments])
         reader.refresh()
@@ -680,7 +681,7 @@ def test_work_is_done_once_whatever_the_number_of_units(tmp_path: Path, slots: i
     with closing(one):
         KeyedWork(one, units, lambda unit: called.append(unit.slot), written).perform()
         assert sorted(called) == list(range(slots))
-        assert list(one.lines()) == [line(slot, "done") for slot in range(slots)]
+        assert lines_of(one) == [line(slot, "done") for slot in range(slots)]
 
 
 class SlowLog(MemoryLog):

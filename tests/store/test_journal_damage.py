@@ -14,6 +14,7 @@ from unittest.mock import patch
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.journals import lines_of
 
 from evaluand.store import journal
 from evaluand.store.io import Folder
@@ -147,7 +148,7 @@ def check_log(folder: Path, name: str, segments: list[Segment]) -> None:
         for text in segment.undamaged():
             expected.setdefault(int(text[1 : text.index(b",")]), text[:-8] + b"\n")
     with opened(FileLog(Folder(folder, name), f"{SCOPE}/{name}")) as reader:
-        assert list(reader.lines()) == [expected[slot] for slot in sorted(expected)]
+        assert lines_of(reader) == [expected[slot] for slot in sorted(expected)]
         assert list(reader.records()) == [orjson.loads(expected[slot]) for slot in sorted(expected)]
         assert {slot for slot in range(SLOTS) if reader.is_done(slot)} == set(expected)
         assert reader.n_done == len(expected)

@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.journals import lines_of
 from support.worker_process import open_lane
 
 from evaluand.store import io, leases as leasing
@@ -148,7 +149,7 @@ class Interleaving:
         while (claimed := last.leases.claim(SHARDS + 1)) is not None:
             assert claimed[0] not in self.done
         last.lane.refresh()
-        counted = {line.strip(b"[]\n").split(b",")[1] for line in last.lane.lines()}
+        counted = {line.strip(b"[]\n").split(b",")[1] for line in lines_of(last.lane)}
         assert counted.isdisjoint(self.late)
         for one in [*self.workers, last]:
             one.is_dead = True

@@ -14,6 +14,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 from support.forks import call_in_fork
+from support.journals import lines_of
 from support.patience import PATIENCE
 from support.worker_process import HOLDS, Process, open_lane, processes
 
@@ -184,7 +185,7 @@ def test_a_line_that_was_under_way_when_its_worker_was_stopped_does_not_count(tm
     assert quick.leases.claim(1) == (0, 1)
     slow._log.append(b'[1,"late"]\n')
     quick.refresh()
-    assert list(quick.lines()) == [b'[0,"in time"]\n']
+    assert lines_of(quick) == [b'[0,"in time"]\n']
     slow.close()
     quick.close()
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.commands import Folder
+from support.journals import lines_of
 from support.manifests import SPECS, create_manifest
 from support.patience import PATIENCE
 
@@ -293,7 +294,7 @@ def test_lanes_of_an_artifact_are_kept_apart_and_found_again(store: Store) -> No
         lane.close()
     again = store.lane("runs", A, "two", 3)
     again.refresh()
-    assert list(again.lines()) == [b'[1,"two"]\n']
+    assert lines_of(again) == [b'[1,"two"]\n']
     again.close()
 
 

@@ -14,7 +14,7 @@ from evaluand.core.errors import EngineError, Fault, NotFound, plural, singular
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.report.verification import verify
+from evaluand.report.verification import UNCHECKED, verify
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import resolve
@@ -33,8 +33,8 @@ Examples:
 def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Check files, digests, counts, ids and names of some artifacts, or of all stored ones.
 
-    Names each damaged file and its damage; exits 1 if there is any. Reads every file, and notes those that evaluand
-    did not make.
+    Names each damaged file and its damage; exits 1 if there is any. What cannot be checked because it was made from
+    something damaged is counted separately. Reads every file, and notes those that evaluand did not make.
     """
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such store")
@@ -68,7 +68,10 @@ def _faults(store: DirectoryStore, kind: str, id: str) -> list[Fault]:
 
 
 def _fault_facts(faults: list[Fault]) -> list[Facts]:
-    return [{"where": fault.where, "message": fault.message} for fault in faults]
+    return [
+        {"where": fault.where, "message": fault.message} | ({"code": fault.code} if fault.code else {})
+        for fault in faults
+    ]
 
 
 def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Facts:
@@ -93,14 +96,24 @@ def _print(out: Console, found: list[Facts], names: list[Fault], notes: list[Fau
         if not artifact["faults"]:
             out.print(Text.assemble(("ok     ", "green"), what, "" if artifact["status"] == "sealed" else "  (open)"))
         for fault in artifact["faults"]:
-            place = f"{fault['where']}: " if fault["where"] else ""
+            is_unchecked = fault.get("code") == UNCHECKED
+            mark = (UNCHECKED, "yellow") if is_unchecked else ("fault", "red")
+            place = "" if is_unchecked or not fault["where"] else f"{fault['where']}: "
             message = safe(name_store(fault["message"]))
-            out.print(Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{message}"), soft_wrap=True)
+            out.print(Text.assemble(mark, f"  {what}  {safe(place)}{message}"), soft_wrap=True)
     for fault in names:
         message = safe(name_store(fault.message))
         out.print(Text.assemble(("fault  ", "red"), f"{safe(fault.where)}: {message}"), soft_wrap=True)
     for note in notes:
         out.print(Text.assemble(("note   ", "dim"), f"{safe(note.where)}: {safe(note.message)}"), soft_wrap=True)
-    bad = sum(bool(artifact["faults"]) for artifact in found)
+    unchecked = sum(map(_is_unchecked, found))
+    bad = sum(bool(artifact["faults"]) for artifact in found) - unchecked + len(names)
     checked = plural(len(found), "artifact") + (f" and {plural(n_names, 'name')}" if n_names is not None else "")
-    out.print(f"{checked} checked, {bad + len(names):,} with faults")
+    more = f", {unchecked:,} that cannot be checked" if unchecked else ""
+    out.print(f"{checked} checked, {bad:,} with faults{more}", soft_wrap=True)
+
+
+def _is_unchecked(artifact: Facts) -> bool:
+    """Whether an artifact is intact, and only what it was made from is damaged."""
+    codes = {fault.get("code") for fault in artifact["faults"]}
+    return codes == {UNCHECKED}

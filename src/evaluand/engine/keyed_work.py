@@ -301,7 +301,7 @@ class KeyedWork(Generic[U]):
                             return
                         self.tally.skipped += unit.size
                         continue
-                    if time.monotonic() >= self._until or (self.gather == 1 and not self._holds()):
+                    if time.monotonic() >= self._until or self._is_lost or (self.gather == 1 and not self._holds()):
                         return
                     with self._lock:
                         self._pending[shard] += 1

@@ -257,8 +257,10 @@ class Evaluator:
 def _is_of_recording(store: Store, id: str, origin: dict[str, Any] | None) -> bool:
     """Whether an evaluation was begun for the recording from which a request comes: its sealing was interrupted."""
     recording = (origin or {}).get("recording")
+    if recording is None:
+        return False
     begun_for: dict[str, Any] = store.manifest("evaluations", id)["provenance"].get("origin") or {}
-    return recording is not None and begun_for.get("recording") == recording
+    return bool(begun_for.get("recording") == recording)
 
 
 def _why(stale: Sequence[str], unpinned: Mapping[str, Sequence[str]]) -> str:

@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final
 
 from evaluand.aggregation.aggregator import Aggregation, table_digest
 from evaluand.apps.recording.stored import Recording, count_records, find_faults, recording_digest
 from evaluand.comparison.comparing import stored_digest
 from evaluand.core import identity
-from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound
+from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound, describe_error, singular
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -15,6 +17,9 @@ from evaluand.evaluation.known_scores import row_digest as score_digest
 from evaluand.run.responses import row_digest as response_digest
 from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, Store
+
+UNCHECKED: Final = "unchecked"
+"""The code of the fault of an intact artifact that needs a damaged one to be checked."""
 
 
 def verify(store: Store, kind: str, id: str) -> list[Fault]:
@@ -24,6 +29,9 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
     spec, that digest and counts are those of the rows, and that the artifacts it was made from are in the store. Of an
     open artifact the id and the lines of the journal are checked; its damaged lines count as not done. Of an open
     recording, records are also reported that are missing, although other lines or leases show that they were written.
+
+    Where an artifact is intact, but one that it was made from is damaged and needed for the check, the only fault has
+    the code `UNCHECKED`.
 
     Raises:
         NotFound: the store has no such artifact.
@@ -50,11 +58,42 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
             return faults + (find_faults(store, id) if kind == "recordings" else [])
         faults += _content(store, manifest, where)
         faults += _upstream(store, manifest, where)
-    except EvaluandError as error:
-        faults.append(Fault(where, str(error)))
     except Exception as error:  # a store from elsewhere may hold anything
-        faults.append(Fault(where, f"cannot be read: {type(error).__name__}: {error}"))
+        damaged = _damaged_origins(store, manifest)
+        faults.append(_unchecked(where, damaged) if damaged else Fault(where, _describe(error)))
     return faults
+
+
+def _damaged_origins(store: Store, manifest: Manifest) -> list[str]:
+    """The damaged artifacts that an artifact was made from, directly or not, such as `run 3f2a`."""
+    damaged = []
+    waiting, seen = [manifest], set[tuple[str, str]]()
+    while waiting:
+        with suppress(EngineError):  # the manifest does not say what it was made from
+            for key in origins(waiting.pop()):
+                if key in seen:
+                    continue
+                seen.add(key)
+                try:
+                    if not store.damage(*key):
+                        waiting.append(store.manifest(*key))
+                        continue
+                except NotFound:
+                    continue
+                except EngineError:  # such as a link in the place of its folder
+                    pass
+                damaged.append(f"{singular(key[0])} {key[1]}")
+    return damaged
+
+
+def _unchecked(where: str, damaged: list[str]) -> Fault:
+    verb = "is" if len(damaged) == 1 else "are"
+    message = f"cannot be checked against {' and '.join(damaged)}, which {verb} damaged"
+    return Fault(where, message, code=UNCHECKED)
+
+
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, EvaluandError) else f"cannot be read: {describe_error(error)}"
 
 
 def _identity(manifest: Manifest, kind: str, id: str, where: str) -> Iterator[Fault]:

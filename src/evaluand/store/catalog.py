@@ -18,7 +18,7 @@ import orjson
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.user import cache_folder
-from evaluand.store.io import Folder
+from evaluand.store.io import Folder, State
 from evaluand.store.manifests import LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
@@ -102,19 +102,20 @@ class Catalog:
         for id, row in rows:
             yield _entry(kind, id, DAMAGED, damage=row.message) if isinstance(row, Fault) else row
         for id, state in states.items():
-            if state is None and has_lost_manifest(above / id):
-                yield _entry(kind, id, DAMAGED, damage=LOST)
+            if state is None and (damage := _damage_without_manifest(above / id)):
+                yield _entry(kind, id, DAMAGED, damage=damage)
         for entry in found:
             if not entry.is_folder:
                 yield _entry(kind, entry.name, DAMAGED, damage="is not a folder; evaluand follows no links")
 
-    def _read_changed(
-        self, part: str, states: dict[str, os.stat_result | None], read: Callable[[str], Any]
-    ) -> list[tuple[str, Any]]:
+    def _read_changed(self, part: str, states: dict[str, State], read: Callable[[str], Any]) -> list[tuple[str, Any]]:
         """The values of all files that exist; those of changed files are read, with a `Fault` where this fails."""
-        on_disk = {name: [s.st_mtime_ns, s.st_size, s.st_ino] for name, s in states.items() if s}
+        on_disk = {
+            name: [s.st_mtime_ns, s.st_size, s.st_ino] for name, s in states.items() if isinstance(s, os.stat_result)
+        }
         rows = self._known(part, on_disk)
-        faults: dict[str, Fault] = {}
+        above = self._root.path / part
+        faults = {name: as_fault(above / name, s) for name, s in states.items() if isinstance(s, EngineError)}
         n_read = 0
         for name, state in on_disk.items():
             if name in rows:
@@ -125,11 +126,11 @@ class Catalog:
             except FileNotFoundError:  # another process has just removed it
                 continue
             except EngineError as error:
-                faults[name] = as_fault(self._root.path / part / name, error)
+                faults[name] = as_fault(above / name, error)
         self._rows[part] = rows
         if n_read > _FEW:
             self._save()
-        return [(name, faults.get(name) or rows[name][1]) for name in on_disk if name in faults or name in rows]
+        return [(name, faults.get(name) or rows[name][1]) for name in states if name in faults or name in rows]
 
     def _known(self, part: str, on_disk: dict[str, list[int]]) -> dict[str, _Row]:
         """The rows whose files are unchanged, from the stored catalog if many are missing."""
@@ -154,6 +155,14 @@ def _read_entry(folder: Folder, kind: str, id: str) -> Entry:
     if manifest is None:
         raise FileNotFoundError
     return _entry(kind, id, "sealed" if "digest" in manifest else "open", manifest)
+
+
+def _damage_without_manifest(folder: Folder) -> str:
+    """What is damaged in the folder of an artifact without a manifest; an empty text if it is no artifact."""
+    try:
+        return LOST if has_lost_manifest(folder) else ""
+    except EngineError as error:
+        return as_fault(folder.path, error).message
 
 
 def _entry(kind: str, id: str, status: str, manifest: Manifest | None = None, damage: str = "") -> Entry:
@@ -199,5 +208,5 @@ def _save(file: str, rows: dict[str, dict[str, _Row]]) -> None:
 def _remove_unused(folder: Folder) -> None:
     files = folder.files()
     for file, state in zip(files, folder.states(files), strict=True):
-        if state is not None and time.time() - state.st_mtime > _UNUSED_SECONDS:
+        if isinstance(state, os.stat_result) and time.time() - state.st_mtime > _UNUSED_SECONDS:
             folder.remove(file)

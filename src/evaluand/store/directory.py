@@ -91,7 +91,7 @@ class DirectoryStore:
             folders = [entry.name for entry in ids if entry.is_folder]
             sealed, opened = above.states(folders, SEALED), above.states(folders, OPEN)
             bare = {id for id, *states in zip(folders, sealed, opened, strict=True) if states == [None, None]}
-            lost = {id for id in bare if has_lost_manifest(above / id)}
+            lost = {id for id in bare if _is_lost(above / id)}
             found += [(kind, entry.name) for entry in ids if entry.name not in bare - lost]
         return found
 
@@ -215,7 +215,7 @@ class DirectoryStore:
         for folder in self._folders():
             names = [name for name in folder.folders() if not (ID.fullmatch(name) or REMOVED.fullmatch(name))]
             for name, *states in zip(names, folder.states(names, SEALED), folder.states(names, OPEN), strict=True):
-                if states != [None, None]:
+                if any(isinstance(state, os.stat_result) for state in states):
                     message = "has a manifest, but its name is not an id; restore the name, or move the folder"
                     found.append(Fault(str(folder.path / name), message))
         return found
@@ -230,7 +230,8 @@ class DirectoryStore:
                 if not _is_known(entry.name, ID):
                     found.append(_stray(above, entry))
                 elif entry.is_folder:
-                    found += _strays_in(above / entry.name)
+                    with suppress(EngineError):  # that it cannot be read is a fault of the artifact
+                        found += _strays_in(above / entry.name)
         return found
 
     def _exists(self, kind: str, id: str) -> bool:
@@ -265,6 +266,7 @@ class _DirectoryDraft:
         sealed = with_seal(manifest | {"format": FORMAT, "tables": entries})
         if not self._folder.put_if_absent(SEALED, manifest_text(sealed)):
             sealed = self._read_first(manifest)
+            self._folder.sync()  # the first process may not have come to it
         _sweep(self._folder, sealed)
         return sealed
 
@@ -284,6 +286,7 @@ def _open(folder: Folder, manifest: Manifest) -> Manifest:
     """Writes the manifest of an open artifact unless there is one; a damaged one is written again."""
     if folder.put_if_absent(OPEN, manifest_text(manifest)):
         return manifest
+    folder.sync()  # the process that has written it may not have come to it
     try:
         stored = read_manifest(folder, manifest["kind"], manifest["id"], OPEN)
         folder.touch(OPEN)  # it is in use again, not abandoned
@@ -306,6 +309,14 @@ def _sweep(folder: Folder, manifest: Manifest) -> None:
 def _is_id(value: object) -> bool:
     """Whether a value is an id; it may come from a manifest of somebody else."""
     return isinstance(value, str) and ID.fullmatch(value) is not None
+
+
+def _is_lost(folder: Folder) -> bool:
+    """Whether a folder without a manifest may be that of an artifact: with tables, or unreadable."""
+    try:
+        return has_lost_manifest(folder)
+    except EngineError:
+        return True
 
 
 def _strays_in(folder: Folder) -> list[Fault]:

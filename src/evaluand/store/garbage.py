@@ -91,7 +91,7 @@ def leftovers(
             tables are read.
 
     Raises:
-        EngineError: a manifest or the folder of a kind cannot be read, so it is unknown what they reach.
+        EngineError: with `unreferenced`, a manifest or folder cannot be read, so it is unknown what they reach.
     """
     blocked = store.blocked()
     if unreferenced and blocked:
@@ -99,6 +99,12 @@ def leftovers(
     root = Folder(store.root)
     kinds = [kind for kind in KINDS if not (root / kind).blocked()]
     keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
+    unreadable = {key: error for key in keys if (error := _read_error(store.folder(*key)))}
+    if unreferenced and unreadable:
+        raise EngineError(f"{next(iter(unreadable.values()))}; without it, what is referenced is unknown")
+    for error in unreadable.values():
+        warn(f"{error}; it stays")
+    keys = [key for key in keys if key not in unreadable]
     found = [*_earlier_catalog(root), *_temporary(root)]
     for name in (REFS, *kinds):
         if not (root / name).blocked():
@@ -204,6 +210,16 @@ def _clear(above: Folder, name: str) -> bool:
 def _is_removable(folder: Folder) -> bool:
     """Whether the folder of an artifact is empty or has anything that evaluand makes."""
     return not folder.entries() or bool(removable_files(folder)) or is_journal_removable(folder)
+
+
+def _read_error(folder: Folder) -> EngineError | None:
+    """Why the folder of an artifact cannot be read; None if it can."""
+    try:
+        folder.names()
+        folder.state(SEALED)
+    except EngineError as error:
+        return error
+    return None
 
 
 def _earlier_catalog(root: Folder) -> Iterator[Leftover]:

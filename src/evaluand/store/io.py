@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
 from evaluand.core.errors import EngineError
@@ -59,14 +59,16 @@ class Disk:
     def state(self, name: str, folder: int | None) -> os.stat_result:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
-    def states(self, names: Iterable[str], folder: int | None) -> list[os.stat_result | None]:
+    def states(self, names: Iterable[str], folder: int | None) -> list[os.stat_result | OSError | None]:
         """The states of names, or of files in folders; None for those that do not exist."""
-        found: list[os.stat_result | None] = []
+        found: list[os.stat_result | OSError | None] = []
         for name in names:
             try:
                 found.append(os.stat(name, dir_fd=folder, follow_symlinks=False))
             except (FileNotFoundError, NotADirectoryError):
                 found.append(None)
+            except OSError as error:
+                found.append(error)
         return found
 
     def entries(self, folder: int | str) -> list[Entry]:
@@ -127,6 +129,10 @@ def has_no_name(handle: int) -> bool:
         return os.fstat(handle).st_nlink == 0
     except OSError:  # another thread has closed it
         return False
+
+
+State: TypeAlias = os.stat_result | EngineError | None
+"""The state of a name; None if it does not exist, an error if it cannot be examined."""
 
 
 class Entry(NamedTuple):
@@ -237,14 +243,22 @@ class Folder:
         except FileNotFoundError:
             return None
 
-    def states(self, names: Iterable[str], file: str = "") -> list[os.stat_result | None]:
-        """The states of names that `entries` lists; with `file`, those of a file in each of these folders."""
+    def states(self, names: Iterable[str], file: str = "") -> list[State]:
+        """The states of names that `entries` lists; with `file`, those of a file in each of these folders.
+
+        A name that cannot be examined costs only itself: it gets the error of the disk, which names its path.
+        """
+        names = [*names]
         places = [f"{name}/{file}" if file else name for name in names]
         try:
             with self._opened() as folder, _Errors(self, "read"):
-                return disk.states(places if folder is not None else [str(self.path / p) for p in places], folder)
+                found = disk.states(places if folder is not None else [str(self.path / p) for p in places], folder)
         except FileNotFoundError:
             return [None] * len(places)
+        return [
+            disk_error(self.path / name, state, "read") if isinstance(state, OSError) else state
+            for name, state in zip(names, found, strict=True)
+        ]
 
     def has_file(self, name: str) -> bool:
         """Whether there is a regular file of this name."""
@@ -412,9 +426,11 @@ class Folder:
     def _make(self, durable: bool = True) -> None:
         """Makes this folder; the one above exists, or is the place of the root."""
         if not self._names:
+            missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
             with _Errors(self, "written"):
                 os.makedirs(self.path, _FOLDER_MODE, exist_ok=True)
-            Folder(self.path.parent).sync()
+            for path in missing:
+                Folder(path.parent).sync()
             return
         above = Folder(self._root, *self._names[:-1])
         with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):

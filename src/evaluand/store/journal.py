@@ -191,7 +191,7 @@ class WorkLog:
 
     def void(self, slots: Iterable[int]) -> None:
         """Makes done units undone, for everybody who reads the log: their lines no longer count."""
-        for slot in slots:
+        for slot in filter(self.is_done, slots):
             place = [self._segments[self._segment[slot]].name, self._offset[slot]]
             self._log.append(b"[%d,%b%b}]\n" % (slot, _VOID, orjson.dumps(place)))
         self._log.sync()
@@ -208,16 +208,12 @@ class WorkLog:
         """Makes the appended lines survive a crash of the machine."""
         self._log.sync()
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines of all finished units in the order of their slots.
+    def line(self, slot: int) -> bytes:
+        """The line of a finished unit.
 
         Raises:
-            EngineError: a line was damaged after it had been read.
+            EngineError: it was damaged after it had been read.
         """
-        return (body + b"\n" for _, body in self._read_bodies(range(self.slots)))
-
-    def line(self, slot: int) -> bytes:
-        """The line of a finished unit; raises as `lines` does."""
         [(_, body)] = self._read_bodies([slot])
         return body + b"\n"
 
@@ -225,7 +221,7 @@ class WorkLog:
         """The parsed records of these lines.
 
         Raises:
-            EngineError: as `lines`; also for a line that evaluand did not write.
+            EngineError: as `line`; also for a line that evaluand did not write.
         """
         return starmap(self._parse, self._read_bodies(range(self.slots)))
 

@@ -154,7 +154,11 @@ def as_fault(path: Path, error: EngineError) -> Fault:
     """The fault of a file, or of the file in a folder, that cannot be read."""
     if isinstance(error, DamagedFile):
         return Fault(error.place, error.reason)
-    return Fault(str(path), str(error).removeprefix(f"{path}: "))
+    text, place = str(error), str(path)
+    if text.startswith(f"{place}{os.sep}"):  # of a file in the folder
+        name, _, message = text.removeprefix(place).partition(": ")
+        return Fault(f"{place}{name}", message)
+    return Fault(place, text.removeprefix(f"{place}: "))
 
 
 def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:
