@@ -137,6 +137,7 @@ class RecordingWriter(Recording):
     _block: int | None
     _next: int
     _block_end: int
+    _loss: str
 
     def __init__(
         self, store: Store, id: str, feedbacks: Mapping[str, Scorer], policy: Policy | None, attempts: int
