@@ -16,11 +16,13 @@ from support.patience import PATIENCE
 from evaluand.core.errors import EvaluandWarning
 from evaluand.core.system import this_process
 from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
+from evaluand.run.task import task
 from evaluand.store import leases
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.garbage import leftovers, remove
+from evaluand.store.garbage import Leftover, Removal, leftovers, remove
 from evaluand.store.lease_state import State, Worker, pack_state
 
 DAY = 86400.0
@@ -386,3 +388,223 @@ def test_gc_reports_for_whom_it_waits(folder: Folder, monkeypatch: pytest.Monkey
     waiting = "note: waiting 0.1 s to see whether a worker of far, or of 2 other machines, is still alive\n"
     assert result.stderr == waiting
     assert result.stdout.endswith("removed\n")
+
+
+STAYS = "has changed or is in use since it was listed, so it stays"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Folder:
+    """A store with one run."""
+    made = Folder(tmp_path)
+    run_again(made)
+    return made
+
+
+def run_again(folder: Folder) -> None:
+    Runner(folder.store).run(str.upper, Dataset.from_rows([{"input": "x"}]), name="small")
+
+
+def remove_one(folder: Folder, item: Leftover) -> Removal:
+    """Removes an item of an earlier finding, and checks that a removal of nothing says why."""
+    outcome = remove(folder.store, [item])
+    if not outcome.removed:
+        assert [(fault.where, fault.message) for fault in outcome.left] == [(str(item.path), STAYS)]
+    return outcome
+
+
+@pytest.mark.parametrize("is_restored", [True, False])
+def test_what_was_restored_since_it_was_listed_as_damaged_stays(small: Folder, is_restored: bool) -> None:
+    [table] = (small.path / "store" / "runs" / small.id("runs")).glob("responses*.parquet")
+    intact = table.read_bytes()
+    table.write_bytes(b"X" + intact[1:])
+    [item] = leftovers(small.store, damaged=True)
+    names = small.store.refs()
+    if is_restored:
+        table.write_bytes(intact)
+    assert [each.path for each in remove_one(small, item).removed] == ([] if is_restored else [item.path])
+    assert table.exists() == is_restored
+    assert (small.store.refs() == names) == is_restored
+
+
+def test_what_was_made_again_since_its_manifest_was_missing_stays(small: Folder) -> None:
+    run = small.path / "store" / "runs" / small.id("runs")
+    (run / "manifest.json").unlink()
+    grow_old(run)
+    [item] = leftovers(small.store, damaged=True)
+    names = small.store.refs()
+    run_again(small)
+    grow_old(run)
+    assert remove_one(small, item).removed == []
+    assert (small.store.refs(), verify(small.store, "runs", run.name)) == (names, [])
+
+
+def test_a_name_that_was_written_again_since_it_was_damaged_stays(small: Folder) -> None:
+    ref = next((small.path / "store" / "refs").iterdir())
+    intact = ref.read_bytes()
+    ref.write_bytes(intact[:-9])
+    [item] = leftovers(small.store, damaged=True)
+    ref.write_bytes(intact)
+    assert remove_one(small, item).removed == []
+    ref.write_bytes(intact[:-9])
+    assert remove_one(small, item).removed == [item]
+
+
+def test_a_name_of_an_artifact_that_was_made_again_while_others_were_removed_stays(
+    small: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = small.id("runs")
+    (small.path / "store" / "runs" / id / "manifest.json").write_text("{")
+    names = small.store.refs()
+    [item] = leftovers(small.store, damaged=True)
+    files = small.store.ref_files
+    store = small.store
+
+    def make_again() -> object:
+        run_again(small)
+        return files()
+
+    monkeypatch.setattr(store, "ref_files", make_again)
+    assert [each.artifact for each in remove(store, [item]).removed] == [("runs", id)]
+    assert (small.store.refs(), verify(small.store, "runs", id)) == (names, [])
+
+
+def test_what_a_name_reaches_since_it_was_listed_stays(small: Folder) -> None:
+    run = Runner(small.store).run(len, Dataset.from_rows([{"input": "abc"}]))
+    dataset = run.manifest["spec"]["dataset"]
+    grow_old(small.path / "store")
+    found = leftovers(small.store, unreferenced=True)
+    assert [item.artifact for item in found] == [("datasets", dataset), ("runs", run.id)]
+    first, last = found
+    small.store.refer("late", "runs", run.id)
+    assert remove_one(small, first).removed == []
+    for path in (small.path / "store" / "refs").glob("*.json"):
+        path.unlink()
+    assert [item.artifact for item in remove(small.store, [last, first]).removed] == [last.artifact, first.artifact]
+
+
+def test_names_are_asked_again_between_two_removals(small: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [Runner(small.store).run(call, Dataset.from_rows([{"input": "abc"}])) for call in (len, str.upper)]
+    grow_old(small.path / "store")
+    store = small.store
+    found = [item for item in leftovers(store, unreferenced=True) if item.artifact and item.artifact[0] == "runs"]
+    assert {item.artifact for item in found} == {("runs", run.id) for run in runs}
+
+    def refer_to_the_last(item: Leftover) -> bool:
+        assert item is found[0]
+        assert found[1].artifact
+        store.refer("late", *found[1].artifact)
+        return True
+
+    first = replace(found[0], is_unneeded=lambda: found[0].is_unneeded() and refer_to_the_last(found[0]))
+    outcome = remove(store, [first, found[1]])
+    assert ([item.path for item in outcome.removed], [fault.where for fault in outcome.left]) == (
+        [found[0].path],
+        [str(found[1].path)],
+    )
+
+
+def test_an_open_run_that_was_finished_since_it_was_listed_stays(small: Folder) -> None:
+    id = stopped(small)
+    run = small.path / "store" / "runs" / id
+    grow_old(small.path / "store")
+    [item] = leftovers(small.store, open_older_than=DAY)
+    opened = (run / "open.json").read_bytes()
+    (run / "manifest.json").write_bytes(opened)
+    grow_old(run)
+    assert remove_one(small, item).removed == []
+    (run / "manifest.json").unlink()
+    grow_old(run)
+    assert [each.artifact for each in remove_one(small, item).removed] == [("runs", id)]
+
+
+def test_a_draft_that_was_opened_since_it_was_listed_stays(small: Folder) -> None:
+    draft = small.path / "store" / "runs" / ("ab" * 16)
+    draft.mkdir()
+    grow_old(draft)
+    [item] = leftovers(small.store)
+    (draft / "open.json").write_text("{}")
+    grow_old(draft)
+    assert remove_one(small, item).removed == []
+    (draft / "open.json").unlink()
+    grow_old(draft)
+    assert remove_one(small, item).removed == [item]
+
+
+def test_a_damaged_name_hides_what_is_referenced(small: Folder) -> None:
+    ref = next((small.path / "store" / "refs").iterdir())
+    ref.write_bytes(ref.read_bytes()[:-9])
+    grow_old(small.path / "store")
+    before = tree(small)
+    message = small.refused("gc", "--yes", "--unreferenced")
+    assert f"{ref}: what is referenced is unknown, since the name in this file cannot be read" in message
+    assert tree(small) == before
+
+
+def test_finished_work_that_has_lost_its_open_json_is_damaged_and_continued(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    calls: list[int] = []
+
+    @task(version="1")
+    def stop(i: int) -> int:
+        calls.append(i)
+        if calls == [0, 1]:
+            raise KeyboardInterrupt
+        return i
+
+    data = Dataset.from_rows([{"input": i} for i in range(3)])
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder.store, Policy(concurrency=1)).run(stop, data, name="stopped")
+    [run] = (tmp_path / "store" / "runs").iterdir()
+    (run / "open.json").unlink()
+    grow_old(tmp_path / "store")
+    before = tree(folder)
+    [listed] = [each for each in folder.json("list") if each["kind"] == "runs"]
+    assert (listed["id"], listed["status"]) == (run.name, "damaged")
+    [fault] = verify(folder.store, "runs", run.name)
+    assert fault.message.startswith("its manifest is missing; restore it, or run the same work again")
+    assert folder.done("gc", "--yes") == "nothing to remove\n"
+    for arguments in (["--unreferenced"], ["--unreferenced", "--damaged"]):
+        assert f"{run}: what is referenced is unknown" in folder.refused("gc", "--yes", *arguments)
+    assert tree(folder) == before
+    again = Runner(folder.store, Policy(concurrency=1)).run(stop, data)
+    assert (again.id, again.counts, calls) == (run.name, {"completed": 3}, [0, 1, 1, 2])
+    assert verify(folder.store, "runs", run.name) == []
+
+
+def test_finished_work_that_has_lost_its_open_json_is_removed_as_damaged(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    run = tmp_path / "store" / "runs" / stopped(folder)
+    (run / "open.json").unlink()
+    assert leftovers(folder.store, damaged=True) == []
+    grow_old(run, days=2 / 1440)
+    assert "its manifest is missing" in folder.done("gc", "--damaged", "--yes")
+    assert not run.exists()
+    assert folder.store.refs() == []
+
+
+def test_folders_nested_without_end_in_an_artifact_are_not_read(small: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = small.path / "store" / "runs" / small.id("runs")
+    depth = sys.getrecursionlimit()
+    monkeypatch.chdir(run)
+    for _ in range(depth):
+        os.mkdir("d")
+        os.chdir("d")
+    try:
+        monkeypatch.chdir(small.path)
+        found = leftovers(small.store, unreferenced=True, damaged=True, open_older_than=0)
+    finally:
+        monkeypatch.chdir(run)
+        names = ["d"] * depth
+        handle = os.open(".", os.O_RDONLY)
+        for name in names:
+            below = os.open(name, os.O_RDONLY, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        for name in names:
+            above = os.open("..", os.O_RDONLY, dir_fd=handle)
+            os.close(handle)
+            os.rmdir(name, dir_fd=above)
+            handle = above
+        os.close(handle)
+    assert found == []

@@ -28,6 +28,7 @@ from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.manifests import (
+    JOURNAL,
     LOST,
     OPEN,
     SEALED,
@@ -38,9 +39,12 @@ from evaluand.store.manifests import (
     has_lost_manifest,
     manifest_text,
     read_manifest,
+    read_ref,
+    readable_text,
     ref_file,
     ref_text,
 )
+from evaluand.store.segments import SEGMENT_FILE
 from evaluand.store.shapes import ID
 from evaluand.store.store import FORMAT, KINDS, Draft, Manifest, Ref, check_name, with_seal
 
@@ -50,13 +54,12 @@ if TYPE_CHECKING:
     from evaluand.store import parquet as tables
 
 REFS: Final = "refs"
-JOURNAL: Final = "journal"
 _LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
 LEASES: Final = "leases"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
-_OF_LOG: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)|leases\.db(-journal|-wal|-shm)?|writer")
+_OF_LOG: Final = re.compile(rf"{SEGMENT_FILE.pattern}|leases\.db(-journal|-wal|-shm)?|writer")
 _OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
 
 
@@ -82,7 +85,7 @@ class DirectoryStore:
     def artifacts(self) -> list[tuple[str, str]]:
         """The (kind, id) of every artifact, whether or not it can be read, from the folders alone.
 
-        A folder with tables and without a manifest counts, unless it is being written.
+        A folder with tables or finished work and without a manifest counts, unless it is being written.
         """
         found = []
         for above in self._folders():
@@ -110,10 +113,12 @@ class DirectoryStore:
         folder = self.folder(kind, id)
         if self.is_sealed(kind, id):
             return self.manifest(kind, id)
+        opened = with_seal(manifest | {"format": FORMAT})
+        content = readable_text(opened, sealed=False)
         if self._has_lost_journal(kind, id):
             warn(f"{folder.path / JOURNAL}: {_LOST_JOURNAL}")
         (folder / JOURNAL).make()
-        stored = _open(folder, with_seal(manifest | {"format": FORMAT}))
+        stored = _open(folder, opened, content)
         if self.is_sealed(kind, id):  # another process sealed it meanwhile
             _sweep(folder, self.manifest(kind, id))
             return self.manifest(kind, id)
@@ -183,14 +188,25 @@ class DirectoryStore:
 
     def damaged_refs(self) -> list[Fault]:
         """The names that cannot be read, or refer to an artifact that is not in the store."""
-        faults = []
-        for file, ref in self.catalog.refs():
-            if isinstance(ref, Fault):
-                faults.append(replace(ref, message=f"the name in this file {ref.message}"))
-            elif not self._exists(ref.kind, ref.id):
-                message = f"the name {ref.name!r} refers to an artifact that is not in this store"
-                faults.append(Fault(str(self.root / REFS / file), message))
-        return faults
+        return [fault for file, ref in self.catalog.refs() if (fault := self._ref_fault(file, ref))]
+
+    def ref_damage(self, file: str) -> Fault | None:
+        """Why the name in a file cannot be used; None if it can, or if the file does not exist."""
+        folder = Folder(self.root, REFS)
+        try:
+            return self._ref_fault(file, read_ref(folder, file))
+        except FileNotFoundError:
+            return None
+        except EngineError as error:
+            return self._ref_fault(file, as_fault(folder.path / file, error))
+
+    def _ref_fault(self, file: str, ref: Ref | Fault) -> Fault | None:
+        if isinstance(ref, Fault):
+            return replace(ref, message=f"the name in this file {ref.message}")
+        if self._exists(ref.kind, ref.id):
+            return None
+        message = f"the name {ref.name!r} refers to an artifact that is not in this store"
+        return Fault(str(self.root / REFS / file), message)
 
     def blocked(self) -> list[Fault]:
         """Where something else is in the place of the folder of a kind or of names; nothing behind it is read."""
@@ -261,6 +277,7 @@ class _DirectoryDraft:
         writer.append(batch)
 
     def seal(self, manifest: Manifest) -> Manifest:
+        readable_text(manifest | {"format": FORMAT, "tables": {}}, sealed=True)  # raises before tables are complete
         entries = {name: writer.close() for name, writer in self._writers.items()}
         self._folder.sync()
         sealed = with_seal(manifest | {"format": FORMAT, "tables": entries})
@@ -282,9 +299,9 @@ class _DirectoryDraft:
         return found
 
 
-def _open(folder: Folder, manifest: Manifest) -> Manifest:
+def _open(folder: Folder, manifest: Manifest, content: bytes) -> Manifest:
     """Writes the manifest of an open artifact unless there is one; a damaged one is written again."""
-    if folder.put_if_absent(OPEN, manifest_text(manifest)):
+    if folder.put_if_absent(OPEN, content):
         return manifest
     folder.sync()  # the process that has written it may not have come to it
     try:
@@ -294,7 +311,7 @@ def _open(folder: Folder, manifest: Manifest) -> Manifest:
         warn(f"{folder.path / OPEN}: {error.reason}; it is written again, and the finished work is continued")
         stored = None
     if stored is None:
-        folder.put(OPEN, manifest_text(manifest))
+        folder.put(OPEN, content)
     return stored or manifest
 
 

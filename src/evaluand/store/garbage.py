@@ -2,7 +2,8 @@
 
 Nothing that may be in use is removed: a file of a living process, an artifact with a living lease, anything changed
 within the hour (processes of other machines and containers are invisible). Finding reads only, and no link is followed.
-Only files with names that evaluand makes are removed, and folders that are then empty.
+Only files with names that evaluand makes are removed, and folders that are then empty. Hours may pass between finding
+and removing, so each item is checked again just before it is removed.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from evaluand.core.errors import EngineError, Fault, plural, singular, warn
-from evaluand.core.provenance import origins
 from evaluand.store import leases
 from evaluand.store.directory import (
-    JOURNAL,
+    LEASES,
     REFS,
     REMOVED,
     DirectoryStore,
@@ -33,7 +34,8 @@ from evaluand.store.directory import (
 )
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.lease_state import Worker
-from evaluand.store.manifests import OPEN, SEALED, has_lost_manifest
+from evaluand.store.manifests import JOURNAL, OPEN, SEALED, has_lost_manifest
+from evaluand.store.references import References
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS
 
@@ -41,6 +43,7 @@ QUIET_SECONDS = 3600.0
 _SEALING_SECONDS: Final = 60.0  # a draft has no manifest for a moment after its last table
 
 Key = tuple[str, str]
+_STAYS: Final = "has changed or is in use since it was listed, so it stays"
 _EARLIER_CATALOG: Final = re.compile(r"catalog\.db(-journal|-wal|-shm)?")
 
 
@@ -51,15 +54,15 @@ class Leftover:
     Attributes:
         size: the size of its files in bytes.
         why: what it is, and why it is not needed.
+        is_unneeded: finds out again whether it can be removed.
         artifact: the (kind, id), if it is a whole artifact.
-        idle: seconds without a change before it may be removed.
     """
 
     path: Path
     size: int
     why: str
+    is_unneeded: Callable[[], bool] = field(repr=False, compare=False)
     artifact: Key | None = None
-    idle: float = QUIET_SECONDS
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Removal:
 
     Attributes:
         removed: the items that were removed, each with the size of what was removed.
-        left: what evaluand did not make, in the folders of these items.
+        left: what stays: what evaluand did not make, and what is needed, in use or in doubt by now.
     """
 
     removed: list[Leftover]
@@ -91,7 +94,7 @@ def leftovers(
             tables are read.
 
     Raises:
-        EngineError: with `unreferenced`, a manifest or folder cannot be read, so it is unknown what they reach.
+        EngineError: with `unreferenced`, a manifest, name or folder cannot be read, so it is unknown what they reach.
     """
     blocked = store.blocked()
     if unreferenced and blocked:
@@ -99,7 +102,7 @@ def leftovers(
     root = Folder(store.root)
     kinds = [kind for kind in KINDS if not (root / kind).blocked()]
     keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
-    unreadable = {key: error for key in keys if (error := _read_error(store.folder(*key)))}
+    unreadable = {key: error for key in keys if (error := _read_error(*_place(store, key)))}
     if unreferenced and unreadable:
         raise EngineError(f"{next(iter(unreadable.values()))}; without it, what is referenced is unknown")
     for error in unreadable.values():
@@ -119,12 +122,14 @@ def leftovers(
             found += _extra_files(store, key)
     found += [*abandoned, *unusable]
     if unreferenced:
-        found += _unreferenced(store, [key for key in keys if key not in lost])
+        references = References(store, skip_damaged_names=damaged)
+        unreached = references.find_unreached({*_artifacts(abandoned)})
+        found += _unreferenced(store, references, [key for key in unreached if key not in lost])
     return found
 
 
 def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
-    """Removes items that are still unused, with the names of removed artifacts.
+    """Removes items that are still unneeded and unused, with the names of removed artifacts.
 
     Where a worker of an artifact belongs to another machine or container, or to a time before a restart, finding out
     whether it lives takes the time of a lease; a warning says so before.
@@ -137,12 +142,17 @@ def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
     for item in items:
         if _distant_workers(store, item) == workers[item.path]:
             _remove(store, item, outcome)
-    artifacts = {item.artifact for item in outcome.removed if item.artifact}
-    if artifacts:
+        else:
+            outcome.left.append(Fault(str(item.path), _STAYS))
+    if artifacts := {*_artifacts(outcome.removed)}:
         for file, ref in [*store.ref_files()]:
-            if (ref.kind, ref.id) in artifacts:
+            if (ref.kind, ref.id) in artifacts and store.ref_damage(file):  # it may have been made again
                 Folder(store.root, REFS).remove(file)
     return outcome
+
+
+def _artifacts(items: Iterable[Leftover]) -> Iterator[Key]:
+    return (item.artifact for item in items if item.artifact)
 
 
 def _warn_of_wait(hosts: Iterable[str]) -> None:
@@ -167,8 +177,10 @@ def _remove(store: DirectoryStore, item: Leftover, outcome: Removal) -> None:
     *above, name = item.path.relative_to(store.root).parts
     folder = Folder(store.root, *above)
     before = [*_states(folder, name)]
-    if not before or _idle(folder, name) < item.idle or (item.artifact and _is_in_use(folder / name)):
-        return  # removed by another process, or in use again
+    if not before:
+        return  # removed by another process
+    if not _can_be_removed(item, folder / name):
+        return outcome.left.append(Fault(str(item.path), _STAYS))
     if not stat.S_ISDIR(before[0][1].st_mode):
         folder.remove(name)
     elif name == JOURNAL:
@@ -184,6 +196,13 @@ def _remove(store: DirectoryStore, item: Leftover, outcome: Removal) -> None:
         names = (folder / name).names() if stat.S_ISDIR(after[0][1].st_mode) else []
         places = [folder.path / name / other for other in names] or [folder.path / name]
         outcome.left.extend(Fault(str(place), "evaluand did not make all of it, so it stays") for place in places)
+
+
+def _can_be_removed(item: Leftover, folder: Folder) -> bool:
+    try:
+        return item.is_unneeded() and not (item.artifact and _is_in_use(folder))
+    except EngineError:  # what cannot be found out is in doubt
+        return False
 
 
 def _remove_artifact(above: Folder, name: str) -> str:
@@ -212,11 +231,10 @@ def _is_removable(folder: Folder) -> bool:
     return not folder.entries() or bool(removable_files(folder)) or is_journal_removable(folder)
 
 
-def _read_error(folder: Folder) -> EngineError | None:
+def _read_error(above: Folder, name: str) -> EngineError | None:
     """Why the folder of an artifact cannot be read; None if it can."""
     try:
-        folder.names()
-        folder.state(SEALED)
+        _idle(above, name)
     except EngineError as error:
         return error
     return None
@@ -224,23 +242,31 @@ def _read_error(folder: Folder) -> EngineError | None:
 
 def _earlier_catalog(root: Folder) -> Iterator[Leftover]:
     for name in root.files():
-        if _EARLIER_CATALOG.fullmatch(name) and _idle(root, name) >= QUIET_SECONDS:
-            yield _leftover(root, name, "an index that earlier versions wrote")
+        if _EARLIER_CATALOG.fullmatch(name) and _is_quiet(root, name):
+            yield _leftover(root, name, "an index that earlier versions wrote", partial(_is_quiet, root, name))
 
 
 def _temporary(folder: Folder) -> Iterator[Leftover]:
     """Files of dead processes."""
     for name in folder.files():
-        unused = is_temporary(name) and not is_being_written(name, elsewhere=False)
-        if unused and _idle(folder, name) >= QUIET_SECONDS:
-            yield _leftover(folder, name, "a file that a dead process was writing")
+        if is_temporary(name) and _is_orphan(folder, name):
+            yield _leftover(folder, name, "a file that a dead process was writing", partial(_is_orphan, folder, name))
+
+
+def _is_orphan(folder: Folder, name: str) -> bool:
+    """Whether the process that was writing a file is dead."""
+    return not is_being_written(name, elsewhere=False) and _is_quiet(folder, name)
 
 
 def _interrupted(folder: Folder) -> Iterator[Leftover]:
     """The rest of interrupted removals of artifacts."""
     for name in folder.folders():
-        if REMOVED.fullmatch(name) and _idle(folder, name) >= QUIET_SECONDS and _is_removable(folder / name):
-            yield _leftover(folder, name, "the rest of an interrupted removal")
+        if REMOVED.fullmatch(name) and _is_rest(folder, name):
+            yield _leftover(folder, name, "the rest of an interrupted removal", partial(_is_rest, folder, name))
+
+
+def _is_rest(folder: Folder, name: str) -> bool:
+    return _is_quiet(folder, name) and _is_removable(folder / name)
 
 
 def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
@@ -249,64 +275,108 @@ def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
     if not store.is_sealed(*key):
         if folder.state(OPEN) is not None:
             yield from _temporary(folder)
-        elif (
-            _idle(*_place(store, key)) >= QUIET_SECONDS
-            and not any(is_being_written(name, elsewhere=False) for name in folder.files())
-            and not has_lost_manifest(folder, elsewhere=False)
-            and _is_removable(folder)
-        ):
-            yield _artifact(store, key, f"{key[0]}: a draft that was never finished")
+        elif _is_dead_draft(store, key):
+            is_dead_draft = partial(_is_dead_draft, store, key)
+            yield _artifact(store, key, f"{key[0]}: a draft that was never finished", is_dead_draft)
         return
+    for name in _unneeded_names(store, key):
+        if _is_quiet(folder, name):
+            is_extra = partial(_is_extra, store, key, name)
+            yield _leftover(folder, name, "left over from writing the artifact", is_extra)
+
+
+def _is_dead_draft(store: DirectoryStore, key: Key) -> bool:
+    folder = store.folder(*key)
+    return (
+        folder.states([SEALED, OPEN]) == [None, None]
+        and _is_quiet(*_place(store, key))
+        and not any(is_being_written(name, elsewhere=False) for name in folder.files())
+        and not has_lost_manifest(folder, elsewhere=False)
+        and _is_removable(folder)
+    )
+
+
+def _is_extra(store: DirectoryStore, key: Key, name: str) -> bool:
+    folder = store.folder(*key)
+    return store.is_sealed(*key) and name in _unneeded_names(store, key) and _is_quiet(folder, name)
+
+
+def _unneeded_names(store: DirectoryStore, key: Key) -> list[str]:
+    """The names in the folder of a sealed artifact that it no longer needs; none if its manifest cannot be read."""
+    folder = store.folder(*key)
     try:
         unneeded = unneeded_files(folder, store.manifest(*key), elsewhere=False)
     except EngineError:  # which files it needs is not known
-        return
-    journal = [JOURNAL] if is_journal_removable(folder) else []
-    for name in (*unneeded, *journal):
-        if _idle(folder, name) >= QUIET_SECONDS:
-            yield _leftover(folder, name, "left over from writing the artifact")
+        return []
+    return [*unneeded, JOURNAL] if is_journal_removable(folder) else unneeded
 
 
 def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterator[Leftover]:
     for key in keys:
-        if store.is_sealed(*key) or store.folder(*key).state(OPEN) is None:
-            continue
-        if _idle(*_place(store, key)) >= age and not _is_in_use(store.folder(*key)):
-            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: open and abandoned", age)
+        if _is_abandoned(store, key, age):
+            is_abandoned = partial(_is_abandoned, store, key, age)
+            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: open and abandoned", is_abandoned)
+
+
+def _is_abandoned(store: DirectoryStore, key: Key, age: float) -> bool:
+    folder = store.folder(*key)
+    is_open = not store.is_sealed(*key) and folder.state(OPEN) is not None
+    return is_open and _idle(*_place(store, key)) >= age and not _is_in_use(folder)
 
 
 def _damaged(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
     for key in keys:
-        folder = store.folder(*key)
-        is_lost = folder.states([SEALED, OPEN]) == [None, None] and has_lost_manifest(folder, elsewhere=False)
-        is_distant = is_lost and not has_lost_manifest(folder)  # a process of another machine may be writing
-        quiet = QUIET_SECONDS if is_distant else _SEALING_SECONDS
-        if is_lost and _idle(*_place(store, key)) >= quiet:
-            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: its manifest is missing", quiet)
-        elif store.is_sealed(*key) and (faults := store.damage(*key)):
-            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: {faults[0].message}", idle=0)
+        if reason := _damage(store, key):
+            why = f"{singular(key[0])} {key[1]}: {reason}"
+            yield _artifact(store, key, why, partial(_is_damaged, store, key))
     refs = Folder(store.root, REFS)
     for fault in store.damaged_refs():
-        state = refs.state(name := Path(fault.where).name)
-        if state is not None and not stat.S_ISDIR(state.st_mode):
-            yield _leftover(refs, name, fault.message, idle=0)
+        if _is_file_of_ref(refs, name := Path(fault.where).name):
+            yield _leftover(refs, name, fault.message, partial(_is_damaged_ref, store, name))
 
 
-def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
-    existing = set(keys)
-    sealed = {key for key in existing if store.is_sealed(*key)}
-    reached: set[Key] = set()
-    waiting = [(ref.kind, ref.id) for ref in store.refs()] + [
-        key for key in existing - sealed if store.folder(*key).state(OPEN) is not None
-    ]
-    while waiting:
-        key = waiting.pop()
-        if key in existing and key not in reached:
-            reached.add(key)
-            waiting += origins(store.manifest(*key))
-    for key in sorted(sealed - reached):
-        if _idle(*_place(store, key)) >= QUIET_SECONDS:
-            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: no name reaches it")
+def _is_damaged(store: DirectoryStore, key: Key) -> bool:
+    return bool(_damage(store, key))
+
+
+def _damage(store: DirectoryStore, key: Key) -> str:
+    """What is wrong with an artifact that no process is writing; an empty text if nothing is."""
+    folder = store.folder(*key)
+    if _has_lost_manifest(folder):
+        is_quiet = _idle(*_place(store, key)) >= _sealing_seconds(folder)
+        return "its manifest is missing" if is_quiet and not _is_in_use(folder) else ""
+    faults = store.damage(*key) if store.is_sealed(*key) else []
+    return faults[0].message if faults else ""
+
+
+def _has_lost_manifest(folder: Folder) -> bool:
+    return folder.states([SEALED, OPEN]) == [None, None] and has_lost_manifest(folder, elsewhere=False)
+
+
+def _sealing_seconds(folder: Folder) -> float:
+    """After how many seconds without a change nobody can be about to write the manifest of a folder without one."""
+    is_distant = not has_lost_manifest(folder)  # a process of another machine may be writing
+    return QUIET_SECONDS if is_distant else _SEALING_SECONDS
+
+
+def _is_file_of_ref(refs: Folder, name: str) -> bool:
+    state = refs.state(name)
+    return state is not None and not stat.S_ISDIR(state.st_mode)
+
+
+def _is_damaged_ref(store: DirectoryStore, name: str) -> bool:
+    return _is_file_of_ref(Folder(store.root, REFS), name) and store.ref_damage(name) is not None
+
+
+def _unreferenced(store: DirectoryStore, references: References, keys: Iterable[Key]) -> Iterator[Leftover]:
+    for key in keys:
+        if _is_quiet(*_place(store, key)):
+            is_unreferenced = partial(_is_unreferenced, store, key, references)
+            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: no name reaches it", is_unreferenced)
+
+
+def _is_unreferenced(store: DirectoryStore, key: Key, references: References) -> bool:
+    return store.is_sealed(*key) and _is_quiet(*_place(store, key)) and not references.is_reached(key)
 
 
 def _is_in_use(folder: Folder) -> bool:
@@ -324,15 +394,19 @@ def _place(store: DirectoryStore, key: Key) -> tuple[Folder, str]:
     return Folder(store.root, key[0]), key[1]
 
 
-def _artifact(store: DirectoryStore, key: Key, why: str, idle: float = QUIET_SECONDS) -> Leftover:
+def _artifact(store: DirectoryStore, key: Key, why: str, is_unneeded: Callable[[], bool]) -> Leftover:
     above, name = _place(store, key)
     folder = above / name
     size = sum(_size(folder, part) for part in (*removable_files(folder), JOURNAL))
-    return Leftover(folder.path, size, why, key, idle)
+    return Leftover(folder.path, size, why, is_unneeded, key)
 
 
-def _leftover(folder: Folder, name: str, why: str, idle: float = QUIET_SECONDS) -> Leftover:
-    return Leftover(folder.path / name, _size(folder, name), why, idle=idle)
+def _leftover(folder: Folder, name: str, why: str, is_unneeded: Callable[[], bool]) -> Leftover:
+    return Leftover(folder.path / name, _size(folder, name), why, is_unneeded)
+
+
+def _is_quiet(folder: Folder, name: str) -> bool:
+    return _idle(folder, name) >= QUIET_SECONDS
 
 
 def _idle(folder: Folder, name: str) -> float:
@@ -350,11 +424,33 @@ def _sum_sizes(states: Iterable[tuple[str, os.stat_result]]) -> int:
 
 
 def _states(folder: Folder, name: str) -> Iterator[tuple[str, os.stat_result]]:
-    """The name and state of a file, or of a folder and its content; links are not followed."""
+    """The name and state of a file, or of a folder and what evaluand makes in it; links are not followed.
+
+    Folders that evaluand does not make may be nested without end, so what they contain is not read.
+    """
     state = folder.state(name)
     if state is None:
         return
     yield name, state
     if stat.S_ISDIR(state.st_mode):
-        for entry in (folder / name).entries():
-            yield from _states(folder / name, entry.name)
+        for below in _folders_of_journal(folder / name) if name == JOURNAL else _folders_of_artifact(folder / name):
+            names = below.names()
+            for each, found in zip(names, below.states(names), strict=True):
+                if isinstance(found, EngineError):
+                    raise found
+                if found is not None:
+                    yield each, found
+
+
+def _folders_of_artifact(folder: Folder) -> Iterator[Folder]:
+    yield folder
+    if JOURNAL in folder.folders():
+        yield from _folders_of_journal(folder / JOURNAL)
+
+
+def _folders_of_journal(journal: Folder) -> Iterator[Folder]:
+    yield journal
+    for log in journal.folders():
+        yield journal / log
+        if LEASES in (journal / log).folders():
+            yield journal / log / LEASES

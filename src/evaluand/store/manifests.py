@@ -16,12 +16,14 @@ from typing import Any, Final
 import orjson
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
-from evaluand.store.io import Folder, is_being_written
-from evaluand.store.shapes import ID, check_manifest
+from evaluand.core.errors import EngineError, Fault, SpecError, kind_of, singular
+from evaluand.store.io import MAX_BYTES, Folder, is_being_written
+from evaluand.store.segments import SEGMENT_FILE
+from evaluand.store.shapes import ID, check_manifest, require_shape
 from evaluand.store.store import FORMAT, KINDS, Manifest, Ref, check_name, with_seal
 
 SEALED, OPEN = "manifest.json", "open.json"
+JOURNAL: Final = "journal"
 TABLE_FILE: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?-[0-9a-f]{8}\.parquet")
 LOST: Final = (
     "its manifest is missing; restore it, or run the same work again; `evaluand gc --damaged` removes the folder"
@@ -78,19 +80,40 @@ def read_manifest(folder: Folder, kind: str, id: str, *files: str) -> Manifest |
 
 
 def has_lost_manifest(folder: Folder, *, elsewhere: bool = True) -> bool:
-    """Whether a folder without a manifest has tables that no process is writing.
+    """Whether a folder without a manifest has tables or a journal with finished work, and no process is writing them.
 
     Args:
         elsewhere: whether processes of other containers and machines may be writing.
     """
     names = folder.files()
-    is_written = any(is_being_written(name, elsewhere=elsewhere) for name in names)
-    return any(map(TABLE_FILE.fullmatch, names)) and not is_written
+    if SEALED in names or OPEN in names or any(is_being_written(name, elsewhere=elsewhere) for name in names):
+        return False
+    return any(map(TABLE_FILE.fullmatch, names)) or _has_segments(folder)
+
+
+def _has_segments(folder: Folder) -> bool:
+    journal = folder / JOURNAL
+    logs = journal.folders() if JOURNAL in folder.folders() else []
+    return any(SEGMENT_FILE.fullmatch(name) for log in logs for name in (journal / log).files())
 
 
 def manifest_text(manifest: Manifest) -> bytes:
     """The content of a manifest's file."""
     return ids.encode(manifest, indent=True)
+
+
+def readable_text(manifest: Manifest, *, sealed: bool) -> bytes:
+    """The content of a manifest's file, in which readers accept every value.
+
+    Raises:
+        SpecError: readers would refuse a value in it, or it is too large.
+    """
+    content = manifest_text(manifest)
+    if len(content) > MAX_BYTES:
+        what = f"the {singular(manifest['kind'])} cannot be stored"
+        raise SpecError(f"{what}: its manifest has {len(content):,} bytes; readers accept up to {MAX_BYTES:,}")
+    require_shape(ids.decode(content), sealed=sealed)
+    return content
 
 
 def read_ref(folder: Folder, file: str) -> Ref:

@@ -13,6 +13,7 @@ Whatever is not such a line is damage: it does not count, and it is listed.
 
 from __future__ import annotations
 
+import re
 from binascii import hexlify
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
@@ -24,6 +25,7 @@ from evaluand.core.errors import EngineError, Fault
 
 SUFFIX: Final = ".lines"
 EARLIER_SUFFIX: Final = ".jsonl"
+SEGMENT_FILE: Final = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(lines|jsonl)")
 CHECKSUM_SIZE: Final = 8
 MAX_LINE_BYTES: Final = 1 << 30
 CHUNK_BYTES = 1 << 20

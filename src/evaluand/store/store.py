@@ -17,6 +17,7 @@ from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
+from evaluand.store.shapes import require_shape
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +51,9 @@ class Draft(Protocol):
 
         Returns:
             The manifest in the store, with its tables.
+
+        Raises:
+            SpecError: the manifest has a value that readers would refuse, with its JSON path.
         """
 
     def discard(self) -> None:
@@ -78,7 +82,11 @@ class Store(Protocol):
         """Whether the artifact exists and is complete."""
 
     def open(self, manifest: Manifest) -> Manifest:
-        """Opens an artifact for work and returns its manifest; one that is already open keeps its first manifest."""
+        """Opens an artifact for work and returns its manifest; one that is already open keeps its first manifest.
+
+        Raises:
+            SpecError: the manifest has a value that readers would refuse, with its JSON path.
+        """
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
         """The log of keyed work of an open artifact; it grows if `slots` is None."""
@@ -131,7 +139,10 @@ class MemoryStore:
 
     def open(self, manifest: Manifest) -> Manifest:
         key = manifest["kind"], manifest["id"]
-        self._manifests.setdefault(key, encode(with_seal(manifest | {"format": FORMAT})))
+        if key not in self._manifests:
+            content = encode(with_seal(manifest | {"format": FORMAT}))
+            require_shape(decode(content), sealed=False)
+            self._manifests.setdefault(key, content)
         return self.manifest(*key)
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
@@ -177,7 +188,9 @@ class _MemoryDraft:
         key = self._kind, self._id
         if not self._store.is_sealed(*key):
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            self._store._manifests[key] = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
+            content = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
+            require_shape(decode(content) | {"tables": {}}, sealed=True)
+            self._store._manifests[key] = content
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
             self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
         return self._store.manifest(*key)
