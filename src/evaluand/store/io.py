@@ -123,6 +123,14 @@ def close(handle: int) -> None:
     disk.close(handle)
 
 
+def has_no_name(handle: int) -> bool:
+    """Whether the system counts no name for an open file; some network drives never count one."""
+    try:
+        return os.fstat(handle).st_nlink == 0
+    except OSError:  # another thread has closed it
+        return False
+
+
 State: TypeAlias = os.stat_result | EngineError | None
 """The state of a name; None if it does not exist, an error if it cannot be examined."""
 
