@@ -143,8 +143,12 @@ class Policy:
                 raise SpecError(f"{name} is {value!r}; give {number} of at least {least}")
         for name in ("timeout", "total_timeout"):
             seconds: Any = getattr(self, name)
-            if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+            if seconds is None:
+                continue
+            if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
                 raise SpecError(f"{name} is {seconds!r}; give seconds above 0, or leave it out for none")
+            if seconds > threading.TIMEOUT_MAX:
+                object.__setattr__(self, name, None)
         if isinstance(self.transient, str):
             raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
         if isinstance(self.rate, str):

@@ -275,7 +275,7 @@ class KeyedWork(Generic[U]):
     def _reopen(self) -> None:
         """Free the shards whose lines were lost in a crash of the machine."""
         slots = self.lane.slots
-        missing = sorted({slot // SHARD_SLOTS for slot in range(slots) if not self.lane.is_done(slot)})
+        missing = sorted({slot // SHARD_SLOTS for slot in self.lane.undone(0, slots)})
         if missing == self._reopened:
             raise EngineError(f"{slots - self.lane.n_done} of {slots} units are not done although they were all tried")
         self._reopened = missing
@@ -292,7 +292,7 @@ class KeyedWork(Generic[U]):
             start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)
             with self._lock:
                 self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read
-            if not all(self.lane.is_done(slot) for slot in range(start, stop)):
+            if self.lane.undone(start, stop):
                 for unit in self.units(start, stop):
                     if self.lane.is_done(unit.slot):
                         continue

@@ -387,8 +387,45 @@ def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:
 
 
 def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]]:
-    """The ranges of scorers by name, as JSON-like data, of those that know any."""
+    """The ranges of scorers by name, as JSON-like data, of those that know any.
+
+    Raises:
+        SpecError: a range is not two numbers.
+    """
+    for scorer in scorers.values():
+        ranges: Any = scorer.ranges or {}
+        if not isinstance(ranges, Mapping):
+            raise wrong_parameter(scorer, "ranges", 'give two numbers for each column, such as {"value": (0, 1)}')
+        for column, ends in ranges.items():
+            if not _is_range(ends):
+                place = f"scorer {scorer.kind!r}: ranges[{column!r}]"
+                raise SpecError(f"{place} is {ends!r}; give two numbers, such as (0, 1)")
     return {name: {c: [*ends] for c, ends in s.ranges.items()} for name, s in scorers.items() if s.ranges}
+
+
+def _is_range(ends: Any) -> bool:
+    if not isinstance(ends, Sequence) or len(ends) != 2:
+        return False
+    return all(map(_is_number, ends))
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
+
+
+def directions_of(scorers: Mapping[str, Scorer]) -> dict[str, bool | None]:
+    """Whether higher values of scorers are better, by name; None where a scorer does not know.
+
+    Raises:
+        SpecError: `higher_is_better` of a scorer is neither true, false nor None.
+    """
+    for scorer in scorers.values():
+        if type(getattr(scorer, "higher_is_better", None)).__name__ not in _FLAG_TYPES:
+            raise wrong_parameter(scorer, "higher_is_better", "give True, False or None")
+    return {name: getattr(scorer, "higher_is_better", None) for name, scorer in scorers.items()}
+
+
+_FLAG_TYPES: Final = ("NoneType", "bool", "bool_")  # of Python and of NumPy, which is not imported here
 
 
 def require_flags(scorer: Scorer, *names: str) -> None:

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import math
 import time
-from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, repeat, starmap
+from itertools import starmap
 from typing import Any, Final, Protocol
 from zlib import crc32
 
@@ -43,9 +42,10 @@ from evaluand.store.segments import (
     read_body,
     read_chunks,
 )
+from evaluand.store.slots import PAGE_BITS, PAGE_MASK, PAGE_SLOTS, SlotIndex
 
 SHARD_SLOTS = 1024
-MOST_SLOTS = 1 << 28  # of a growing log; 16 bytes of memory each
+MOST_SLOTS = 1 << 28
 SYNC_SECONDS = 1.0
 _ASK_SECONDS: Final = 0.01  # by a clock that counts while the machine sleeps
 _VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
@@ -92,7 +92,7 @@ class WorkLog:
 
     def __init__(self, log: Log, leases: Leases, slots: int | None) -> None:
         self.leases = leases
-        self.slots = 0
+        self.slots = slots or 0
         self.n_done = 0
         self._grows = slots is None
         self._capacity = 0  # of a growing log
@@ -105,9 +105,9 @@ class WorkLog:
         self._warned: set[tuple[int, int]] = set()
         self._passed_over = False  # whether there are lines of slots that were done already
         self._changed = False  # whether lines that were passed over may count now
-        self._segment, self._offset, self._size = array("i"), array("q"), array("i")
+        self._ended: set[str] = set()  # segments that were fenced, and whose lines are still to be taken back
+        self._index = SlotIndex()
         self._ahead: dict[int, tuple[int, bytes]] = {}
-        self._grow(slots or 0)
         self._synced = boot_seconds()
         self._asked = -math.inf
 
@@ -127,32 +127,36 @@ class WorkLog:
             if size != self._segments[number].size:
                 self._segments[number].size = size
                 self._scan(number)
-        if self._changed:
+        self._take_back_fenced()
+        while self._changed:
             self._changed = False
             for number, segment in enumerate(self._segments):
                 segment.read_to = segment.n_lines = 0
                 self._scan(number)
+            self._take_back_fenced()
 
     def is_done(self, slot: int) -> bool:
-        return 0 <= slot < self.slots and self._segment[slot] >= 0
+        index, page = self._index, slot >> PAGE_BITS  # without a further call: this is asked for every row
+        if not 0 <= page < len(index.starts):
+            return False
+        start = index.starts[page]
+        return start >= 0 and index.segments[start + (slot & PAGE_MASK)] >= 0
+
+    def done(self, start: int) -> Iterator[int]:
+        """The slots from `start` on that are done, in order."""
+        return self._index.done(start)
 
     def count_missing(self, other: WorkLog) -> int:
         """How many units are done here and not in another log."""
-        others = chain(other._segment, repeat(-1))
-        return sum(here >= 0 > there for here, there in zip(self._segment, others, strict=False))
+        return self._index.count_missing(other._index)
 
     def last_done(self, start: int, stop: int) -> int | None:
         """The last of some slots that is done; None if none is."""
-        numbers = self._segment[start : min(stop, self.slots)]
-        if not numbers or max(numbers) < 0:
-            return None
-        return start + next(place for place in range(len(numbers) - 1, -1, -1) if numbers[place] >= 0)
+        return self._index.last_done(start, stop)
 
     def undone(self, start: int, stop: int) -> list[int]:
         """Those of some slots that are not done, in order."""
-        if stop <= self.slots and -1 not in self._segment[start:stop]:
-            return []
-        return [slot for slot in range(start, stop) if not self.is_done(slot)]
+        return self._index.undone(start, stop)
 
     def holds(self) -> bool:
         """Whether what this worker writes now counts; the leases are asked a hundred times a second at most."""
@@ -188,7 +192,8 @@ class WorkLog:
     def void(self, slots: Iterable[int]) -> None:
         """Makes done units undone, for everybody who reads the log: their lines no longer count."""
         for slot in filter(self.is_done, slots):
-            place = [self._segments[self._segment[slot]].name, self._offset[slot]]
+            at = self._index.find(slot)
+            place = [self._segments[self._index.segments[at]].name, self._index.offsets[at]]
             self._log.append(b"[%d,%b%b}]\n" % (slot, _VOID, orjson.dumps(place)))
         self._log.sync()
         self.refresh()
@@ -210,7 +215,8 @@ class WorkLog:
         Raises:
             EngineError: it was damaged after it had been read.
         """
-        [(_, body)] = self._read_bodies([slot])
+        place = self._index.find(slot)
+        [(_, body)] = self._read_bodies([place] if place >= 0 else [])
         return body + b"\n"
 
     def records(self) -> Iterator[list[Any]]:
@@ -219,7 +225,7 @@ class WorkLog:
         Raises:
             EngineError: as `line`; also for a line that evaluand did not write.
         """
-        return starmap(self._parse, self._read_bodies(range(self.slots)))
+        return starmap(self._parse, self._read_bodies(self._index.places()))
 
     def read_through(self) -> Iterator[list[Any]]:
         """The records of all units finished so far, in the order in which they were written.
@@ -271,7 +277,7 @@ class WorkLog:
         try:
             for offset, size, lines in read_chunks(self._log, segment.name, segment.read_to):
                 if lines:
-                    self._index(number, offset, lines)
+                    self._index_lines(number, offset, lines)
                 else:
                     segment.n_lines += 1
                     self._add_damage(number, offset, size, INVALID)
@@ -279,9 +285,10 @@ class WorkLog:
         except FileNotFoundError:  # another process has sealed the artifact
             return
 
-    def _index(self, number: int, offset: int, chunk: bytes) -> None:
-        segment = self._segments[number]
-        numbers, offsets, sizes = self._segment, self._offset, self._size
+    def _index_lines(self, number: int, offset: int, chunk: bytes) -> None:
+        segment, index = self._segments[number], self._index
+        numbers, offsets, sizes = index.segments, index.offsets, index.sizes
+        low = high = shift = 0  # the slots of a page, and what leads from a slot to its place
         seed, is_own, is_trusted = segment.seed, segment.is_own, segment.is_trusted
         end, size = None if seed is None else -CHECKSUM_SIZE, 0
         for line in chunk[:-1].split(b"\n"):
@@ -301,19 +308,26 @@ class WorkLog:
             except (ValueError, TypeError, KeyError, IndexError):
                 self._add_damage(number, offset, size, INVALID)
                 continue
-            if not 0 <= slot < self.slots and not (self._grows and self._has_room(slot)):
+            if low <= slot < high:
+                place = slot + shift
+            elif 0 <= slot < self.slots or (self._grows and self._grow(slot)):
+                place = index.reach(slot)
+                low = slot & ~PAGE_MASK
+                high, shift = min(low + PAGE_SLOTS, self.slots), place - slot
+            else:
                 self._add_damage(number, offset, size, OUT_OF_RANGE)
-            elif numbers[slot] >= 0:
-                self._passed_over |= (numbers[slot], offsets[slot]) != (number, offset)
+                continue
+            if numbers[place] >= 0:
+                self._passed_over |= (numbers[place], offsets[place]) != (number, offset)
             elif not (self._voided or self._fenced) or self._counts(segment.name, slot, offset):
-                numbers[slot], offsets[slot], sizes[slot] = number, offset, size
+                numbers[place], offsets[place], sizes[place] = number, offset, size
                 self.n_done += 1
 
-    def _has_room(self, slot: int) -> bool:
+    def _grow(self, slot: int) -> bool:
         """Grows up to a slot; returns whether it is possible."""
         if not self.slots <= slot < self._capacity:
             return False
-        self._grow(slot + 1)
+        self.slots = slot + 1
         return True
 
     def _counts(self, name: str, slot: int, offset: int) -> bool:
@@ -333,22 +347,30 @@ class WorkLog:
         [(kind, (name, offset))] = rule.items()
         if type(name) is not str or type(offset) is not int:
             raise ValueError(INVALID)
-        number = self._numbers.get(name, -2)
         if kind == "fence" and slot == -1:
             if offset < self._fenced.get(name, offset + 1):
                 self._fenced[name] = offset
-                for each in range(self.slots):
-                    if self._segment[each] == number and self._offset[each] >= offset:
-                        self._take_back(each)
+                self._ended.add(name)
         elif kind == "void" and slot >= 0:
             self._voided[name, slot] = max(offset, self._voided.get((name, slot), -1))
-            if self.is_done(slot) and self._segment[slot] == number and self._offset[slot] <= offset:
-                self._take_back(slot)
+            place, number = self._index.find(slot), self._numbers.get(name, -2)
+            if place >= 0 and self._index.segments[place] == number and self._index.offsets[place] <= offset:
+                self._take_back(place)
         else:
             raise ValueError(INVALID)
 
-    def _take_back(self, slot: int) -> None:
-        self._segment[slot] = -1
+    def _take_back_fenced(self) -> None:
+        """Takes back the lines of segments that were fenced, in one pass: a journal may have many fences."""
+        ends = {self._numbers[name]: self._fenced[name] for name in self._ended if name in self._numbers}
+        self._ended.clear()
+        if ends:
+            offsets = self._index.offsets
+            for place, number in enumerate(self._index.segments):
+                if number in ends and offsets[place] >= ends[number]:
+                    self._take_back(place)
+
+    def _take_back(self, place: int) -> None:
+        self._index.segments[place] = -1
         self.n_done -= 1
         self._changed |= self._passed_over
 
@@ -375,11 +397,13 @@ class WorkLog:
             offset += size
             size = len(line) + 1
             body = read_body(line, segment.seed)
+            if body is None:
+                continue
             try:
-                slot = -1 if body is None else int(body[1 : body.index(b",")])
+                place = self._index.find(int(body[1 : body.index(b",")]))
             except ValueError:
                 continue
-            if body and self.is_done(slot) and (self._segment[slot], self._offset[slot]) == (number, offset):
+            if place >= 0 and (self._index.segments[place], self._index.offsets[place]) == (number, offset):
                 yield self._parse(number, body)
 
     def _parse(self, number: int, body: bytes) -> list[Any]:
@@ -393,16 +417,16 @@ class WorkLog:
         path = self._log.path(self._segments[number].name)
         raise EngineError(f"{path}: evaluand did not write the line {body[:80]!r}…: {reason}") from None
 
-    def _read_bodies(self, slots: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-        """The JSON texts of the lines of those slots that are done, each with the number of its segment."""
-        numbers, offsets, sizes = self._segment, self._offset, self._size
+    def _read_bodies(self, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        """The JSON texts of the lines at those places that have one, each with the number of its segment."""
+        numbers, offsets, sizes = self._index.segments, self._index.offsets, self._index.sizes
         current, start, stop, data, seed = -1, 0, 0, b"", None  # bytes of a segment: from start to stop
-        for slot in slots:
-            number = numbers[slot]
+        for place in places:
+            number = numbers[place]
             if number < 0:
                 continue
-            offset = offsets[slot]
-            end = offset + sizes[slot] - 1  # without the line feed
+            offset = offsets[place]
+            end = offset + sizes[place] - 1  # without the line feed
             if number != current or offset < start or end > stop:
                 start, data = self._read_ahead(number, offset, end - offset)
                 current, stop, seed = number, start + len(data), self._segments[number].seed
@@ -439,16 +463,6 @@ class WorkLog:
             self._ahead.pop(next(iter(self._ahead)))
         self._ahead[number] = offset, data
         return offset, data
-
-    def _grow(self, slots: int) -> None:
-        self.slots = slots
-        more = slots - len(self._segment)
-        if more <= 0:
-            return
-        more = max(more, slots // 8)  # so that the arrays do not grow with every line
-        self._segment += array("i", [-1]) * more
-        self._offset += array("q", [0]) * more
-        self._size += array("i", [0]) * more
 
 
 _PIECE_BYTES: Final = 1 << 20

@@ -16,10 +16,10 @@ from typing import Any, Final
 import orjson
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
-from evaluand.store.io import Folder, is_being_written
+from evaluand.core.errors import EngineError, Fault, SpecError, kind_of, singular
+from evaluand.store.io import MAX_BYTES, Folder, is_being_written
 from evaluand.store.segments import SEGMENT_FILE
-from evaluand.store.shapes import ID, check_manifest
+from evaluand.store.shapes import ID, check_manifest, require_shape
 from evaluand.store.store import FORMAT, KINDS, Manifest, Ref, check_name, with_seal
 
 SEALED, OPEN = "manifest.json", "open.json"
@@ -100,6 +100,20 @@ def _has_segments(folder: Folder) -> bool:
 def manifest_text(manifest: Manifest) -> bytes:
     """The content of a manifest's file."""
     return ids.encode(manifest, indent=True)
+
+
+def readable_text(manifest: Manifest, *, sealed: bool) -> bytes:
+    """The content of a manifest's file, in which readers accept every value.
+
+    Raises:
+        SpecError: readers would refuse a value in it, or it is too large.
+    """
+    content = manifest_text(manifest)
+    if len(content) > MAX_BYTES:
+        what = f"the {singular(manifest['kind'])} cannot be stored"
+        raise SpecError(f"{what}: its manifest has {len(content):,} bytes; readers accept up to {MAX_BYTES:,}")
+    require_shape(ids.decode(content), sealed=sealed)
+    return content
 
 
 def read_ref(folder: Folder, file: str) -> Ref:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from evaluand.core.errors import kind_of
+from evaluand.core.errors import EngineError, SpecError, kind_of, singular
 from evaluand.store.journal import MOST_SLOTS
 
 ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -35,6 +35,24 @@ def check_manifest(manifest: Mapping[str, Any], *, sealed: bool) -> str:
     shapes = _SEALED if sealed else _OPEN
     reason = shapes[manifest["kind"]](manifest) or _MATCHES[manifest["kind"]](manifest, sealed)
     return reason.removeprefix(".")
+
+
+def require_shape(manifest: Mapping[str, Any], *, sealed: bool) -> None:
+    """Refuses a manifest that readers would refuse, before it is written.
+
+    Args:
+        manifest: as readers parse it: without tuples, arrays and enums.
+
+    Raises:
+        SpecError: what was passed to evaluand has another type than readers expect, with its JSON path.
+        EngineError: the same of a part that evaluand has made.
+    """
+    if reason := check_manifest(manifest, sealed=sealed):
+        message = f"the {singular(manifest['kind'])} cannot be stored: {reason}"
+        raise (SpecError if reason.startswith(_FROM_CALLERS) else EngineError)(message)
+
+
+_FROM_CALLERS: Final = ("name", "spec", "provenance", "app", "work")
 
 
 # Values

@@ -17,6 +17,7 @@ from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
+from evaluand.store.shapes import require_shape
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +51,9 @@ class Draft(Protocol):
 
         Returns:
             The manifest in the store, with its tables.
+
+        Raises:
+            SpecError: the manifest has a value that readers would refuse, with its JSON path.
         """
 
     def discard(self) -> None:
@@ -78,7 +82,11 @@ class Store(Protocol):
         """Whether the artifact exists and is complete."""
 
     def open(self, manifest: Manifest) -> Manifest:
-        """Opens an artifact for work and returns its manifest; one that is already open keeps its first manifest."""
+        """Opens an artifact for work and returns its manifest; one that is already open keeps its first manifest.
+
+        Raises:
+            SpecError: the manifest has a value that readers would refuse, with its JSON path.
+        """
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
         """The log of keyed work of an open artifact; it grows if `slots` is None."""
@@ -93,8 +101,12 @@ class Store(Protocol):
             NotFound: the store has no such artifact or table.
         """
 
-    def damage(self, kind: str, id: str) -> list[Fault]:
-        """The damage of a sealed artifact's tables or of an open one's journal."""
+    def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
+        """The damage of a sealed artifact's tables or of an open one's journal.
+
+        Args:
+            quick: compare the sizes of tables alone, and read none.
+        """
 
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
@@ -131,7 +143,10 @@ class MemoryStore:
 
     def open(self, manifest: Manifest) -> Manifest:
         key = manifest["kind"], manifest["id"]
-        self._manifests.setdefault(key, encode(with_seal(manifest | {"format": FORMAT})))
+        if key not in self._manifests:
+            content = encode(with_seal(manifest | {"format": FORMAT}))
+            require_shape(decode(content), sealed=False)
+            self._manifests.setdefault(key, content)
         return self.manifest(*key)
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
@@ -147,7 +162,7 @@ class MemoryStore:
         for batch in self._tables[kind, id, table]:
             yield batch.select(columns) if columns else batch
 
-    def damage(self, kind: str, id: str) -> list[Fault]:
+    def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         return []
 
     def find(self, kind: str, work: str) -> list[str]:
@@ -177,7 +192,9 @@ class _MemoryDraft:
         key = self._kind, self._id
         if not self._store.is_sealed(*key):
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            self._store._manifests[key] = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
+            content = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
+            require_shape(decode(content) | {"tables": {}}, sealed=True)
+            self._store._manifests[key] = content
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
             self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
         return self._store.manifest(*key)
@@ -301,11 +318,13 @@ def begin(
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
-        EngineError: the stored manifest has another spec than its id says.
+        EngineError: the stored manifest has another spec than its id says, or the size of a table has changed.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
         manifest = store.manifest(kind, id)
+        for fault in store.damage(kind, id, quick=True):
+            raise EngineError(f"{fault}; `evaluand gc --damaged` removes what is damaged, to be made again")
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
         manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))

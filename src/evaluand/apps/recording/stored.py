@@ -73,7 +73,7 @@ class Lanes:
     def missing(self, name: str, start: int = 0) -> Iterator[int]:
         """The slots of records, among those read so far, that a feedback has not judged."""
         records, judged = self.records, self.judged[name]
-        return (s for s in range(start, records.slots) if records.is_done(s) and not judged.is_done(s))
+        return (slot for slot in records.done(start) if not judged.is_done(slot))
 
     @property
     def are_complete(self) -> bool:

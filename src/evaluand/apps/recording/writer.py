@@ -52,7 +52,7 @@ from evaluand.core.system import call_after_fork
 from evaluand.engine.engine import InlineEngine, Outcome, Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.grading import FeedbackInput, Unit, source_of, units_of
-from evaluand.evaluation.scorer import Scorer, described, ranges_of
+from evaluand.evaluation.scorer import Scorer, described, directions_of, ranges_of
 from evaluand.run.responses import line_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import SHARD_SLOTS
@@ -175,16 +175,18 @@ class RecordingWriter(Recording):
         the time is over; otherwise a call that takes too long fails when it has ended. The default is `POLICY`.
 
         Raises:
-            SpecError: the mode is unknown, or a feedback cannot judge in it: a deferred one must be importable.
+            SpecError: the mode is unknown, a feedback cannot judge in it (a deferred one must be importable), or the
+                name of the app is not a text.
         """
         check_store(store)
         check_policy(policy)
         mode, scorers = resolve_feedbacks(feedbacks, mode)
         if type(attempts) is not int or attempts < 1:
             raise SpecError(f"attempts is {attempts!r}; give an integer of at least 1")
+        app = _with_storable_version(app)
         identities = {n: scorer.identify() for n, scorer in scorers.items()}
         spec = {
-            "app": dict(app),
+            "app": app,
             "mode": mode,
             "feedbacks": {n: identity.spec for n, identity in identities.items()},
             "attempts": attempts,
@@ -197,11 +199,10 @@ class RecordingWriter(Recording):
         state = {"pinned": pinned, "work": [], "observed": True}
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
-        better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}
         about = {
             "forms": forms,
             "columns": columns,
-            "higher_is_better": better,
+            "higher_is_better": directions_of(scorers),
             "ranges": ranges_of(scorers),
             "timeout": (policy or POLICY).timeout,
         }
@@ -524,6 +525,16 @@ def resolve_feedbacks(
         if mode == "deferred":
             stored_form(name, scorer, required=True)
     return mode, scorers
+
+
+def _with_storable_version(app: Mapping[str, Any]) -> dict[str, Any]:
+    """An app whose version is a text or a number: of a list or an object, the canonical text."""
+    name, version = app.get("name"), app.get("version")
+    if name is not None and not isinstance(name, str):
+        raise SpecError(f"app: its name is {described(name)}; give a text")
+    if version is None or isinstance(version, str | int | float):
+        return dict(app)
+    return {**app, "version": text_of(version)}
 
 
 def check_policy(policy: Any) -> None:
