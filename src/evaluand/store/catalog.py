@@ -19,7 +19,16 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.user import cache_folder
 from evaluand.store.io import Folder, State
-from evaluand.store.manifests import LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
+from evaluand.store.manifests import (
+    LOST,
+    OPEN,
+    SEALED,
+    as_fault,
+    blocked_fault,
+    has_lost_manifest,
+    read_manifest,
+    read_ref,
+)
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
 
@@ -105,8 +114,8 @@ class Catalog:
             if state is None and (damage := _damage_without_manifest(above / id)):
                 yield _entry(kind, id, DAMAGED, damage=damage)
         for entry in found:
-            if not entry.is_folder:
-                yield _entry(kind, entry.name, DAMAGED, damage="is not a folder; evaluand follows no links")
+            if not entry.is_folder and (fault := blocked_fault(above / entry.name)):
+                yield _entry(kind, entry.name, DAMAGED, damage=fault.message)
 
     def _read_changed(self, part: str, states: dict[str, State], read: Callable[[str], Any]) -> list[tuple[str, Any]]:
         """The values of all files that exist; those of changed files are read, with a `Fault` where this fails."""
