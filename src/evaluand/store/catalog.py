@@ -34,7 +34,10 @@ _Row = list[Any]  # [time, size, inode] of the file, and what was read from it
 
 
 class Entry(TypedDict):
-    """An artifact as the catalog has it: `status` is open, sealed or damaged, and `damage` says why."""
+    """An artifact as the catalog has it: `status` is open, sealed or damaged, and `damage` says why.
+
+    Memory depends on the number of artifacts: names, work and counts are bounded.
+    """
 
     kind: str
     id: str
@@ -175,9 +178,18 @@ def _entry(kind: str, id: str, status: str, manifest: Manifest | None = None, da
         "work": read.get("work", []),
         "status": status,
         "digest": read.get("digest"),
-        "counts": read.get("counts", {}),
+        "counts": _countable(read.get("counts", {})),
         "damage": damage,
     }
+
+
+def _countable(counts: dict[str, Any]) -> dict[str, Any]:
+    """Counts of an artifact; none if they are very long, as only those of forged manifests are."""
+    return counts if len(counts) <= _MOST_COUNTS and len(orjson.dumps(counts)) <= _MOST_COUNTS_BYTES else {}
+
+
+_MOST_COUNTS: Final = 10_000
+_MOST_COUNTS_BYTES: Final = 1 << 20
 
 
 def _place() -> Folder:
