@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from evaluand.cli import main
-from evaluand.cli.settings import _WRITTEN
+from evaluand.cli.settings import find_settings
+from evaluand.core.errors import SpecError
 
 ROWS = b'{"input": "a", "expected": "a"}\n{"input": "b", "expected": "c"}\n'
 EXPERIMENT = """
@@ -98,6 +99,9 @@ def test_a_suggested_command_leaves_out_the_store_of_the_settings(project):
         ("[run]\nforce = true", "run.force: cannot be set in evaluand.toml; give it on the command line"),
         ("[run]\nverbose = 1", "run.verbose: cannot be set in evaluand.toml; give it on the command line"),
         ("[run", "is not valid TOML: "),
+        ("a" + ".a" * 400_000 + " = 1", "has a key of more than 50 parts"),
+        ("[a" + " . 'a'" * 400 + "]", "has a key of more than 50 parts"),
+        ("a = " + "[" * 100_000, "is nested too deeply"),
         ("run = 1", "run: is neither `store` nor a table of a command's options"),
     ],
 )
@@ -136,16 +140,36 @@ def test_without_verbose_nothing_is_logged(project):
     assert call("run", "e.yaml").stderr == ""
 
 
-def test_every_option_that_names_a_file_to_write_is_restricted_in_settings():
+WRITTEN = (
+    *("adapt.output", "compare.junit", "export.output", "label.export.output", "report.output", "run.junit"),
+    *("schema.write.output", "score.junit", "score.out", "score.report", "score.table"),
+    *("tradeoff.pick.rates", "tradeoff.plot.out", "tradeoff.solve.out"),
+)
+READ = (
+    *("adapt.pipeline", "label.export.without", "score.coco", "score.problem"),
+    *("tradeoff.pick.on", "tradeoff.plot.scores", "tradeoff.solve.prior"),
+)
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+def test_no_option_that_names_a_file_to_write_can_be_set(project, key):
+    table, _, option = key.rpartition(".")
+    (project / "evaluand.toml").write_text(f"[{table}]\n{option} = 'app.py'\n")
+    values = find_settings(project).defaults(main, click.Context(main), key.partition(".")[0])
+    for step in table.split(".")[1:]:
+        values = values[step]
+    with pytest.raises(SpecError, match=f"{key}: names a file to write, which evaluand.toml cannot; give --"):
+        values[option]()
+
+
+def test_every_option_with_a_path_is_known_to_be_read_or_written():
     def options(command, *path):
         for name, below in getattr(command, "commands", {}).items():
             yield from options(below, *path, name)
         for option in command.params:
-            is_path = isinstance(option, click.Option) and isinstance(option.type, click.Path)
-            if is_path and not option.type.exists and option.name != "folder":
-                yield ".".join(path), option.name
+            if isinstance(option, click.Option) and isinstance(option.type, click.Path) and option.name != "folder":
+                yield ".".join((*path, max(option.opts, key=len).removeprefix("--")))
 
     context = click.Context(main)
     found = {one for name in main.list_commands(context) for one in options(main.get_command(context, name), name)}
-    assert ("run", "junit") in found
-    assert {one for one in found if one[1] not in _WRITTEN} == {("adapt", "spec"), ("score", "report")}
+    assert found == {*WRITTEN, *READ}

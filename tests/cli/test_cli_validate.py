@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pyarrow.parquet
@@ -22,6 +24,7 @@ metrics:
 
 CHANCE = """
 import random
+import os
 from pathlib import Path
 
 def touch(question):
@@ -228,3 +231,23 @@ def test_a_batch_that_can_never_be_full_is_reported(folder: Folder) -> None:
     assert reported in few["notes"]
     enough = folder.json("validate", folder.experiment(task, text=text + "run: {{concurrency: 4}}\n"))
     assert not any("batch" in note for note in enough["notes"])
+
+
+@pytest.mark.parametrize("access", [(), ("--access",)])
+def test_a_name_with_control_characters_is_reported_at_its_line(folder: Folder, access: tuple[str, ...]) -> None:
+    text = WHOLE.strip().replace("shop", '"sh\\x1bop"').format(task="app.py:whole")
+    (folder.path / "e.yaml").write_text(text)
+    faults = json.loads(folder.call("validate", "e.yaml", *access, "--json").stdout)["faults"]
+    message = "e.yaml:1: name: a name must not have control characters: 'sh\\x1bop'"
+    assert faults == [{"where": "", "message": message}]
+    (folder.path / "e.yaml").write_text(text.replace('"sh\\x1bop"', "shop").replace("{path", '{name: "a\\x07", path'))
+    if not access:
+        faults = json.loads(folder.call("validate", "e.yaml", "--json").stdout)["faults"]
+        assert [fault["message"].partition(": a name")[0] for fault in faults] == ["e.yaml:2: dataset.name"]
+
+
+def test_a_pipe_is_not_waited_for(folder: Folder) -> None:
+    os.mkfifo(folder.path / "pipe.yaml")
+    for command in (("validate", "--access"), ("validate",), ("run",)):
+        result = folder.call(*command, "pipe.yaml")
+        assert (result.exit_code, "pipe.yaml: is not a regular file" in result.output) == (1, True)

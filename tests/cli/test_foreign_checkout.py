@@ -176,16 +176,39 @@ def test_a_run_of_somebody_else_is_resumed_only_on_request(interrupted: Path, ev
     refused = call("resume", "echo/same", code=1).stderr
     assert f"was not begun by you in this store, or your key in {config_folder()} was removed; resuming it" in refused
     assert f"code that {interrupted}/e.yaml names, and modules that this code imports are not compared; " in refused
-    assert f"if you trust it, add --yes, or type: evaluand run {interrupted}/e.yaml\n" in refused
+    assert "if you trust it and the calls stored in it, add --yes; " in refused
+    assert f"to start anew, type: evaluand run {interrupted}/e.yaml --fresh\n" in refused
     assert not was_executed(evil)
     call("resume", "echo/same", "--yes")
     assert was_executed(evil)
 
 
+def test_calls_that_somebody_else_has_stored_are_noted(interrupted: Path) -> None:
+    noted = call("run", "e.yaml").stderr
+    assert " was not begun by you in this store: 1 call stored in it is used as if made by you; " in noted
+    assert "to repeat every call and grade, add --fresh (fresh=True)" in noted
+    (manifest,) = [orjson.loads(path.read_bytes()) for path in interrupted.glob(".evaluand/runs/*/manifest.json")]
+    assert manifest["provenance"]["begun_by_others"] is True
+    assert "stored in it" not in call("run", "e.yaml").stderr
+    call("verify")
+
+
+def test_work_of_somebody_else_can_be_started_anew(interrupted: Path) -> None:
+    assert "stored in it" not in call("run", "e.yaml", "--fresh").stderr
+    (manifest,) = [orjson.loads(path.read_bytes()) for path in interrupted.glob(".evaluand/runs/*/manifest.json")]
+    assert "begun_by_others" not in manifest["provenance"]
+
+
+def test_continued_calls_of_the_user_are_not_noted(checkout: Path, evil: Path) -> None:
+    begin(checkout, evil)
+    assert "stored in it" not in call("run", "e.yaml").stderr
+
+
 def test_a_changed_file_of_somebody_else_is_not_executed(interrupted: Path, evil: Path) -> None:
     (interrupted / "e.yaml").write_text(INTERRUPTED + "# changed\n")
     refused = call("resume", "echo/same", "--yes", code=1).stderr
-    assert f"{interrupted}/e.yaml is not the file that began it; type: evaluand run {interrupted}/e.yaml" in refused
+    assert f"{interrupted}/e.yaml is not the file that began it; " in refused
+    assert f"to start anew, type: evaluand run {interrupted}/e.yaml --fresh\n" in refused
     assert not was_executed(evil)
 
 
@@ -233,7 +256,7 @@ def test_a_store_that_was_moved_is_that_of_somebody_else(checkout: Path, evil: P
     (checkout / ".evaluand").rename(checkout / "moved")
     refused = call("--store", "moved", "resume", code=1).stderr
     assert "was not begun by you in this store; resuming" in refused
-    assert f"or type: evaluand run {checkout}/e.yaml --store moved\n" in refused
+    assert f"to start anew, type: evaluand run {checkout}/e.yaml --fresh --store moved\n" in refused
     assert not was_executed(evil)
 
 
@@ -407,24 +430,52 @@ def test_work_on_a_recording_of_somebody_else_leaves_the_folder_off_the_import_p
 
 
 @pytest.mark.parametrize(
-    ("text", "command"),
+    ("text", "command", "flag"),
     [
-        ("[export]\noutput = '{outside}'", ("export", "echo/same")),
-        ("[compare]\njunit = '{outside}'\ngate = ['mean >= 0']", ("compare", "echo/same", "echo/other")),
-        ("[report]\noutput = '../outside'", ("report", "echo")),
-        ("[report]\noutput = 'link/outside'", ("report", "echo")),
-        ("[score]\nreport = '{outside}'", ("score", "rows.jsonl", "--truth", "expected", "--prediction", "input")),
+        ("[export]\noutput = 'app.py'", "export echo/same", "--output"),
+        ("[export]\noutput = '.venv/lib/python3.11/site-packages/a.pth'", "export echo/same", "--output"),
+        ("[run]\njunit = '.git/config'\ngate = ['mean >= 0']", "run e.yaml", "--junit"),
+        ("[compare]\njunit = 'app.py'\ngate = ['mean >= 0']", "compare echo/same echo/other", "--junit"),
+        ("[report]\noutput = 'e.yaml'", "report echo", "--output"),
+        ("[score]\nreport = 'app.py'", "score rows.jsonl --truth expected --prediction input", "--report"),
+        ("[score]\ntable = 'app.py'", "score rows.jsonl --truth expected --prediction input", "--table"),
     ],
 )
-def test_settings_of_a_checkout_write_no_file_elsewhere(checkout: Path, text: str, command: tuple[str, ...]) -> None:
+def test_settings_of_a_checkout_write_no_file(checkout: Path, text: str, command: str, flag: str) -> None:
     call("run", "e.yaml")
-    (checkout / "link").symlink_to(checkout.parent)
-    (checkout / "evaluand.toml").write_text(text.format(outside=checkout.parent / "outside"))
-    assert "outside' is outside its folder; give it on the command line" in call(*command, code=1).stderr
-    assert not (checkout.parent / "outside").exists()
-    (checkout / "evaluand.toml").write_text("[export]\noutput = 'inside.csv'")
-    call("export", "echo/same")
-    assert (checkout / "inside.csv").exists()
+    (checkout / "evaluand.toml").write_text(text)
+    before = contents(checkout)
+    name, option = command.split()[0], flag.removeprefix("--")
+    assert call(*command.split(), code=1).stderr == (
+        f"error: {checkout}/evaluand.toml: {name}.{option}: names a file to write, which evaluand.toml cannot;"
+        f" give {flag} on the command line, or set EVALUAND_{name.upper()}_{option.upper()}\n"
+    )
+    assert contents(checkout) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """The files of a folder, without its store."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".evaluand" not in path.parts}
+
+
+def test_a_file_to_write_is_named_on_the_command_line_or_in_the_environment(checkout: Path) -> None:
+    call("run", "e.yaml")
+    (checkout / "evaluand.toml").write_text("[export]\noutput = 'app.py'\ntable = 'responses'\n")
+    call("export", "echo/same", "-o", "one.csv")
+    call("export", "echo/same", env={"EVALUAND_EXPORT_OUTPUT": "two.csv"})
+    assert (checkout / "one.csv").read_bytes() == (checkout / "two.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["../app.py", ".git/config", "app.py"])
+def test_a_report_that_settings_request_replaces_no_other_file(checkout: Path, name: str) -> None:
+    (checkout / "e.yaml").write_text(EXPERIMENT.replace("name: echo", f"name: {name}"))
+    (checkout / "app.py.html").write_text("<title>mine</title>")
+    (checkout / "evaluand.toml").write_text("[run]\nreport = true\n")
+    before = {*contents(checkout.parent)}
+    CliRunner().invoke(main, ["run", "e.yaml"])
+    assert (checkout / "app.py.html").read_text() == "<title>mine</title>"
+    new = {path for path in {*contents(checkout.parent)} - before if "__pycache__" not in path.parts}
+    assert all(path.parent == checkout and path.suffix == ".html" for path in new)
 
 
 @pytest.mark.parametrize("table", ["gc", "resume"])

@@ -16,6 +16,8 @@ from evaluand.cli.options import TARGET, json_option
 from evaluand.cli.output import console, open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.bounded_yaml import MOST_BYTES
+from evaluand.core.files.regular import read_regular_file
 from evaluand.core.files.yaml import Document
 from evaluand.data.adapters.base.adapter import Counts, Pipeline, Row, row_name
 from evaluand.data.adapters.base.columns import read_rows
@@ -101,7 +103,10 @@ def _read_yaml(file: Path) -> Any:
 
 def _read_json(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes().decode("utf-8-sig"), object_pairs_hook=_unique_keys)
+        content = read_regular_file(file, MOST_BYTES, follow_link=True)
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_unique_keys)
+    except OSError as error:
+        raise SpecError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SpecError(f"{file}: byte {error.start:,} is not UTF-8; save the file as UTF-8") from None
     except json.JSONDecodeError as error:

@@ -51,7 +51,9 @@ Examples:
 
 @click.command("report", epilog=_EXAMPLES)
 @click.argument("artifacts", metavar="NAME|ID...", nargs=-1, required=True, callback=refuse_files)
-@click.option("-o", "--output", metavar="FILE", help="The file to write; - is stdout.  [default: NAME.html]")
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE", help="The file to write; - is stdout.  [default: NAME.html]"
+)
 @click.option(
     "--examples",
     default=str(_MOST),

@@ -11,6 +11,7 @@ the command line or of the environment comes first.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,17 +52,13 @@ class Settings:
 
         The file may come from somebody else, and commands write into the store and remove from it.
         """
-        if self.has_inside(store):
+        if is_inside(store, self.path.parent):
             return ""
         target = quote(os.path.realpath(store))
         return (
             f"{self.path}: the store {str(store)!r} leads out of the folder of this file;"
             f" give --store {target}, or set EVALUAND_STORE"
         )
-
-    def has_inside(self, path: Path) -> bool:
-        """Whether a path, its links followed, is in the folder of the file."""
-        return is_inside(path, self.path.parent)
 
     def defaults(self, group: click.Group, ctx: click.Context, name: str) -> dict[str, Any]:
         """The default values of a command's parameters, and of those of its subcommands.
@@ -99,6 +96,8 @@ class Settings:
         return defaults
 
     def _check(self, key: str, option: click.Option, value: Any) -> Any:
+        if _is_written(option):
+            return self._refusal(f"{key}: names a file to write, which {self.path.name} cannot; {_advise(option)}")
         if not _is_settable(option):
             return self._refusal(f"{key}: cannot be set in {self.path.name}; give it on the command line")
         is_flag = option.is_flag
@@ -106,9 +105,6 @@ class Settings:
         if not fits or (isinstance(value, bool) and not is_flag):
             form = "true or false" if is_flag else "a list" if option.multiple else "one value"
             raise SpecError(f"{self.path}: {key}: is {value!r}; give {form}")
-        is_written = option.name in _WRITTEN or key == "score.report"
-        if is_written and not self.has_inside(Path(str(value))):
-            return self._refusal(f"{key}: {value!r} is outside its folder; give it on the command line")
         return value
 
     def _refusal(self, message: str) -> Callable[[], NoReturn]:
@@ -126,7 +122,22 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def _is_settable(option: click.Option) -> bool:
-    return not option.hidden and option.name not in _NEVER
+    return not option.hidden and option.name not in _NEVER and not _is_written(option)
+
+
+def _is_written(option: click.Option) -> bool:
+    """Whether an option names a file that a command writes.
+
+    The file could be code that Python executes next, the configuration of git, or a source.
+    """
+    return isinstance(option.type, click.Path) and not option.type.exists and option.name not in _READ
+
+
+def _advise(option: click.Option) -> str:
+    """How to set an option that a file may not set."""
+    flag = max(option.opts, key=len)
+    where = f"give {flag} on the command line"
+    return f"{where}, or set {option.envvar}" if option.envvar else where
 
 
 def _names(option: click.Parameter) -> Iterator[str]:
@@ -156,10 +167,14 @@ _NEVER: Final = (
 """Options that only whoever calls the command may give: what may be imported, started, replaced or removed, and whether
 cells are written so that a spreadsheet executes them."""
 
-_WRITTEN: Final = ("junit", "out", "output", "rates", "table")
-"""Options that name a file to write, which must be in the folder of the settings."""
+_READ: Final = ("folder", "spec")
+"""Options with a path that need not exist and is not a file to write: the store, and the pipeline of `adapt`."""
 
 _MOST_BYTES: Final = 1 << 20
+_MOST_PARTS: Final = 50
+_PART: Final = rb"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*"""
+_LONG_KEY: Final = re.compile(rb"(?<![\w-])(?:%b\.[ \t]*){%d}" % (_PART, _MOST_PARTS))
+"""Keys with dots, which take quadratic time to parse."""
 
 
 def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
@@ -171,6 +186,8 @@ def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
         return None
     if keys and b"evaluand" not in text:  # most projects, whose file need not be parsed
         return None
+    if _LONG_KEY.search(text):
+        raise SpecError(f"{path}: has a key of more than {_MOST_PARTS} parts")
     import tomllib
 
     try:

@@ -187,8 +187,10 @@ def read_settings() -> dict[str, list[Host]]:
         raise SpecError(f"{path}: cannot be read: {reason}") from None
     import yaml
 
+    from evaluand.core.files.bounded_yaml import BoundedLoader
+
     try:
-        document: Any = yaml.safe_load(text) or {}
+        document: Any = yaml.load(text, BoundedLoader) or {}
     except (yaml.YAMLError, ValueError, RecursionError):
         raise SpecError(f"{path}: not YAML; write NAME: [host]") from None
     if not isinstance(document, dict):

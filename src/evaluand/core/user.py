@@ -68,6 +68,8 @@ def _parse_settings(path: Path, content: bytes) -> UserSettings:
         raise SpecError(f"{path}: is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path}: is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SpecError(f"{path}: is nested too deeply") from None
     known = {each.name.replace("_", "-"): each.name for each in fields(UserSettings)}
     for key, value in values.items():
         if key not in known:

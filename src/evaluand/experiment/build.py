@@ -47,6 +47,7 @@ from evaluand.metrics.names import resolve_metric, with_parameters
 from evaluand.run.output_columns import RECORDED, output_columns
 from evaluand.run.outputs import output_schema
 from evaluand.run.task import FunctionTask, Task, as_task
+from evaluand.store.store import check_name
 from evaluand.tradeoff.trade import Trade
 
 
@@ -58,16 +59,14 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     other = {"path", "format", "delimiter", "name", "views", "where", "adapters", "schema_"}
     roles = source.model_dump(exclude=other, exclude_defaults=True)
     path = folder / source.path
-    settings: dict[str, Any] = {
-        "format": source.format,
-        "delimiter": source.delimiter,
-        "name": source.name or spec.name,
-    }
+    settings: dict[str, Any] = {"format": source.format, "delimiter": source.delimiter}
+    with document.at("dataset", "name"):
+        settings["name"] = check_name(source.name) if source.name else spec.name
     with document.at("dataset", "adapters"):
         settings["adapters"] = None if source.adapters is None else Pipeline.of(source.adapters)
     with document.at("dataset", "schema"):
         settings["schema"] = None if source.schema_ is None else Schema.of(read_schema(source.schema_, folder))
-    if not {"adapters", "schema"} <= settings.keys():
+    if not {"name", "adapters", "schema"} <= settings.keys():
         return None
     with document.at("dataset", "path"):
         try:

@@ -5,7 +5,7 @@ A file is parsed into its valid parts, so that all faults can be reported at onc
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -21,6 +21,7 @@ from evaluand.experiment import spec
 from evaluand.experiment.near_keys import advice, entry_advice, meant_key
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.names import is_name, metric_names, resolve_metric
+from evaluand.store.store import check_name
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
@@ -371,7 +372,12 @@ def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Do
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
         document.add_all(error, advice=Advice(spec.keys_at, meant_key, advice, entry_advice))
-    return _collect_valid(value), document
+    valid = _collect_valid(value)
+    if valid.name is not None:
+        with document.at("name"):
+            check_name(valid.name)
+            return valid, document
+    return replace(valid, name=None), document
 
 
 def _write_out(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import yaml
 from pydantic import ValidationError
 
 from evaluand.core.errors import DataError, Fault, ParameterError, SpecError, nearest
+from evaluand.core.files.bounded_yaml import MOST_BYTES, BoundedLoader, YAMLLimitError
+from evaluand.core.files.regular import read_regular_file
 
 Place = tuple[Any, ...]
-_DEEPEST = 50
 
 
 @dataclass(frozen=True)
@@ -52,27 +53,34 @@ class Document:
         self._faults: list[tuple[int, Fault]] = []
         self._error: type[SpecError | DataError] = DataError
         try:
-            self.content = path.read_bytes() if content is None else content
-            node = yaml.compose(self.content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+            self.content = read_regular_file(path, MOST_BYTES, follow_link=True) if content is None else content
+            text = self.content.decode("utf-8-sig")
+            node = yaml.compose(text, Loader=BoundedLoader)
         except FileNotFoundError:
             raise SpecError(f"{path}: no such file; `evaluand run` takes an experiment file") from None
         except UnicodeDecodeError as error:
             raise SpecError(f"{path}: byte {error.start:,} is not UTF-8; save the file as UTF-8") from None
         except OSError as error:
-            raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+            raise SpecError(f"{path}: {error.strerror}") from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+            if isinstance(error, YAMLLimitError):
+                raise SpecError(f"{place}: {error.problem}") from None
             quotes = (
                 "; put a text with [ ] { } , or : in quotes" if str(error.problem).startswith("expected ',' or") else ""
             )
             raise SpecError(f"{place}: not YAML: {error.problem}{quotes}") from None
-        except yaml.YAMLError as error:
-            raise SpecError(f"{path}: not YAML: {error}") from None
+        except yaml.reader.ReaderError as error:
+            place = f"{path}:{text[: error.position].count(chr(10)) + 1}"
+            raise SpecError(f"{place}: not YAML: character U+{error.character:04X}; remove it") from None
         try:
             self.value = self._value(node, ())
-        except (yaml.YAMLError, ValueError, TypeError) as error:
-            raise SpecError(f"{path}: not readable as YAML: {error}") from None
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            raise SpecError(f"{path}:{line}: not readable as YAML: {error.problem}") from None
+        except ValueError as error:
+            raise SpecError(f"{path}:{error}") from None
 
     def text(self, *place: Any) -> str:
         """A scalar as it is written: `1.10`, which as a number is 1.1."""
@@ -128,10 +136,9 @@ class Document:
             else:
                 near = advice.entry_words(at, fault["input"]) if fault["type"] in _SHAPES else None
                 mismatches.setdefault(at, (fault["input"], []))[1].append(near or _expected(fault))
+        above = {at[:length] for at in mismatches for length in range(len(at))}
         for at, (value, alternatives) in mismatches.items():
-            if not any(
-                other != at and other[: len(at)] == at for other in mismatches
-            ):  # else a fault further in says it
+            if at not in above:  # else a fault further in says it
                 self.add(at, f"is {_describe(value)}; give {' or '.join(dict.fromkeys(alternatives))}")
 
     def check(self) -> None:
@@ -166,9 +173,6 @@ class Document:
         if node is None:
             return None
         self._lines.setdefault(place, node.start_mark.line + 1)
-        if len(place) > _DEEPEST:
-            self.add(place, "is nested too deeply, or refers to itself")
-            self.check()
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
@@ -179,6 +183,8 @@ class Document:
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
         seen: set[str] = set()
         for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise ValueError(f"{key_node.start_mark.line + 1}: a key is a list or a mapping; write text")
             self._lines[*place, key_node.value] = key_node.start_mark.line + 1
             if key_node.value in seen:
                 self.add((*place, key_node.value), "occurs twice; give each entry a different name")
@@ -200,11 +206,21 @@ def _unknown_key(at: Place, advice: Advice) -> str:
 
 
 def _scalar(node: yaml.Node) -> Any:
-    """A scalar; words such as `no`, `on` and dates stay text, as their writer most likely meant."""
+    """A scalar; words such as `no`, `on` and dates stay text, as their writer most likely meant.
+
+    Raises:
+        ValueError: begins with the line.
+    """
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind == "timestamp" or (kind == "bool" and node.value.lower() not in ("true", "false")):
         return node.value
-    return yaml.constructor.SafeConstructor().construct_object(node)
+    line = node.start_mark.line + 1
+    if kind in ("int", "float") and len(node.value) > _LONGEST_NUMBER:
+        raise ValueError(f"{line}: a number has {len(node.value):,} characters; give at most {_LONGEST_NUMBER}")
+    try:
+        return yaml.constructor.SafeConstructor().construct_object(node)
+    except (ValueError, TypeError, LookupError, ArithmeticError):
+        raise ValueError(f"{line}: {_describe(node.value)} is not a value of the type {kind}") from None
 
 
 _MAPPING = "a mapping (name: value)"
@@ -259,3 +275,4 @@ def _describe(value: Any) -> str:
 
 _SHAPES = ("union_tag_not_found", "model_type")
 _LONGEST = 60
+_LONGEST_NUMBER = 300
