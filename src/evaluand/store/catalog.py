@@ -24,7 +24,7 @@ from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"
-_LAYOUT: Final = 2  # of the stored rows, and of what is validated before they are stored; others are not read
+_LAYOUT: Final = 3  # of the stored rows, and of what is validated before they are stored; others are not read
 _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
 _UNUSED_SECONDS: Final = 90 * 86400.0  # after which the catalog of a store that nobody lists is removed

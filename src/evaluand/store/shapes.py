@@ -306,6 +306,12 @@ _PROVENANCES: Final[dict[str, Check]] = {
 # Manifests
 
 
+def _works(value: Any) -> str:
+    is_long = type(value) is list and len(value) > _MOST_WORKS
+    return f": expected at most {_MOST_WORKS:,} entries, found {len(value):,}" if is_long else _IDS(value)
+
+
+_MOST_WORKS: Final = 10_000  # one for each scorer; the catalog keeps them
 _COUNTED: Final = {"evaluations": _map(_COUNTS)}
 _WORKED: Final[dict[str, dict[str, Check]]] = {
     "runs": {"pinned": _flag, "fresh": _flag},
@@ -313,7 +319,7 @@ _WORKED: Final[dict[str, dict[str, Check]]] = {
     "recordings": {"pinned": _flag},
 }
 _TABLES: Final = _map(_object({"file": _text, "digest": _id, "rows": _count, "bytes": _count}))
-_OPTIONAL: Final = {"work": _IDS, "observed": _flag, "app": _APP, "sealed": _time}
+_OPTIONAL: Final = {"work": _works, "observed": _flag, "app": _APP, "sealed": _time}
 
 
 def _shape(kind: str, *, sealed: bool) -> Check:
@@ -346,8 +352,6 @@ def _match_run(manifest: Mapping[str, Any], sealed: bool) -> str:
 
 def _match_evaluation(manifest: Mapping[str, Any], sealed: bool) -> str:
     scorers = manifest["spec"]["scorers"]
-    if len(manifest.get("work", [])) > len(scorers):
-        return f".work: expected at most {len(scorers)} entries, one for each scorer, found {len(manifest['work'])}"
     if sealed and (missing := scorers.keys() - manifest["counts"].keys()):
         return f".counts.{_describe_key(min(missing))}: is missing"
     return ""
