@@ -391,16 +391,17 @@ def _judged(store: Any, version: str) -> Any:
         arrays = [pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(n, f.type) for f in schema]
         yield from pa.Table.from_arrays(arrays, schema=schema).to_batches(tables.BATCH_ROWS)
 
-    task = {"kind": "app", "name": "rag", "version": version}
+    state = {"pinned": True, "fresh": False}
+    task = {"kind": "app", "name": "rag", "version": version, "recording": identity.digest(version).hex()}
     spec = {"task": task, "dataset": "0" * 32, "examples": n, "replications": 1, "seed": 0}
     run = identity.artifact_id("runs", spec)
     with drafted(store, "runs", run) as draft:
         for batch in table(tables.RESPONSES, key | calls):
             draft.append("responses", batch)
         made = {"digest": run, "counts": {"completed": n}, "provenance": {"task": "rag"}}
-        draft.seal(at_once("runs", run, spec, None, **made))
+        draft.seal(at_once("runs", run, spec, None, **made) | state)
     names = ("groundedness", "context relevance", "language")
-    spec = {"run": run, "scorers": {name: {"kind": "feedback", "name": name} for name in names}}
+    spec = {"run": run, "dataset": "0" * 32, "scorers": {name: {"kind": "feedback", "name": name} for name in names}}
     id = identity.artifact_id("evaluations", spec)
     with drafted(store, "evaluations", id) as draft:
         for name in names:
@@ -410,7 +411,7 @@ def _judged(store: Any, version: str) -> Any:
             for batch in table(tables.scores_schema({"calls": "json"}), key | scores):
                 draft.append(f"scores/{name}", batch)
         made = {"digest": id, "counts": {name: {"scored": n} for name in names}, "provenance": {"run": run}}
-        draft.seal(at_once("evaluations", id, spec, None, **made))
+        draft.seal(at_once("evaluations", id, spec, None, **made) | state)
     return Evaluation(store, id)
 
 

@@ -176,16 +176,39 @@ def test_a_run_of_somebody_else_is_resumed_only_on_request(interrupted: Path, ev
     refused = call("resume", "echo/same", code=1).stderr
     assert f"was not begun by you in this store, or your key in {config_folder()} was removed; resuming it" in refused
     assert f"code that {interrupted}/e.yaml names, and modules that this code imports are not compared; " in refused
-    assert f"if you trust it, add --yes, or type: evaluand run {interrupted}/e.yaml\n" in refused
+    assert "if you trust it and the calls stored in it, add --yes; " in refused
+    assert f"to start anew, type: evaluand run {interrupted}/e.yaml --fresh\n" in refused
     assert not was_executed(evil)
     call("resume", "echo/same", "--yes")
     assert was_executed(evil)
 
 
+def test_calls_that_somebody_else_has_stored_are_noted(interrupted: Path) -> None:
+    noted = call("run", "e.yaml").stderr
+    assert " was not begun by you in this store: 1 call stored in it is used as if made by you; " in noted
+    assert "to repeat every call and grade, add --fresh (fresh=True)" in noted
+    (manifest,) = [orjson.loads(path.read_bytes()) for path in interrupted.glob(".evaluand/runs/*/manifest.json")]
+    assert manifest["provenance"]["begun_by_others"] is True
+    assert "stored in it" not in call("run", "e.yaml").stderr
+    call("verify")
+
+
+def test_work_of_somebody_else_can_be_started_anew(interrupted: Path) -> None:
+    assert "stored in it" not in call("run", "e.yaml", "--fresh").stderr
+    (manifest,) = [orjson.loads(path.read_bytes()) for path in interrupted.glob(".evaluand/runs/*/manifest.json")]
+    assert "begun_by_others" not in manifest["provenance"]
+
+
+def test_continued_calls_of_the_user_are_not_noted(checkout: Path, evil: Path) -> None:
+    begin(checkout, evil)
+    assert "stored in it" not in call("run", "e.yaml").stderr
+
+
 def test_a_changed_file_of_somebody_else_is_not_executed(interrupted: Path, evil: Path) -> None:
     (interrupted / "e.yaml").write_text(INTERRUPTED + "# changed\n")
     refused = call("resume", "echo/same", "--yes", code=1).stderr
-    assert f"{interrupted}/e.yaml is not the file that began it; type: evaluand run {interrupted}/e.yaml" in refused
+    assert f"{interrupted}/e.yaml is not the file that began it; " in refused
+    assert f"to start anew, type: evaluand run {interrupted}/e.yaml --fresh\n" in refused
     assert not was_executed(evil)
 
 
@@ -233,7 +256,7 @@ def test_a_store_that_was_moved_is_that_of_somebody_else(checkout: Path, evil: P
     (checkout / ".evaluand").rename(checkout / "moved")
     refused = call("--store", "moved", "resume", code=1).stderr
     assert "was not begun by you in this store; resuming" in refused
-    assert f"or type: evaluand run {checkout}/e.yaml --store moved\n" in refused
+    assert f"to start anew, type: evaluand run {checkout}/e.yaml --fresh --store moved\n" in refused
     assert not was_executed(evil)
 
 

@@ -13,7 +13,15 @@ from evaluand import App, DirectoryStore
 from evaluand.apps.recording.stored import MODES
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.core.errors import SpecError
-from evaluand.core.redaction import is_secret, redact, redact_command, redact_message, secret_in, without_passwords
+from evaluand.core.redaction import (
+    hide_values,
+    is_secret,
+    redact,
+    redact_command,
+    redact_message,
+    secret_in,
+    without_passwords,
+)
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.provider import Provider, RemoteProvider
 
@@ -309,3 +317,11 @@ def test_what_a_call_gives_is_judged_as_it_is() -> None:
         app.app("Jane wrote Emma")
     assert recording.evaluation is not None
     assert recording.evaluation.table("distinct")["value"].to_pylist() == [3.0]
+
+
+@pytest.mark.parametrize("password", ["pässwörd-7", "pä'ss\"wörd", "密码-secret-1", "back\\släsh"])
+def test_a_password_with_other_letters_is_hidden_in_literals_of_python(password: str) -> None:
+    for text in (ascii(password), repr(password.encode()), ascii([password, "'"]), repr({"p": password.encode()})):
+        hidden = hide_values(text, {password: "${P}"})
+        assert "${P}" in hidden
+        assert not any(part in hidden for part in ("\\x", "\\u", "secret", "back"))

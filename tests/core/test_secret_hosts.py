@@ -50,6 +50,15 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("::1", "http://[::1]:5000/", True),
         ("[::1]:5000", "http://[::1]:5001/", False),
         ("127.0.0.1", "http://127.0.0.1.nip.example/", False),
+        ("127.0.0.1", "http://127.0.0.1./", False),
+        ("models.example.", "https://models.example/", True),
+        ("models.example", "https://models.example./", True),
+        ("models.example", "https://models.example../", False),
+        ("münchen.example", "https://MÜNCHEN.example/", True),
+        ("münchen.example", "https://xn--mnchen-3ya.example./", True),
+        ("xn--mnchen-3ya.example", "https://münchen.example/", True),
+        ("munchen.example", "https://münchen.example/", False),
+        ("strasse.example", "https://straße.example/", False),
     ],
 )
 def test_a_host_includes_exactly_its_own_urls(host: str, url: str, includes: bool) -> None:
@@ -67,6 +76,12 @@ def test_a_host_includes_exactly_its_own_urls(host: str, url: str, includes: boo
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(SpecError, match="is no host; write its name alone"):
         Host.parse(text)
+
+
+def test_a_name_is_encoded_as_the_client_encodes_it() -> None:
+    httpx2 = pytest.importorskip("httpx2")
+    for name in ("münchen.example", "straße.example", "例え.jp", "models.example"):
+        assert Host.parse(name).name == httpx2.URL(f"https://{name}/").raw_host.decode()
 
 
 @given(
@@ -97,7 +112,12 @@ def test_a_refusal_names_variable_host_and_the_command_that_allows_it() -> None:
     [
         *("https://evil.example/", "https://evil.example:8443/", "http://evil.example/", "http://evil.example:443/"),
         *("http://127.0.0.1:5000/", "http://127.0.0.1/", "https://localhost/", "http://[::1]:5000/"),
-        "https://[2001:db8::1]/",
+        *(
+            "https://[2001:db8::1]/",
+            "https://münchen.example/",
+            "https://straße.example:8443/",
+            "http://evil.example./",
+        ),
     ],
 )
 def test_the_suggested_command_allows_the_url_that_was_refused(url: str) -> None:

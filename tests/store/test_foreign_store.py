@@ -428,6 +428,21 @@ def test_finished_work_that_is_damaged_is_not_called_complete(folder: Folder) ->
     assert refused.endswith("type: evaluand gc --damaged\n")
 
 
+@pytest.mark.parametrize("pattern", ["runs/*/responses-*.parquet", "evaluations/*/scores_*.parquet"])
+def test_finished_work_with_a_cut_or_missing_table_is_not_used(folder: Folder, pattern: str) -> None:
+    path = next((folder.path / "store").glob(pattern))
+    path.write_bytes(path.read_bytes()[:-100])
+    assert f"{path}: cannot be read: the file has changed, it no longer has" in folder.refused(
+        "run", folder.experiment()
+    )
+    path.unlink()
+    refused = folder.refused("run", folder.experiment())
+    assert f"{path}: cannot be read: the file is missing; `evaluand gc --damaged` removes what is damaged" in refused
+    folder.done("gc", "--damaged", "--yes")
+    folder.done("run", folder.experiment())
+    assert folder.json("verify")["ok"]
+
+
 def test_what_was_made_from_damaged_work_is_shown_with_a_note(folder: Folder) -> None:
     run = folder.id("runs")
     flip_bit(next((folder.path / "store" / "runs").glob("*/responses-*.parquet")))
@@ -447,7 +462,8 @@ def test_a_lost_manifest_is_listed_and_what_it_described_is_made_again(folder: F
     assert artifact["faults"][0]["where"] == str(path)
     for command in ("show", "report", "export", "resume"):
         assert f"{path}: its manifest is missing; restore it, or run the same work" in folder.refused(command, id)
-    assert folder.done("gc", "--damaged", "--yes") == "nothing to remove\n", "a process may be sealing it"
+    reason = "its manifest is missing; it was changed within the minute, so it stays"
+    assert folder.done("gc", "--damaged", "--yes") == f"     left  {kind}/{id}  {reason}\nnothing to remove\n"
     os.utime(path, (1e9, 1e9))
     for file in path.iterdir():
         os.utime(file, (1e9, 1e9))
@@ -497,3 +513,48 @@ def test_the_question_before_damage_is_removed_says_what_has_to_be_repeated(fold
     flip_bit(next((folder.path / "store" / "runs").glob("*/responses-*.parquet")))
     asked = folder.call("gc", "--damaged", input="n\n").stderr
     assert "? 6 finished calls will have to be repeated; [y/N]" in asked, asked
+
+
+def test_what_others_planted_in_a_journal_is_noted(with_open_run: Folder) -> None:
+    folder = with_open_run
+    journal = next((folder.path / "store" / "runs").glob("*/journal"))
+    (log,) = journal.iterdir()
+    planted = [journal / "notes.txt", log / "notes.txt", log / "more", log / "leases" / "notes.txt"]
+    for path in planted:
+        path.mkdir() if path.name == "more" else path.write_text("mine")
+    pipe, link, lease = log / f"{1:020}-00000000.lines", log / f"{2:020}-00000000.lines", log / "leases" / "7.json"
+    os.mkfifo(pipe)
+    link.symlink_to("/etc/passwd")
+    os.mkfifo(lease)
+    before = {note["where"] for note in folder.json("verify")["notes"]}
+    assert before == {str(path) for path in (*planted, pipe, link, lease)}
+
+
+def test_what_others_planted_in_a_journal_is_noted_after_sealing(folder: Folder) -> None:
+    runs = folder.path / "store" / "runs"
+
+    def plant(i: int) -> int:
+        (journal,) = runs.glob("*/journal")
+        for path in (journal / "notes.txt", journal / "calls" / "notes.txt"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("mine")
+        return i
+
+    run = Runner(folder.store).run(plant, Dataset.from_rows([{"input": 1}]))
+    journal = runs / run.id / "journal"
+    planted = {str(journal / "notes.txt"), str(journal / "calls" / "notes.txt")}
+    assert {note["where"] for note in folder.json("verify")["notes"]} == planted
+
+
+def test_a_link_or_pipe_with_the_name_of_a_table_is_noted_once(folder: Folder) -> None:
+    path = next((folder.path / "store" / "runs").iterdir())
+    (path / "more-00000000.parquet").symlink_to("/etc/passwd")
+    os.mkfifo(path / "journal")
+    needed = next(path.glob("responses-*.parquet"))
+    needed.unlink()
+    os.mkfifo(needed)
+    verified = faults_of(folder)
+    assert {note["where"] for note in verified["notes"]} == {
+        str(path / "more-00000000.parquet"),
+        str(path / "journal"),
+    }

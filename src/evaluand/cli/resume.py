@@ -19,10 +19,9 @@ from evaluand.cli.run import WatchedStore, carry_out, print_results
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin
-from evaluand.core.user import config_folder, has_key
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.store.ownership import is_own
+from evaluand.store.ownership import describe_foreign, is_own
 from evaluand.store.store import check_identity, resolve
 
 _MOST_LISTED = 10
@@ -186,9 +185,9 @@ def _read_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, ow
     is_changed = _digest(content) != begun.digest
     if own and not is_changed:
         return content
-    foreign, again = _describe_foreign(), _suggest_run(store, begun, shown)
+    foreign, again = describe_foreign(), _suggest_run(store, begun, shown, fresh=not own)
     if not own and is_changed:
-        raise SpecError(f"{what} {foreign}, and {shown} is not the file that began it; type: {again}")
+        raise SpecError(f"{what} {foreign}, and {shown} is not the file that began it; to start anew, type: {again}")
     if yes:
         return content
     why = (
@@ -198,7 +197,12 @@ def _read_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, ow
         " are not compared"
     )
     if not sys.stdin.isatty():
-        raise SpecError(f"{why}; if you {'agree' if own else 'trust it'}, add --yes, or type: {again}")
+        choice = (
+            f"if you agree, add --yes, or type: {again}"
+            if own
+            else f"if you trust it and the calls stored in it, add --yes; to start anew, type: {again}"
+        )
+        raise SpecError(f"{why}; {choice}")
     click.confirm(f"{why}; continue?", abort=True, err=True)
     return content
 
@@ -212,17 +216,11 @@ def _find_moved(store: WatchedStore, begun: ExperimentOrigin) -> str:
     return "restore the file, or run another one"
 
 
-def _describe_foreign() -> str:
-    """Why work does not count as that of the user."""
-    lost = "" if has_key() else f", or your key in {config_folder()} was removed"
-    return f"was not begun by you in this store{lost}"
-
-
-def _suggest_run(store: WatchedStore, begun: ExperimentOrigin, file: str) -> str:
+def _suggest_run(store: WatchedStore, begun: ExperimentOrigin, file: str, *, fresh: bool = False) -> str:
     """The command that runs an experiment file as the work was begun; stored work is found by its content."""
     limit = [] if begun.limit is None else ["--limit", str(begun.limit)]
     where = [] if begun.where is None else ["--where", safe(begun.where)]
-    return suggest_command("run", [file, *limit, *where], store.root)
+    return suggest_command("run", [file, *limit, *where, *(["--fresh"] if fresh else [])], store.root)
 
 
 def _read(path: Path) -> bytes:

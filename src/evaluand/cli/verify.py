@@ -49,7 +49,8 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
             tally.called += 1
             tally.failed += bool(found[-1]["faults"])
     names = [] if selected else [*store.blocked(), *store.misplaced(), *store.damaged_refs()]
-    notes = [] if selected else store.strays()
+    reported = {fault["where"] for artifact in found for fault in artifact["faults"]}
+    notes = [] if selected else [note for note in store.strays() if note.where not in reported]
     if as_json:
         facts = {"ok": not (tally.failed or names), "artifacts": found, "names": _fault_facts(names)}
         print_json(facts | ({"notes": _fault_facts(notes)} if notes else {}))

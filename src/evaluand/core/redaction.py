@@ -346,10 +346,19 @@ def written_forms(value: str) -> tuple[str, ...]:
     forms = {value, html.escape(value), value.replace("\\", "\\\\").replace("'", "\\'")}
     forms |= {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     forms |= quoted | {re.sub(r"%..", lambda found: found[0].lower(), text) for text in quoted}
+    if not value.isascii():
+        raw = value.encode("utf-8", "surrogateescape")
+        forms |= {form for written in (ascii(value), repr(raw)) for form in _unquoted_forms(written)}
     if len(value) >= LEAST:
         digits = value.encode("utf-8", "surrogateescape").hex()
         forms |= {digits, digits.upper()}
     return tuple(sorted(forms | {*_base64_forms(value)}, key=len, reverse=True))
+
+
+def _unquoted_forms(literal: str) -> tuple[str, str]:
+    """The text of a literal of Python without quotation marks, and within one that has the other marks."""
+    text = literal.removeprefix("b")[1:-1]
+    return text, text.replace("\\'", "'").replace("'", "\\'")
 
 
 def _base64_forms(value: str) -> Iterator[str]:

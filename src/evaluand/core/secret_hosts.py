@@ -57,7 +57,7 @@ class Host:
     """A host that may receive a variable.
 
     Attributes:
-        name: in lower case; an IPv6 address without brackets.
+        name: in lower case and ASCII, without a dot at its end; an IPv6 address without brackets.
         port: None is the scheme's own port, or any port of a loopback host.
         scheme: None is https, or either one of a loopback host.
 
@@ -85,7 +85,7 @@ class Host:
             rest = f"[{rest}]"
         try:
             parts = urlsplit(f"//{rest}")
-            name, port = parts.hostname or "", parts.port
+            name, port = _encode_name(parts.hostname or ""), parts.port
         except ValueError:
             name, port, parts = "", None, urlsplit("")
         if (mark and scheme not in _PORTS) or parts.netloc != rest or "@" in rest or not _is_host(name):
@@ -161,9 +161,27 @@ def is_loopback(host: str) -> bool:
 
 
 def address_of(url: str) -> tuple[str, str, int | None]:
-    """The scheme, the host and the port of a URL."""
+    """The scheme, the host as a client encodes it, and the port of a URL."""
     parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
+    return parts.scheme, _encode_name(parts.hostname or ""), parts.port or _PORTS.get(parts.scheme)
+
+
+def _encode_name(name: str) -> str:
+    """A host's name in ASCII, as in `xn--mnchen-3ya.example`, without the dot that ends an absolute name."""
+    try:
+        name = name if name.isascii() else _encode_idna(name)
+    except UnicodeError:  # no host has this name
+        return name
+    absolute = name.removesuffix(".")
+    return name if re.fullmatch(r"[0-9.]+", absolute) else absolute  # an address has no dot at its end
+
+
+def _encode_idna(name: str) -> str:
+    try:
+        import idna  # which comes with the HTTP client, and is newer than the codec of Python
+    except ImportError:
+        return name.encode("idna").decode()
+    return idna.encode(name).decode()
 
 
 def settings_file() -> Path:

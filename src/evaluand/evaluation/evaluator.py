@@ -63,6 +63,7 @@ from evaluand.evaluation.scorer import (
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
+from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
@@ -398,6 +399,7 @@ class _Job:
         inputs = self.inputs[name]
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
+        self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "grade")
         tally = Tally(name, lane.slots, kept=lane.n_done)
         grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async

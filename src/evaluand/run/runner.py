@@ -53,6 +53,7 @@ from evaluand.run.responses import (
 )
 from evaluand.run.task import Recorded, Request, Runnable, Task, as_task, prepare
 from evaluand.store.journal import WorkLog
+from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store
 from evaluand.store.tables import FAILED
 from evaluand.trace.spans import TaskSpan
@@ -334,6 +335,7 @@ class _Job:
             self.lane.refresh()
             self.inputs.void_stale(self.lane, N_FIELDS)
             self.tally.kept = self.lane.n_done
+            self.manifest = note_foreign(self.store, self.manifest, self.lane.n_done, "call")
             outputs = self._recorded()
             if outputs is not None:
                 return self._write(outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from evaluand.store.io import Folder
 from evaluand.store.manifests import DamagedFile, as_fault
 
 _BLOCK: Final = 1 << 20
+_MISSING: Final = "cannot be read: the file is missing"
 _MOST_REMEMBERED: Final = 100_000
 _State = tuple[int, int, int, int]  # device, inode, size and time of a file
 _valid: Final[dict[_State, str]] = {}  # the digests of files that this process has read
@@ -32,7 +34,7 @@ def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False)
     try:
         handle = folder.open(name)
     except FileNotFoundError:
-        raise DamagedFile(str(folder.path / name), "cannot be read: the file is missing") from None
+        raise DamagedFile(str(folder.path / name), _MISSING) from None
     try:
         if again or _valid.get(_state(handle)) != entry["digest"]:
             _validate(folder, entry, handle)
@@ -40,6 +42,23 @@ def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False)
         io.close(handle)
         raise
     return handle
+
+
+def resized_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
+    """The faults of the files of tables by their sizes alone; none is read."""
+    faults = []
+    files = [entry["file"] for entry in tables.values()]
+    for entry, state in zip(tables.values(), folder.states(files), strict=True):
+        path = folder.path / entry["file"]
+        if isinstance(state, EngineError):
+            faults.append(as_fault(path, state))
+        elif state is None:
+            faults.append(Fault(str(path), _MISSING))
+        elif not stat.S_ISREG(state.st_mode) or state.st_size != entry["bytes"]:
+            faults.append(
+                Fault(str(path), f"cannot be read: the file has changed, it no longer has {entry['bytes']:,} bytes")
+            )
+    return faults
 
 
 def damaged_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> list[Fault]:

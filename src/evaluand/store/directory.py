@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import EngineError, Fault, NotFound, warn
 from evaluand.store.catalog import Catalog
-from evaluand.store.digests import damaged_tables
+from evaluand.store.digests import damaged_tables, resized_tables
 from evaluand.store.io import Entry, Folder, is_being_written, is_temporary
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
@@ -35,6 +35,7 @@ from evaluand.store.manifests import (
     TABLE_FILE,
     DamagedFile,
     as_fault,
+    blocked_fault,
     file_name,
     has_lost_manifest,
     manifest_text,
@@ -59,6 +60,7 @@ LEASES: Final = "leases"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
+_LOG: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?")
 _OF_LOG: Final = re.compile(rf"{SEGMENT_FILE.pattern}|leases\.db(-journal|-wal|-shm)?|writer")
 _OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
 
@@ -142,7 +144,7 @@ class DirectoryStore:
         batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns)
         return batches
 
-    def damage(self, kind: str, id: str) -> list[Fault]:
+    def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         folder = self.folder(kind, id)
         try:
             manifest = self.manifest(kind, id)
@@ -151,9 +153,9 @@ class DirectoryStore:
                 raise
             return [Fault(str(folder.path), LOST)]
         except EngineError as error:
-            return [as_fault(folder.path, error)]
+            return [blocked_fault(folder) or as_fault(folder.path, error)]
         if "digest" in manifest:
-            return damaged_tables(folder, manifest["tables"])
+            return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
             hint = f"restore it, or close the recording without it: `evaluand resume {id}`"
             return [Fault(str(folder.path / JOURNAL), f"{_LOST_JOURNAL}; {hint}")]
@@ -210,15 +212,8 @@ class DirectoryStore:
 
     def blocked(self) -> list[Fault]:
         """Where something else is in the place of the folder of a kind or of names; nothing behind it is read."""
-        found = []
-        for name in (REFS, *KINDS):
-            folder = Folder(self.root, name)
-            if what := folder.blocked():
-                message = (
-                    f"is {what} in the place of a folder, and is not followed; remove {what.replace('a ', 'the ')}"
-                )
-                found.append(Fault(str(folder.path), message))
-        return found
+        faults = [blocked_fault(Folder(self.root, name)) for name in (REFS, *KINDS)]
+        return [fault for fault in faults if fault]
 
     def _folders(self) -> list[Folder]:
         """The folders of the kinds that can be read."""
@@ -337,9 +332,40 @@ def _is_lost(folder: Folder) -> bool:
 
 
 def _strays_in(folder: Folder) -> list[Fault]:
-    entries = folder.entries()
-    found = [_stray(folder, entry) for entry in entries if not _is_known(entry.name, _OF_ARTIFACT)]
+    """What evaluand did not make in the folder of an artifact, its journal and the folders of its logs."""
+    found = []
+    for entry in folder.entries():
+        if entry.name == JOURNAL and entry.is_folder:
+            found += _strays_in_journal(folder / JOURNAL)
+        elif not entry.is_file or not _is_known(entry.name, _OF_ARTIFACT):
+            found.append(_stray(folder, entry))
     return found
+
+
+def _strays_in_journal(journal: Folder) -> list[Fault]:
+    found = []
+    for entry in journal.entries():
+        if entry.is_folder and _LOG.fullmatch(entry.name):
+            found += _strays_in_log(journal / entry.name)
+        else:
+            found.append(_stray(journal, entry))
+    return found
+
+
+def _strays_in_log(log: Folder) -> list[Fault]:
+    found = []
+    for entry in log.entries():
+        if entry.name == LEASES and entry.is_folder:
+            leases = log / LEASES
+            found += [_stray(leases, each) for each in leases.entries() if not _is_file(each, _OF_LEASES)]
+        elif not _is_file(entry, _OF_LOG):
+            found.append(_stray(log, entry))
+    return found
+
+
+def _is_file(entry: Entry, known: re.Pattern[str]) -> bool:
+    """Whether an entry is a regular file with a name that evaluand makes."""
+    return entry.is_file and (known.fullmatch(entry.name) is not None or is_temporary(entry.name))
 
 
 def _stray(folder: Folder, entry: Entry) -> Fault:

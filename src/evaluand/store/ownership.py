@@ -12,14 +12,17 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from evaluand.core.errors import plural, singular, warn
 from evaluand.core.identity import encode
-from evaluand.core.user import has_key, keyed_digest
+from evaluand.core.user import config_folder, has_key, keyed_digest
 
 if TYPE_CHECKING:
     from evaluand.store.store import Manifest, Store
 
 MAC: Final = "mac"
 """The key of the code in the provenance."""
+BY_OTHERS: Final = "begun_by_others"
+"""The key, in the provenance of sealed work, that says that stored results of somebody else were used."""
 
 
 def with_mac(store: Store, manifest: Manifest) -> Manifest:
@@ -41,6 +44,29 @@ def is_own(store: Store, manifest: Manifest) -> bool:
         return False
     expected, found = keyed_digest(_content(store, manifest)), provenance[MAC]
     return isinstance(found, str) and expected is not None and hmac.compare_digest(found.encode(), expected.encode())
+
+
+def describe_foreign() -> str:
+    """Why work does not count as that of the user."""
+    lost = "" if has_key() else f", or your key in {config_folder()} was removed"
+    return f"was not begun by you in this store{lost}"
+
+
+def note_foreign(store: Store, manifest: Manifest, stored: int, what: str) -> Manifest:
+    """The manifest of open work that is continued; says so if somebody else has begun it and results are stored.
+
+    The user gets a warning, and the provenance of the manifest has `begun_by_others`.
+
+    Args:
+        stored: the number of results in its journal.
+        what: what each of them is, such as "call".
+    """
+    if not stored or is_own(store, manifest):
+        return manifest
+    artifact = f"{singular(manifest['kind'])} {manifest['id'][:12]}"
+    results = f"{plural(stored, what)} stored in it {'is' if stored == 1 else 'are'} used as if made by you"
+    warn(f"{artifact} {describe_foreign()}: {results}; to repeat every call and grade, add --fresh (fresh=True)")
+    return manifest | {"provenance": manifest["provenance"] | {BY_OTHERS: True}}
 
 
 def _is_in_memory(store: Store) -> bool:

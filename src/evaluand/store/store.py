@@ -17,7 +17,7 @@ from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
-from evaluand.store.shapes import require_shape
+from evaluand.store.shapes import MOST_NAME, require_shape
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,8 +101,12 @@ class Store(Protocol):
             NotFound: the store has no such artifact or table.
         """
 
-    def damage(self, kind: str, id: str) -> list[Fault]:
-        """The damage of a sealed artifact's tables or of an open one's journal."""
+    def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
+        """The damage of a sealed artifact's tables or of an open one's journal.
+
+        Args:
+            quick: compare the sizes of tables alone, and read none.
+        """
 
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
@@ -158,7 +162,7 @@ class MemoryStore:
         for batch in self._tables[kind, id, table]:
             yield batch.select(columns) if columns else batch
 
-    def damage(self, kind: str, id: str) -> list[Fault]:
+    def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         return []
 
     def find(self, kind: str, work: str) -> list[str]:
@@ -219,8 +223,10 @@ def check_name(name: str) -> str:
     """Returns a name if it is valid.
 
     Raises:
-        SpecError: it is empty, blank or has control characters.
+        SpecError: it is empty, blank, very long or has control characters.
     """
+    if len(name) > MOST_NAME:
+        raise SpecError(f"a name must have at most {MOST_NAME:,} characters, not {len(name):,}: {name[:40]!r}…")
     if not name.strip():
         raise SpecError(f"a name must not be empty or blank: {name!r}")
     if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in name):
@@ -314,11 +320,13 @@ def begin(
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
-        EngineError: the stored manifest has another spec than its id says.
+        EngineError: the stored manifest has another spec than its id says, or the size of a table has changed.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
         manifest = store.manifest(kind, id)
+        for fault in store.damage(kind, id, quick=True):
+            raise EngineError(f"{fault}; `evaluand gc --damaged` removes what is damaged, to be made again")
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
         manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))
