@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.feedback_functions import feedbacks, length, use
 from support.forks import end_fork, start_fork
 from support.patience import PATIENCE
@@ -352,6 +353,21 @@ def test_a_damaged_record_is_reported_counted_and_set_aside_when_the_recording_i
     rows = [row for batch in folder.read(KIND, recording.id, "damaged_lines") for row in batch.to_pylist()]
     assert [(row["line"], row["content"]) for row in rows] == [(3, damaged), (5, lines[4][:-20])]
     assert verify(folder, KIND, recording.id) == []
+    for name in ("rag/2", recording.id):
+        out = CliRunner().invoke(main, ["export", name, "--table", "damaged_lines", "--store", str(folder.root)])
+        assert out.exit_code == 0, out.output
+        assert [row.split(",")[1] for row in out.stdout.splitlines()] == ['"line"', "3", "5"]
+    shown = CliRunner().invoke(main, ["show", recording.run.id, "--store", str(folder.root)])
+    assert "2 damaged lines of its journal could not be read, so records are lost" in " ".join(shown.stdout.split())
+
+
+def test_only_a_recording_with_damaged_lines_has_a_table_of_them(folder: DirectoryStore) -> None:
+    with RecordingWriter.begin(folder, APP) as recording:
+        use(recording, "q")
+    without = CliRunner().invoke(main, ["export", recording.id, "--store", str(folder.root)])
+    assert f"recording {recording.id} has no damaged lines" in without.stderr
+    asked = ["export", recording.id, "--table", "damaged_lines", "--store", str(folder.root)]
+    assert "a recording has damaged_lines if any were damaged" in CliRunner().invoke(main, asked).stderr
 
 
 def test_a_damaged_score_is_judged_again_when_the_recording_is_closed(folder: DirectoryStore) -> None:

@@ -13,7 +13,7 @@ import pytest
 from support.commands import Folder
 from support.patience import PATIENCE
 
-from evaluand.core.errors import EvaluandWarning
+from evaluand.core.errors import EngineError, EvaluandWarning
 from evaluand.core.system import this_process
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
@@ -608,3 +608,57 @@ def test_folders_nested_without_end_in_an_artifact_are_not_read(small: Folder, m
             handle = above
         os.close(handle)
     assert found == []
+
+
+def test_what_lost_its_manifest_just_now_is_left_with_the_reason(small: Folder) -> None:
+    run = small.path / "store" / "runs" / small.id("runs")
+    (run / "manifest.json").unlink()
+    message = "its manifest is missing; it was changed within the minute, so it stays"
+    listed = f"     left  runs/{run.name}  {message}\nnothing to remove\n"
+    assert small.done("gc", "--damaged", "--yes") == small.done("gc", "--damaged", "--dry-run") == listed
+    assert small.json("gc", "--damaged", "--yes")["left"] == [{"where": str(run), "message": message}]
+    [dataset] = (small.path / "store" / "datasets").iterdir()
+    (dataset / "manifest.json").write_text("{")
+    assert f"     left  runs/{run.name}  {message}\n1 item (" in small.done("gc", "--damaged", "--yes")
+    grow_old(run, days=2 / 1440)
+    assert small.done("gc", "--damaged", "--yes").endswith("removed\n")
+    assert not run.exists()
+
+
+def test_a_link_in_the_place_of_an_artifact_is_left_with_advice(small: Folder) -> None:
+    id = small.id("runs")
+    run = small.path / "store" / "runs" / id
+    run.rename(small.path / "elsewhere")
+    run.symlink_to(small.path / "elsewhere")
+    message = "is a link in the place of a folder, and is not followed; remove the link"
+    assert small.done("gc", "--damaged", "--yes") == f"     left  runs/{id}  {message}\nnothing to remove\n"
+    assert [(fault.where, fault.message) for fault in verify(small.store, "runs", id)] == [(str(run), message)]
+    [entry] = small.store.catalog.entries("runs")
+    assert (entry["status"], entry["damage"]) == ("damaged", message)
+    with pytest.raises(EngineError, match="is not a folder; evaluand follows no links; remove it"):
+        run_again(small)
+    run.unlink()
+    run_again(small)
+    assert verify(small.store, "runs", id) == []
+
+
+def test_a_named_artifact_without_files_hides_what_is_referenced(small: Folder) -> None:
+    run = small.path / "store" / "runs" / small.id("runs")
+    for path in run.iterdir():
+        path.unlink()
+    message = small.refused("gc", "--unreferenced", "--yes")
+    assert message == (
+        f"error: {run}: what is referenced is unknown, since the name 'small' refers to it, and it has no manifest;"
+        " restore it, or run the same work again; `evaluand gc --damaged` removes the name\n"
+    )
+
+
+def test_what_was_made_from_a_lost_manifest_cannot_be_checked(small: Folder) -> None:
+    [dataset] = (small.path / "store" / "datasets").iterdir()
+    (dataset / "manifest.json").unlink()
+    [fault] = verify(small.store, "runs", small.id("runs"))
+    assert fault.message == f"cannot be checked against dataset {dataset.name}, which is damaged"
+    for path in dataset.iterdir():
+        path.unlink()
+    [fault] = verify(small.store, "runs", small.id("runs"))
+    assert fault.message == f"was made from datasets {dataset.name}, which is not in this store"

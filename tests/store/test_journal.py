@@ -691,11 +691,11 @@ class SlowLog(MemoryLog):
         super().__init__()
         self.begun = threading.Event()
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes) -> bool:
         if data.startswith(b"[0,"):
             self.begun.set()
             time.sleep(0.2)
-        super().append(data)
+        return super().append(data)
 
 
 @dataclass

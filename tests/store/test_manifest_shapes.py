@@ -17,6 +17,9 @@ from support.manifests import create_manifest
 from evaluand.core.errors import EngineError
 from evaluand.report.verification import verify
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.manifests import manifest_text
+from evaluand.store.shapes import check_manifest
+from evaluand.store.store import with_seal
 
 ID = "1" * 32
 
@@ -138,3 +141,25 @@ def test_values_that_json_lacks_are_shown_as_they_are_stored(folder: Folder) -> 
     assert '"raw": {"$bytes": "cmF3"}' in " ".join(folder.done("show", path.parent.name).split())
     shown = folder.json("show", path.parent.name)["manifest"]["spec"]["task"]
     assert (shown["raw"], shown["large"]) == ({"$bytes": "cmF3"}, {"$int": "9" * 30})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("name", "n" * 4097, "name: expected at most 4,096 characters, found 4,097"),
+        ("work", ["1" * 33], "work[0]: expected an id of 32 hexadecimal digits"),
+        ("work", [ID] * 10_001, "work: expected at most 10,000 entries, found 10,001"),
+    ],
+)
+def test_what_the_catalog_keeps_is_bounded(key: str, value: Any, reason: str) -> None:
+    assert check_manifest(create_manifest("runs", ID) | {key: value}, sealed=False).startswith(reason)
+
+
+def test_counts_of_a_forged_manifest_are_not_listed(tmp_path: Path) -> None:
+    many = {f"scorer {n}": {} for n in range(10_001)}
+    for id, counts in (("1" * 32, many), ("2" * 32, {"right": {"scored": 1}}), ("3" * 32, {"n" * (1 << 20): {}})):
+        manifest = create_manifest("evaluations", id, digest="", tables={}, counts=counts, format=2)
+        (tmp_path / "evaluations" / id).mkdir(parents=True)
+        (tmp_path / "evaluations" / id / "manifest.json").write_bytes(manifest_text(with_seal(manifest)))
+    counts_by_id = {entry["id"][0]: entry["counts"] for entry in DirectoryStore(tmp_path).catalog.entries()}
+    assert counts_by_id == {"1": {}, "2": {"right": {"scored": 1}}, "3": {}}

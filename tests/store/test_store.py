@@ -275,14 +275,15 @@ def test_ids_are_listed_by_kind_and_in_order(store: Store) -> None:
 
 
 def test_artifacts_are_found_by_their_work_newest_first(store: Store) -> None:
-    sealed(store, A, work=["x", "y"], created="2024-01-01T00:00:00")
-    sealed(store, B, work=["x"], created="2024-03-01T00:00:00")
-    store.open(manifest(C, work=["x"], created="2024-02-01T00:00:00"))
-    sealed(store, id_of("d"), work=["xx"])
-    sealed(store, A, "evaluations", work=["x"])
-    assert store.find("runs", "x") == [B, C, A]
-    assert store.find("runs", "y") == [A]
-    assert store.find("runs", "z") == []
+    x, y = "1" * 32, "2" * 32
+    sealed(store, A, work=[x, y], created="2024-01-01T00:00:00")
+    sealed(store, B, work=[x], created="2024-03-01T00:00:00")
+    store.open(manifest(C, work=[x], created="2024-02-01T00:00:00"))
+    sealed(store, id_of("d"), work=["3" * 32])
+    sealed(store, A, "evaluations", work=[x])
+    assert store.find("runs", x) == [B, C, A]
+    assert store.find("runs", y) == [A]
+    assert store.find("runs", "4" * 32) == []
     assert store.find("runs", "") == []
 
 
@@ -856,3 +857,9 @@ def test_what_is_not_finished_is_not_opened() -> None:
     (id,) = store.ids("runs")
     with pytest.raises(SpecError, match=f"run {id} is not finished"):
         Run.open(store, id)
+
+
+def test_names_are_short_enough_to_be_listed(store: Store) -> None:
+    store.refer("n" * 4096, "runs", A)
+    with pytest.raises(SpecError, match=r"^a name must have at most 4,096 characters, not 4,097: 'n{40}'…$"):
+        store.refer("n" * 4097, "runs", A)

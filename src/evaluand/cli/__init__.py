@@ -7,6 +7,9 @@ Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 i
 """
 
 import importlib
+import os
+import sys
+from contextlib import suppress
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +24,7 @@ from evaluand.cli.notes import print_notes
 from evaluand.cli.options import SETTINGS, complete_artifact, name_store, variable
 from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
+from evaluand.core.files.paths import FULL
 from evaluand.report.text import safe
 
 INTERRUPTED = 130
@@ -108,6 +112,16 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([*_COMMANDS.items()])
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            _end_output(error)
+        finally:
+            _flush_output()
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with print_notes():
@@ -130,7 +144,7 @@ class _Commands(click.Group):
         except OSError as error:
             if error.filename is None or isinstance(error, BrokenPipeError):
                 raise
-            _print_error(error, f"{error.filename}: {error.strerror}")
+            _print_error(error, f"{error.filename}: {_explain(error)}")
         except MemoryError as error:
             _print_error(error, "this needs more memory than there is; use a machine with more, or less data at once")
         raise Exit(1)
@@ -182,6 +196,34 @@ def main(ctx: click.Context, folder: Path | None, verbose: int) -> None:
     if name is not None and settings is not None:
         ctx.meta[SETTINGS] = settings
         ctx.default_map = {name: settings.defaults(main, ctx, name)}
+
+
+def _flush_output() -> None:
+    """Writes what is left for stdout; ends the command if that is not possible.
+
+    Raises:
+        SystemExit: stdout is full or broken, or its reader has ended.
+    """
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _end_output(error)
+
+
+def _end_output(error: OSError) -> NoReturn:
+    """Ends the command after stdout, or a temporary file without a name, could not be written."""
+    with suppress(OSError, ValueError):  # else Python flushes at its end, and prints a traceback
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        _print_error(error, f"the output or a temporary file cannot be written: {_explain(error)}")
+    raise SystemExit(1) from None
+
+
+def _explain(error: OSError) -> str:
+    advice = "; free space, then run the same command again" if error.errno in FULL else ""
+    return f"{error.strerror}{advice}"
 
 
 def _print_error(error: BaseException, message: str) -> None:

@@ -9,6 +9,7 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
+from evaluand.apps.recording.stored import Recording
 from evaluand.cli.options import (
     TARGET,
     complete_artifact,
@@ -71,9 +72,9 @@ def command(
 ) -> None:
     """Write the rows of a run, an evaluation, an aggregation or a dataset as one flat table.
 
-    A run has one row per call (responses), or its spans, or its examples; an evaluation one row per score (tidy), or
-    those of one scorer; an aggregation its metrics; a dataset its examples. If several artifacts share the name, the
-    first that has the TABLE is taken.
+    A run has one row per call (responses), or its spans, or its examples; an evaluation one row per score (tidy),
+    or those of one scorer; an aggregation its metrics; a dataset its examples; a recording its damaged_lines. If
+    several artifacts share the name, the first that has the TABLE is taken.
 
     CSV is safe for spreadsheets: a text that begins with = + - @, a tab or a line break gets a leading ' (not with
     --raw). Values other than texts, numbers and booleans are JSON. Parquet preserves every value and type, so importing
@@ -151,7 +152,8 @@ def _find_artifact(store: DirectoryStore, artifact: str, table: str | None) -> t
             tables += known
     if not tables:
         store.manifest(*resolve(store, artifact))  # raises the error about the name
-    raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; its tables are {', '.join(tables)}")
+    hint = f"its tables are {', '.join(tables)}" if tables else "a recording has damaged_lines if any were damaged"
+    raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; {hint}")
 
 
 def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
@@ -163,4 +165,6 @@ def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
         return Run(store, id)
     if kind == "evaluations":
         return Evaluation(store, id)
+    if kind == "recordings":
+        return Recording(store, id)
     return Aggregation(store, id) if kind == "aggregations" else Dataset.stored(store, id)

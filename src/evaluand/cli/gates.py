@@ -11,6 +11,7 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import TARGET, repeatable
 from evaluand.comparison.gates import GateResult
+from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
 
 GATE_FAILED = 3
@@ -52,7 +53,8 @@ def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) 
         Exit: the command had an error, or a gate failed.
     """
     if junit:
-        junit.write_bytes(junit_xml(results))
+        with replaced(junit) as file:
+            file.write(junit_xml(results))
     if failed:
         raise Exit(1)
     if not all(result["passed"] for result in results):

@@ -12,10 +12,10 @@ from click import UsageError
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
-from evaluand.core.errors import EngineError, plural
+from evaluand.core.errors import EngineError, Fault, plural
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.garbage import Leftover, Removal, leftovers, remove
+from evaluand.store.garbage import Leftover, Removal, leftovers, postponed, remove
 
 _EXAMPLES = """\b
 Examples:
@@ -71,24 +71,31 @@ def command(
         raise UsageError("--json cannot ask for confirmation; add --yes or --dry-run")
     store = DirectoryStore(folder)
     found = leftovers(store, open_older_than=open_older_than, unreferenced=unreferenced, damaged=damaged)
+    left = postponed(store) if damaged else []
     if not as_json:
         for item in found:
             click.echo(f"{_format_bytes(item.size):>9}  {safe(item.path.relative_to(folder))}  {safe(item.why)}")
         if not found or dry_run:
+            _print_left(left, folder)
             return click.echo(_summarise(found, "can be removed") if found else "nothing to remove")
         if not yes:
             question = f"remove {_summarise(found, '')}".strip() + f"?{_describe_loss(store, found)}"
             click.confirm(question, abort=True, err=True)
     with show_notes():
         outcome = Removal([], []) if dry_run else remove(store, found)
+    left += outcome.left
     if as_json:
         size = sum(item.size for item in outcome.removed)
-        left = [{"where": fault.where, "message": fault.message} for fault in outcome.left]
-        facts = {"found": _facts(found), "removed": _facts(outcome.removed), "bytes": size, "left": left}
+        stays = [{"where": fault.where, "message": fault.message} for fault in left]
+        facts = {"found": _facts(found), "removed": _facts(outcome.removed), "bytes": size, "left": stays}
         return print_json(facts)
-    for fault in outcome.left:
-        click.echo(f"     left  {safe(Path(fault.where).relative_to(folder))}  {safe(fault.message)}")
+    _print_left(left, folder)
     click.echo(_summarise(outcome.removed, "removed"))
+
+
+def _print_left(left: Iterable[Fault], folder: Path) -> None:
+    for fault in left:
+        click.echo(f"     left  {safe(Path(fault.where).relative_to(folder))}  {safe(fault.message)}")
 
 
 def _describe_loss(store: DirectoryStore, items: Iterable[Leftover]) -> str:

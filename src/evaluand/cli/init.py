@@ -39,11 +39,22 @@ def command(folder: Path, kind: str) -> None:
         )
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        with (folder / name).open("x", encoding="utf-8") as file:
-            file.write(text)
+        _write_new(folder / name, text)
         click.echo(f"created {safe(folder / name)}")
     place = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
     click.echo(f"\nrun it:  {safe(place)}evaluand run experiment.yaml")
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Writes a file that does not exist, or nothing."""
+    try:
+        with path.open("xb") as file:
+            file.write(text.encode())
+    except OSError as error:
+        if error.filename is None:  # it was created, and the disk is full
+            path.unlink(missing_ok=True)
+            error.filename = str(path)
+        raise
 
 
 def _read_templates(kind: str) -> dict[str, str]:

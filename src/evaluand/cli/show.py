@@ -222,6 +222,7 @@ def _facts(
             "resume": suggest_command(_continue_command(manifest), id[:SHORT_ID], store.root),
         }
     if kind == "runs":
+        facts |= _count_losses(store, manifest["provenance"].get("recording"))
         facts |= run_facts(Run(store, id), examples, failed=failed, index=index, where=where)
         return facts if index is None else facts | {"grades": _read_grades(store, facts["used_by"], index)}
     if kind == "evaluations" and index is not None:
@@ -244,11 +245,20 @@ def _facts(
         return facts | {"comparison": Comparison(store, id).to_dict()}
     if kind == KIND:
         recording = Recording(store, id)
-        judged, origin = recording.evaluation, recording.manifest["provenance"]
-        facts |= {name: origin[name] for name in ("damaged_lines", "missing_records") if name in origin}
+        judged = recording.evaluation
+        facts |= _count_losses(store, id)
         return facts | {"feedbacks": {} if judged is None else judged.counts}
     dataset = Dataset.stored(store, id)
     return facts | dataset_facts(dataset if where is None else dataset.where(where), examples)
+
+
+def _count_losses(store: DirectoryStore, recording: Any) -> Facts:
+    """How many records a recording has lost, as far as that is known; empty if it is not in the store."""
+    origin: Facts = {}
+    if isinstance(recording, str):
+        with suppress(EngineError, NotFound):  # `verify` reports it
+            origin = store.manifest(KIND, recording)["provenance"]
+    return {name: origin[name] for name in ("damaged_lines", "missing_records") if name in origin}
 
 
 def _read_grades(store: DirectoryStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:

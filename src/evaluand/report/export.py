@@ -6,6 +6,7 @@ Each artifact becomes a stream of Arrow batches with flat columns, so memory sta
     evaluation    one row per score: the key, status, value, the scorer's columns, the example, the response
     aggregation   one row per value; `by` lists the attributes it is grouped by, none for the value over all rows
     dataset       one row per example, with the columns' names
+    recording     one row per damaged line of its journal, if there were any
 
 Columns with a role in the dataset are called `input`, `expected`, `attribute.NAME`, `weight`, `cluster` and
 `metadata.NAME`; if a role has several columns, `input.NAME` and `expected.TARGET`. So no name of a user can hide a
@@ -28,6 +29,7 @@ import pyarrow.compute as pc
 from orjson import Fragment
 
 from evaluand.aggregation.aggregator import Aggregation
+from evaluand.apps.recording.stored import Recording
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, nearest, plural, singular, warn
 from evaluand.core.key_columns import DIGEST, INDEX
@@ -38,8 +40,9 @@ from evaluand.run.runner import Run
 from evaluand.store import tables as rows
 from evaluand.trace import STATUSES
 
-Artifact = Run | Evaluation | Aggregation | Dataset
+Artifact = Run | Evaluation | Aggregation | Dataset | Recording
 
+DAMAGED_LINES = "damaged_lines"
 FORMATS = ("csv", "jsonl", "parquet")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """Characters with which spreadsheets begin a formula, or blanks before one."""
@@ -54,6 +57,8 @@ def list_tables(artifact: Artifact) -> list[str]:
         return ["responses", "spans", "examples"]
     if isinstance(artifact, Evaluation):
         return ["tidy", *artifact.scorers]
+    if isinstance(artifact, Recording):
+        return [DAMAGED_LINES] if DAMAGED_LINES in artifact.manifest.get("tables", ()) else []
     return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
 
 
@@ -66,7 +71,7 @@ def flat(
     numbers or all booleans holds canonical JSON text, marked in its field; see `store.tables.is_json`.
 
     Args:
-        artifact: a sealed run, evaluation or aggregation, or a dataset.
+        artifact: a sealed run, evaluation, aggregation or recording, or a dataset.
         table: one of `list_tables`; None takes the first. The name of a scorer selects its rows.
         status: only rows with this status.
         where: only rows that match this condition (see `RowFilter`), by the names of these columns or of the dataset's;
@@ -82,6 +87,8 @@ def flat(
         {'id': '1', 'input': 'b', 'status': 'completed', 'response': 'B'}
     """
     known = list_tables(artifact)
+    if not known:
+        raise SpecError(f"recording {artifact.id} has no damaged lines; its calls are in its run, so export that")
     table = known[0] if table is None else table
     if table not in known:
         raise SpecError(f"no table is called {table!r}{nearest(table, known)}; there are {', '.join(known)}")
@@ -103,6 +110,8 @@ def flat(
 
 def _dataset_names(artifact: Artifact, schema: pa.Schema) -> dict[str, str]:
     """The names of a dataset's columns → their names in a flat table, where they differ."""
+    if isinstance(artifact, Recording):
+        return {}
     if isinstance(artifact, Aggregation):
         found = ((name, name.removeprefix("attribute.")) for name in schema.names)
     else:
@@ -249,6 +258,8 @@ def _read_table(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
         return iter([_read_values(artifact, artifact.table() if table == "metrics" else artifact.curves())])
     if isinstance(artifact, Evaluation):
         return _read_scores(artifact, artifact.scorers if table == "tidy" else [table])
+    if isinstance(artifact, Recording):
+        return artifact.store.read(artifact.kind, artifact.id, table)
     if isinstance(artifact, Dataset) or table == "examples":
         return _read_dataset(artifact if isinstance(artifact, Dataset) else artifact.dataset)
     return _read_responses(artifact) if table == "responses" else _read_spans(artifact)

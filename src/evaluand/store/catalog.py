@@ -19,12 +19,21 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.user import cache_folder
 from evaluand.store.io import Folder, State
-from evaluand.store.manifests import LOST, OPEN, SEALED, as_fault, has_lost_manifest, read_manifest, read_ref
+from evaluand.store.manifests import (
+    LOST,
+    OPEN,
+    SEALED,
+    as_fault,
+    blocked_fault,
+    has_lost_manifest,
+    read_manifest,
+    read_ref,
+)
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"
-_LAYOUT: Final = 2  # of the stored rows, and of what is validated before they are stored; others are not read
+_LAYOUT: Final = 3  # of the stored rows, and of what is validated before they are stored; others are not read
 _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
 _UNUSED_SECONDS: Final = 90 * 86400.0  # after which the catalog of a store that nobody lists is removed
@@ -34,7 +43,10 @@ _Row = list[Any]  # [time, size, inode] of the file, and what was read from it
 
 
 class Entry(TypedDict):
-    """An artifact as the catalog has it: `status` is open, sealed or damaged, and `damage` says why."""
+    """An artifact as the catalog has it: `status` is open, sealed or damaged, and `damage` says why.
+
+    Memory depends on the number of artifacts: names, work and counts are bounded.
+    """
 
     kind: str
     id: str
@@ -105,8 +117,8 @@ class Catalog:
             if state is None and (damage := _damage_without_manifest(above / id)):
                 yield _entry(kind, id, DAMAGED, damage=damage)
         for entry in found:
-            if not entry.is_folder:
-                yield _entry(kind, entry.name, DAMAGED, damage="is not a folder; evaluand follows no links")
+            if not entry.is_folder and (fault := blocked_fault(above / entry.name)):
+                yield _entry(kind, entry.name, DAMAGED, damage=fault.message)
 
     def _read_changed(self, part: str, states: dict[str, State], read: Callable[[str], Any]) -> list[tuple[str, Any]]:
         """The values of all files that exist; those of changed files are read, with a `Fault` where this fails."""
@@ -175,9 +187,18 @@ def _entry(kind: str, id: str, status: str, manifest: Manifest | None = None, da
         "work": read.get("work", []),
         "status": status,
         "digest": read.get("digest"),
-        "counts": read.get("counts", {}),
+        "counts": _countable(read.get("counts", {})),
         "damage": damage,
     }
+
+
+def _countable(counts: dict[str, Any]) -> dict[str, Any]:
+    """Counts of an artifact; none if they are very long, as only those of forged manifests are."""
+    return counts if len(counts) <= _MOST_COUNTS and len(orjson.dumps(counts)) <= _MOST_COUNTS_BYTES else {}
+
+
+_MOST_COUNTS: Final = 10_000
+_MOST_COUNTS_BYTES: Final = 1 << 20
 
 
 def _place() -> Folder:

@@ -35,6 +35,7 @@ from evaluand.store.manifests import (
     TABLE_FILE,
     DamagedFile,
     as_fault,
+    blocked_fault,
     file_name,
     has_lost_manifest,
     manifest_text,
@@ -152,7 +153,7 @@ class DirectoryStore:
                 raise
             return [Fault(str(folder.path), LOST)]
         except EngineError as error:
-            return [as_fault(folder.path, error)]
+            return [blocked_fault(folder) or as_fault(folder.path, error)]
         if "digest" in manifest:
             return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
@@ -211,15 +212,8 @@ class DirectoryStore:
 
     def blocked(self) -> list[Fault]:
         """Where something else is in the place of the folder of a kind or of names; nothing behind it is read."""
-        found = []
-        for name in (REFS, *KINDS):
-            folder = Folder(self.root, name)
-            if what := folder.blocked():
-                message = (
-                    f"is {what} in the place of a folder, and is not followed; remove {what.replace('a ', 'the ')}"
-                )
-                found.append(Fault(str(folder.path), message))
-        return found
+        faults = [blocked_fault(Folder(self.root, name)) for name in (REFS, *KINDS)]
+        return [fault for fault in faults if fault]
 
     def _folders(self) -> list[Folder]:
         """The folders of the kinds that can be read."""

@@ -34,7 +34,7 @@ from evaluand.store.directory import (
 )
 from evaluand.store.io import Folder, is_being_written, is_temporary
 from evaluand.store.lease_state import Worker
-from evaluand.store.manifests import JOURNAL, OPEN, SEALED, has_lost_manifest
+from evaluand.store.manifests import JOURNAL, OPEN, SEALED, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS
@@ -126,6 +126,26 @@ def leftovers(
         unreached = references.find_unreached({*_artifacts(abandoned)})
         found += _unreferenced(store, references, [key for key in unreached if key not in lost])
     return found
+
+
+def postponed(store: DirectoryStore) -> list[Fault]:
+    """What is damaged and cannot be removed now, with the reason or what to do."""
+    folders = [Folder(store.root, kind) for kind in KINDS]
+    places = [(above, name) for above in folders if not above.blocked() for name in above.names()]
+    return [fault for above, name in places if ID.fullmatch(name) and (fault := _obstacle(above, name))]
+
+
+def _obstacle(above: Folder, name: str) -> Fault | None:
+    """Why a damaged artifact cannot be removed now; None if it can or is intact."""
+    folder = above / name
+    if blocked := blocked_fault(folder):
+        return blocked
+    with suppress(EngineError):  # a folder that cannot be read is reported by `leftovers`
+        seconds = _sealing_seconds(folder)
+        if _has_lost_manifest(folder) and _idle(above, name) < seconds:
+            unit = "hour" if seconds == QUIET_SECONDS else "minute"
+            return Fault(str(folder.path), f"its manifest is missing; it was changed within the {unit}, so it stays")
+    return None
 
 
 def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:

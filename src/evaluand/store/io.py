@@ -123,6 +123,14 @@ def close(handle: int) -> None:
     disk.close(handle)
 
 
+def has_no_name(handle: int) -> bool:
+    """Whether the system counts no name for an open file; some network drives never count one."""
+    try:
+        return os.fstat(handle).st_nlink == 0
+    except OSError:  # another thread has closed it
+        return False
+
+
 State: TypeAlias = os.stat_result | EngineError | None
 """The state of a name; None if it does not exist, an error if it cannot be examined."""
 
@@ -526,7 +534,8 @@ class Folder:
                     handle = disk.open(self._place(name, above), _FOLDER | _NO_FOLLOW, above)
                 except OSError as error:
                     if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                        raise EngineError(f"{self.path}: {name} is not a folder; evaluand follows no links") from None
+                        reason = f"{name} is not a folder; evaluand follows no links; remove it"
+                        raise EngineError(f"{self.path}: {reason}") from None
                     raise
                 finally:
                     if above != start:
@@ -539,7 +548,8 @@ class Folder:
                 path = os.path.join(self._root, *self._names[:depth])
                 state = disk.state(path, None) if depth else os.stat(path)
                 if not stat.S_ISDIR(state.st_mode) or (depth and _is_junction(path)):
-                    raise EngineError(f"{self.path}: {path} is not a folder; evaluand follows no links")
+                    advice = "; evaluand follows no links; remove it" if depth else ""
+                    raise EngineError(f"{self.path}: {path} is not a folder{advice}")
 
 
 def temporary_name(name: str) -> str:

@@ -62,8 +62,15 @@ class Log(Readable, Protocol):
     def segment(self) -> str:
         """The name of this writer's segment, which exists from its first line on."""
 
-    def append(self, data: bytes) -> None:
-        """Appends complete lines to this writer's segment; they survive the death of the process."""
+    def append(self, data: bytes) -> bool:
+        """Appends complete lines to this writer's segment; they survive the death of the process.
+
+        Returns:
+            False if the journal no longer exists: nothing was written.
+        """
+
+    def is_removed(self) -> bool:
+        """Whether this writer's segment was removed, as sealing the artifact does: what it appends is lost."""
 
     def sync(self) -> None:
         """Makes the appended lines survive a crash of the machine."""
@@ -94,6 +101,7 @@ class WorkLog:
         self.leases = leases
         self.slots = slots or 0
         self.n_done = 0
+        self.n_taken_back = 0  # how often a done unit became undone
         self._grows = slots is None
         self._capacity = 0  # of a growing log
         self._log = log
@@ -159,10 +167,10 @@ class WorkLog:
         return self._index.undone(start, stop)
 
     def holds(self) -> bool:
-        """Whether what this worker writes now counts; the leases are asked a hundred times a second at most."""
+        """Whether what this worker writes now counts; leases and log are asked a hundred times a second at most."""
         now = boot_seconds()
         if now - self._asked > _ASK_SECONDS:
-            if not self.leases.holds():
+            if not self.leases.holds() or self._log.is_removed():
                 return False
             self._asked = now
         return True
@@ -174,9 +182,8 @@ class WorkLog:
             Whether this worker still holds its shards; if not, nothing was written.
         """
         now = boot_seconds()
-        if now - self._asked > _ASK_SECONDS and not self.holds():
+        if (now - self._asked > _ASK_SECONDS and not self.holds()) or not self._log.append(lines):
             return False
-        self._log.append(lines)
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
             self._log.sync()
@@ -184,10 +191,7 @@ class WorkLog:
 
     def write(self, lines: bytes) -> bool:
         """Like `append`, for callers that must not wait for the disk and call `sync` elsewhere."""
-        if not self.leases.holds():
-            return False
-        self._log.append(lines)
-        return True
+        return self.holds() and self._log.append(lines)
 
     def void(self, slots: Iterable[int]) -> None:
         """Makes done units undone, for everybody who reads the log: their lines no longer count."""
@@ -372,6 +376,7 @@ class WorkLog:
     def _take_back(self, place: int) -> None:
         self._index.segments[place] = -1
         self.n_done -= 1
+        self.n_taken_back += 1
         self._changed |= self._passed_over
 
     def _add_damage(self, number: int, offset: int, size: int, reason: str) -> None:
@@ -496,8 +501,12 @@ class MemoryLog:
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes) -> bool:
         self._data += data
+        return True
+
+    def is_removed(self) -> bool:
+        return False
 
     def sync(self) -> None:
         """Memory has nothing to sync."""

@@ -360,8 +360,8 @@ class FileLeases:
                 return self._change(change)
             except _Lost:
                 self._lose()
-            except FileNotFoundError:  # another process has sealed the artifact
-                if self._units and self._is_fenced:
+            except FileNotFoundError:  # another process has sealed the artifact; nothing written since counts
+                if self._units or self._former:
                     self._lose()
             return None
 

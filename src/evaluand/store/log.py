@@ -40,15 +40,20 @@ class FileLog:
         self._begin()
         _logs.add(self)
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes) -> bool:
         own = self._own or self._create()
         if own is None:
-            return  # another process has sealed the artifact, so it has this line
+            return False
         try:
             self._folder.append(own.name, own.handle, add_checksums(data, own.seed))
         except EngineError:
             self._retire(own)  # the segment may end in an incomplete line
             raise
+        return True
+
+    def is_removed(self) -> bool:
+        own = self._own
+        return own is not None and io.has_no_name(own.handle) and self._folder.state(own.name) is None
 
     def sync(self) -> None:
         if (own := self._own) is None:

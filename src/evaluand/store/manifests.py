@@ -173,6 +173,15 @@ _MOST_OF_REF: Final = 1 << 20
 _SHOWN: Final = 60  # characters of a foreign text in a message
 
 
+def blocked_fault(folder: Folder) -> Fault | None:
+    """The fault of what is in the place of a folder; None if that is a folder or nothing."""
+    what = folder.blocked()
+    if not what:
+        return None
+    message = f"is {what} in the place of a folder, and is not followed; remove {what.replace('a ', 'the ')}"
+    return Fault(str(folder.path), message)
+
+
 def as_fault(path: Path, error: EngineError) -> Fault:
     """The fault of a file, or of the file in a folder, that cannot be read."""
     if isinstance(error, DamagedFile):

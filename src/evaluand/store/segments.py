@@ -34,6 +34,8 @@ CHANGED: Final = "its checksum does not match"
 INVALID: Final = "it is not a JSON list that begins with a slot"
 OUT_OF_RANGE: Final = "its slot is out of range"
 INCOMPLETE: Final = "it has no end"
+LONG: Final = "it is too long to be checked without a checksum"
+_LONG_LINE_BYTES = 1 << 25
 
 
 class Damage(NamedTuple):
@@ -130,10 +132,13 @@ class Readable(Protocol):
         """
 
 
-def read_chunks(log: Readable, segment: str, offset: int) -> Iterator[tuple[int, int, bytes]]:
+def read_chunks(
+    log: Readable, segment: str, offset: int, most: int = MAX_LINE_BYTES
+) -> Iterator[tuple[int, int, bytes]]:
     """The complete lines of a segment in chunks, each with its offset and size.
 
-    A chunk without lines is a damaged line that was not read into memory. An incomplete last line is passed over.
+    A chunk without lines is a line that was not read into memory: one that is longer than `most`, or damaged. An
+    incomplete last line is passed over.
     """
     size = CHUNK_BYTES
     while chunk := log.read(segment, offset, size):
@@ -142,7 +147,7 @@ def read_chunks(log: Readable, segment: str, offset: int) -> Iterator[tuple[int,
         if not end:
             if len(chunk) < size:
                 return
-            if chunk.startswith(b"[") and size < MAX_LINE_BYTES:
+            if chunk.startswith(b"[") and size < most:
                 size *= 2
                 continue
             if not (end := _find_line_feed(log, segment, offset + len(chunk)) - offset) > 0:
@@ -167,12 +172,12 @@ def find_damage(log: Readable) -> Iterator[Damage]:
     """The damage of a log that nobody works on, found without an index, so that memory is bounded."""
     for name, total in log.segments().items():
         seed, read_to, n = log.seed(name), 0, 0
-        for offset, size, lines in read_chunks(log, name, 0):
+        for offset, size, lines in read_chunks(log, name, 0, _LONG_LINE_BYTES):
             place, read_to = offset, offset + size
             for line in lines[:-1].split(b"\n"):
                 n += 1
                 length = len(line) + 1 if lines else size
-                if reason := _find_fault(line, seed):
+                if reason := _find_fault(line, seed) if lines else _find_long_fault(log, name, offset, size, seed):
                     yield Damage(name, n, place, length, reason)
                 place += length
         if read_to < total:
@@ -188,6 +193,23 @@ def _find_fault(line: bytes, seed: int | None) -> str:
     except ValueError:
         return INVALID
     return "" if slot >= -1 else OUT_OF_RANGE
+
+
+def _find_long_fault(log: Readable, segment: str, offset: int, size: int, seed: int | None) -> str:
+    """The fault of a line that is read in pieces, because a file with holes may have lines larger than memory."""
+    end = offset + size - CHECKSUM_SIZE - 1
+    if _SLOT.match(log.read(segment, offset, _MOST_DIGITS)) is None:
+        return INVALID
+    if seed is None:
+        return LONG
+    while offset < end and (piece := log.read(segment, offset, min(CHUNK_BYTES, end - offset))):
+        seed = crc32(piece, seed)
+        offset += len(piece)
+    return "" if log.read(segment, end, CHECKSUM_SIZE) == b"%08x" % seed else CHANGED
+
+
+_MOST_DIGITS: Final = 32
+_SLOT: Final = re.compile(rb"\[(0|[1-9][0-9]*),")
 
 
 def fault_of(log: Readable, damage: Damage) -> Fault:

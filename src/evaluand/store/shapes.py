@@ -24,6 +24,7 @@ from evaluand.core.errors import EngineError, SpecError, kind_of, singular
 from evaluand.store.journal import MOST_SLOTS
 
 ID: Final = re.compile(r"[0-9a-f]{32}")
+MOST_NAME: Final = 4096  # characters
 _MOST: Final = 1 << 63
 _SHOWN: Final = 40
 
@@ -73,6 +74,12 @@ def _describe(value: Any) -> str:
 
 def _text(value: Any) -> str:
     return "" if type(value) is str else _mismatch("a text", value)
+
+
+def _short_text(value: Any) -> str:
+    """Of what the catalog keeps for every artifact of a store."""
+    is_short = type(value) is str and len(value) <= MOST_NAME
+    return _text(value) or ("" if is_short else f": expected at most {MOST_NAME:,} characters, found {len(value):,}")
 
 
 def _flag(value: Any) -> str:
@@ -299,6 +306,12 @@ _PROVENANCES: Final[dict[str, Check]] = {
 # Manifests
 
 
+def _works(value: Any) -> str:
+    is_long = type(value) is list and len(value) > _MOST_WORKS
+    return f": expected at most {_MOST_WORKS:,} entries, found {len(value):,}" if is_long else _IDS(value)
+
+
+_MOST_WORKS: Final = 10_000  # one for each scorer; the catalog keeps them
 _COUNTED: Final = {"evaluations": _map(_COUNTS)}
 _WORKED: Final[dict[str, dict[str, Check]]] = {
     "runs": {"pinned": _flag, "fresh": _flag},
@@ -306,14 +319,14 @@ _WORKED: Final[dict[str, dict[str, Check]]] = {
     "recordings": {"pinned": _flag},
 }
 _TABLES: Final = _map(_object({"file": _text, "digest": _id, "rows": _count, "bytes": _count}))
-_OPTIONAL: Final = {"work": _TEXTS, "observed": _flag, "app": _APP, "sealed": _time}
+_OPTIONAL: Final = {"work": _works, "observed": _flag, "app": _APP, "sealed": _time}
 
 
 def _shape(kind: str, *, sealed: bool) -> Check:
-    head = {"attempt": _count, "created": _time, "name": _or_null(_text)}
+    head = {"attempt": _count, "created": _time, "name": _or_null(_short_text)}
     required = head | {"spec": _SPECS[kind], "provenance": _PROVENANCES[kind]} | _WORKED.get(kind, {})
     if sealed:
-        required |= {"digest": _text, "counts": _COUNTED.get(kind, _COUNTS), "tables": _TABLES}
+        required |= {"digest": _short_text, "counts": _COUNTED.get(kind, _COUNTS), "tables": _TABLES}
     return _object(required, _OPTIONAL)
 
 

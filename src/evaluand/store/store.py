@@ -17,7 +17,7 @@ from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
-from evaluand.store.shapes import require_shape
+from evaluand.store.shapes import MOST_NAME, require_shape
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -223,8 +223,10 @@ def check_name(name: str) -> str:
     """Returns a name if it is valid.
 
     Raises:
-        SpecError: it is empty, blank or has control characters.
+        SpecError: it is empty, blank, very long or has control characters.
     """
+    if len(name) > MOST_NAME:
+        raise SpecError(f"a name must have at most {MOST_NAME:,} characters, not {len(name):,}: {name[:40]!r}…")
     if not name.strip():
         raise SpecError(f"a name must not be empty or blank: {name!r}")
     if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in name):

@@ -51,8 +51,9 @@ class Judge:
     ) -> None:
         self.lane = lane
         self._in_time = in_time
-        self.low = 0  # every slot below is judged
         self.mine: set[int] = set()  # slots that were judged here and are not read back yet
+        self._low = 0  # every slot below is judged
+        self._taken_back = 0
         grader = Grader(scorer, policy, app=app, name=app_name(app))
         self._call: Callable[[Unit], Any] = grader.call
         self._line: Callable[[Unit, Outcome], tuple[bytes, int]] = grader.line
@@ -62,6 +63,20 @@ class Judge:
             self._line = observer.line(self._line)
         self._policy = policy
         self._is_async = scorer.is_async
+
+    def refresh(self) -> None:
+        """Reads the lane. What was judged here and does not count after that is judged again: another has the lease."""
+        written = self.mine.copy()
+        self.lane.refresh()
+        self.mine -= written
+
+    def missing(self, lanes: Lanes, name: str) -> Iterator[int]:
+        """The slots of records that nobody has judged, as far as was read."""
+        if self._taken_back != self.lane.n_taken_back:
+            self._taken_back, self._low = self.lane.n_taken_back, 0
+        while self.lane.is_done(self._low):
+            self._low += 1
+        return (slot for slot in lanes.missing(name, self._low) if slot not in self.mine)
 
     def ask(self, unit: Unit) -> Any:
         """The scores of the feedback for a record, computed in this thread; raises errors worth another attempt."""
@@ -248,7 +263,9 @@ class Worker:
     def _tasks(self) -> Iterator[JudgeTask]:
         while not self._is_sealed():
             living = self._lanes.records.leases.busy()  # first, so that everything recorded before is read below
-            self._lanes.refresh()
+            self._lanes.records.refresh()
+            for judge in self._judges.values():
+                judge.refresh()
             taken, until = False, time.monotonic() + _POLL
             while time.monotonic() < until:
                 found = False
@@ -272,10 +289,7 @@ class Worker:
         """The next record for a feedback to judge; None where other workers hold what is missing."""
         judge, records = self._judges[name], self._lanes.records
         lane = judge.lane
-        while lane.is_done(judge.low) or judge.low in judge.mine:
-            judge.mine.discard(judge.low)
-            judge.low += 1
-        missing = (slot for slot in self._lanes.missing(name, judge.low) if slot not in judge.mine)
+        missing = judge.missing(self._lanes, name)
         while (taken := lane.leases.take(missing)) is not None:
             if self._is_sealed():
                 return None

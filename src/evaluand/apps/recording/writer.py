@@ -45,7 +45,7 @@ from evaluand.apps.recording.stored import (
     seal_recording,
 )
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, EngineError, SpecError, warn, with_article
+from evaluand.core.errors import DataError, EngineError, SpecError, plural, pluralize, warn, with_article
 from evaluand.core.json_like import text_of
 from evaluand.core.provenance import provenance
 from evaluand.core.system import call_after_fork
@@ -137,6 +137,7 @@ class RecordingWriter(Recording):
     _block: int | None
     _next: int
     _block_end: int
+    _loss: str
 
     def __init__(
         self, store: Store, id: str, feedbacks: Mapping[str, Scorer], policy: Policy | None, attempts: int
@@ -227,21 +228,33 @@ class RecordingWriter(Recording):
         """
         if judging.get():
             return None
+        written = None
         try:
             here = _about.get()
-            return self._keep(trace, error, (annotations or _NOTHING).merge(here) if here else annotations or _NOTHING)
+            about = (annotations or _NOTHING).merge(here) if here else annotations or _NOTHING
+            written = self._record(trace, error, about)
+            if written is not None:
+                self._have_judged(*written)
+                return written[0]
         except Exception as fault:
+            if written is None:
+                with self._lock:
+                    self._n_unrecorded += 1
             self._warn(f"a call was not recorded: {type(fault).__name__}: {fault}")
         return None
 
     def end(self) -> None:
         """Ends the recording: no more calls are recorded. It is closed unless it is deferred.
 
-        In a fork of the process that opened it, only the part of the fork ends.
+        In a fork of the process that opened it, only the part of the fork ends. A `NotRecorded` warning counts the
+        calls that could not be recorded.
         """
         self._stop()
-        if self._pid == os.getpid() and self.mode != "deferred":
-            self._close()
+        try:
+            if self._pid == os.getpid() and self.mode != "deferred":
+                self._close()
+        finally:
+            self._report_unrecorded()
 
     def close(self) -> Self:
         """Ends the recording and seals it; see `RecordingSession.close`. A SpecError if another process still records.
@@ -249,7 +262,10 @@ class RecordingWriter(Recording):
         Records that deferred feedbacks have not judged are judged here, together with running workers.
         """
         self._stop()
-        self._close()
+        try:
+            self._close()
+        finally:
+            self._report_unrecorded()
         return self
 
     def snapshot(self) -> Snapshot:
@@ -289,7 +305,8 @@ class RecordingWriter(Recording):
         return read_progress(self.store, self.id)
 
     # Recording calls
-    def _keep(self, trace: Trace, error: BaseException | None, annotations: Annotations) -> int | None:
+    def _record(self, trace: Trace, error: BaseException | None, annotations: Annotations) -> tuple[int, bytes] | None:
+        """Writes a call; returns its number and its line, or None if the recording has ended."""
         facts = facts_of(trace)
         started, duration = (None if facts[name] is None else facts[name] * 1000 for name in ("started", "duration"))
         given = _to_text(facts["input"])
@@ -308,33 +325,58 @@ class RecordingWriter(Recording):
             self._write(slot, line)
             self._under_way.add(slot)
         self._dirty.set()
-        try:
-            self._have_judged(slot, line)
-        finally:
-            with self._passed:
-                self._under_way.discard(slot)
-                self._passed.notify_all()
-        return slot
+        return slot, line
 
     def _write(self, slot: int, line: bytes) -> None:
         """Writes a record. If that fails, the next one has its slot, since a slot without a line is a lost record."""
         records = self._lanes.records
         try:
-            records.write(line)
+            is_written = records.write(line)
         except EngineError:
             with suppress(EngineError), self._reading:
                 records.refresh()
                 if not records.is_done(slot):
                     self._next = slot
             raise
+        if not is_written:
+            self._next = slot
+            self._leave_block()
+            raise EngineError(self._describe_loss())
 
     def _have_judged(self, slot: int, line: bytes) -> None:
-        if self._background is not None:
-            self._background.give(slot, line)
-        elif self._judges_here:
-            unit = read_record(line, self.manifest["spec"]["app"])
-            for judge in self._judges_here:
-                judge.judge(unit)
+        try:
+            if self._background is not None:
+                self._background.give(slot, line)
+            elif self._judges_here:
+                unit = read_record(line, self.manifest["spec"]["app"])
+                for judge in self._judges_here:
+                    judge.judge(unit)
+        finally:
+            with self._passed:
+                self._under_way.discard(slot)
+                self._passed.notify_all()
+
+    def _describe_loss(self) -> str:
+        """Why nothing can be recorded any more, and how many earlier calls are lost with that."""
+        if not self.is_sealed:
+            n = sum(map(len, self._written_slots()))
+            return f"the journal of recording {self.id} was removed, and {plural(n, 'call')} of this app with it"
+        if not self._loss:
+            n = len(self._find_lost())
+            earlier = f", without {plural(n, 'earlier call')} of this app" if n else ""
+            self._loss = f"another process has closed recording {self.id}{earlier}; begin another one"
+        return self._loss
+
+    def _written_slots(self) -> list[range]:
+        """The slots of the calls that this process has recorded."""
+        start = 0 if self._block is None else self._block * SHARD_SLOTS
+        return [*self._former_slots, range(start, self._next)]
+
+    def _find_lost(self) -> set[int]:
+        """The slots of recorded calls that the closed recording does not have."""
+        run = self.run
+        slots = {slot for slots in self._written_slots() for slot in slots}
+        return slots if run is None else slots.difference(map(int, run.dataset.indices))
 
     def _await_calls(self) -> None:
         """Returns when the calls that other threads are recording now are recorded, and judged if the threads judge."""
@@ -356,6 +398,8 @@ class RecordingWriter(Recording):
             return distinct
 
     def _slot(self) -> int:
+        if self._loss:
+            raise EngineError(self._loss)
         if self._next == self._block_end:
             self._claim()
         slot, self._next = self._next, self._next + 1
@@ -371,7 +415,9 @@ class RecordingWriter(Recording):
             if not takers:
                 return
             self._leave_block()  # its last holder died and may have used a part of it, or nothing
-        raise SpecError("the recording is full, or it was closed by another process")
+        if self.is_sealed or not leases.holds():
+            raise EngineError(self._describe_loss())
+        raise SpecError("the recording is full")
 
     def _give_block(self) -> None:
         """Marks the block as done, but only if it has records; else it is released when the lanes are closed."""
@@ -380,6 +426,8 @@ class RecordingWriter(Recording):
         self._leave_block()
 
     def _leave_block(self) -> None:
+        if self._block is not None and self._next > self._block * SHARD_SLOTS:
+            self._former_slots.append(range(self._block * SHARD_SLOTS, self._next))
         self._block, self._next, self._block_end = None, 0, 0
 
     def _start(self) -> None:
@@ -392,6 +440,10 @@ class RecordingWriter(Recording):
         self._over = threading.Event()
         self._ended = False
         self._block, self._next, self._block_end = None, 0, 0
+        self._former_slots: list[range] = []  # of earlier blocks
+        self._n_unrecorded = self._n_reported = 0
+        self._is_closed_elsewhere = False
+        self._loss = ""  # why nothing more can be recorded
         self._lanes = Lanes.of(self.store, self.manifest)
         policy = self._policy or POLICY
         in_time = self.mode == "with_app" and self._policy is not None and self._policy.timeout is not None
@@ -429,10 +481,29 @@ class RecordingWriter(Recording):
             self._lanes.sync()
         self._lanes.close()
         _living.discard(self)
+        with suppress(Exception):
+            self._is_closed_elsewhere = self.is_sealed
+
+    def _report_unrecorded(self) -> None:
+        """Warns of the calls of this process that are not in the recording, except those that closing it reported."""
+        n = self._n_unrecorded
+        with suppress(Exception):  # who reads the store reports what is wrong with it
+            origin = self.store.manifest(KIND, self.id)["provenance"]
+            is_reported = "damaged_lines" in origin or "missing_records" in origin
+            if self._is_closed_elsewhere or (self.is_sealed and not is_reported):
+                n += len(self._find_lost())
+        if n > self._n_reported:
+            self._n_reported = n
+            reason = ": another process had closed it" if self._is_closed_elsewhere else ""
+            self._warn(f"{plural(n, 'call')} of recording {self.id} {pluralize(n, 'was', 'were')} not recorded{reason}")
 
     def _end_with_interpreter(self) -> None:
         """Ends the recording when no thread can be started any more: the rest is left to `evaluand resume`."""
         self._stop(at_once=True)
+        self._close_with_interpreter()
+        self._report_unrecorded()
+
+    def _close_with_interpreter(self) -> None:
         if self._pid != os.getpid() or self.mode == "deferred" or isinstance(self.store, MemoryStore):
             return
         if not exists(self.store, KIND, self.id):  # the store was removed

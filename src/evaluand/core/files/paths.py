@@ -1,12 +1,13 @@
 """Paths that a document names, which must stay inside its folder, and files that are replaced as a whole."""
 
+import errno
 import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Final
 
 from evaluand.core.errors import DataError, Fault
 
@@ -58,9 +59,12 @@ def replaced(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
 
     Args:
         parents: whether to make the folders that are missing.
+
+    Raises:
+        OSError: the file cannot be written; its `filename` is `path`.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        with path.open("wb") as file:
+        with _naming(path, path), path.open("wb") as file:
             yield file
         return
     place = Path(os.path.realpath(path))
@@ -68,12 +72,26 @@ def replaced(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
         place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("xb") as file:
-            yield file
-        os.replace(temporary, place)
-    except OSError as error:
-        if error.filename == str(temporary):
-            error.filename = str(path)  # the name that the caller knows
-        raise
+        with _naming(path, temporary):
+            with temporary.open("xb") as file:
+                yield file
+            os.replace(temporary, place)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # of a folder that is read-only
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path, written: Path) -> Iterator[None]:
+    """Errors of writing a file name the path that the caller knows; a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        is_written = error.filename is not None and os.fspath(error.filename) == str(written)
+        if is_written or (error.filename is None and error.errno in FULL):
+            error.filename = str(path)
+        raise
+
+
+FULL: Final = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""Numbers of errors of a disk, quota or file that is full."""

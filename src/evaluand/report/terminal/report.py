@@ -404,6 +404,7 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _run_body(facts: Facts) -> Iterator[RenderableType]:
+    yield from _loss_lines(facts)
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     manifest = facts["manifest"]
@@ -595,6 +596,10 @@ def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
 
 def _recording_body(facts: Facts) -> Iterator[RenderableType]:
     yield name_values([(safe(name, CELL), _format_counts(counts)) for name, counts in facts["feedbacks"].items()])
+    yield from _loss_lines(facts)
+
+
+def _loss_lines(facts: Facts) -> Iterator[Text]:
     if lost := facts.get("damaged_lines"):
         yield Text(f"{plural(lost, 'damaged line')} of its journal could not be read, so records are lost", "yellow")
     if lost := facts.get("missing_records"):
