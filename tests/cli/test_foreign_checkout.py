@@ -188,7 +188,7 @@ def test_calls_that_somebody_else_has_stored_are_noted(interrupted: Path) -> Non
     assert " was not begun by you in this store: 1 call stored in it is used as if made by you; " in noted
     assert "to repeat every call and grade, add --fresh (fresh=True)" in noted
     (manifest,) = [orjson.loads(path.read_bytes()) for path in interrupted.glob(".evaluand/runs/*/manifest.json")]
-    assert manifest["provenance"]["begun_by_others"] is True
+    assert manifest["provenance"]["unproven_results"] == 1
     assert "stored in it" not in call("run", "e.yaml").stderr
     call("verify")
 
@@ -196,7 +196,7 @@ def test_calls_that_somebody_else_has_stored_are_noted(interrupted: Path) -> Non
 def test_work_of_somebody_else_can_be_started_anew(interrupted: Path) -> None:
     assert "stored in it" not in call("run", "e.yaml", "--fresh").stderr
     (manifest,) = [orjson.loads(path.read_bytes()) for path in interrupted.glob(".evaluand/runs/*/manifest.json")]
-    assert "begun_by_others" not in manifest["provenance"]
+    assert "unproven_results" not in manifest["provenance"]
 
 
 def test_continued_calls_of_the_user_are_not_noted(checkout: Path, evil: Path) -> None:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MAC: Final = "mac"
 """The key of the code in the provenance."""
-BY_OTHERS: Final = "begun_by_others"
-"""The key, in the provenance of sealed work, that says that stored results of somebody else were used."""
+UNPROVEN: Final = "unproven_results"
+"""The key, in the provenance of sealed work, of how many stored results were used that this user may not have made."""
 
 
 def with_mac(store: Store, manifest: Manifest) -> Manifest:
@@ -53,9 +53,9 @@ def describe_foreign() -> str:
 
 
 def note_foreign(store: Store, manifest: Manifest, stored: int, what: str) -> Manifest:
-    """The manifest of open work that is continued; says so if somebody else has begun it and results are stored.
+    """The manifest of open work that is continued; says so if somebody else may have made its stored results.
 
-    The user gets a warning, and the provenance of the manifest has `begun_by_others`.
+    The user gets a warning, and the provenance of the manifest has their number as `unproven_results`.
 
     Args:
         stored: the number of results in its journal.
@@ -66,7 +66,7 @@ def note_foreign(store: Store, manifest: Manifest, stored: int, what: str) -> Ma
     artifact = f"{singular(manifest['kind'])} {manifest['id'][:12]}"
     results = f"{plural(stored, what)} stored in it {'is' if stored == 1 else 'are'} used as if made by you"
     warn(f"{artifact} {describe_foreign()}: {results}; to repeat every call and grade, add --fresh (fresh=True)")
-    return manifest | {"provenance": manifest["provenance"] | {BY_OTHERS: True}}
+    return manifest | {"provenance": manifest["provenance"] | {UNPROVEN: stored}}
 
 
 def _is_in_memory(store: Store) -> bool:
