@@ -9,6 +9,7 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -717,6 +718,22 @@ for one in sets:
     assert len(list(stored)) == 50
 print(*store.ids("datasets"))
 """
+
+
+def test_threads_that_run_at_once_share_a_store_in_memory() -> None:
+    store, before = MemoryStore(), sys.getswitchinterval()
+
+    def run_several(number: int) -> None:
+        for other in range(20):
+            Runner(store).run(str.upper, Dataset.from_rows([{"input": f"{number} {other}"}]))
+
+    sys.setswitchinterval(1e-6)  # as often as possible
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(run_several, range(8)))
+    finally:
+        sys.setswitchinterval(before)
+    assert len(store.ids("runs")) == 160
 
 
 def test_processes_that_save_the_same_datasets_at_once_end_with_one_of_each(folder: DirectoryStore) -> None:

@@ -131,7 +131,7 @@ class MemoryStore:
         self._refs: dict[tuple[str, str], Ref] = {}
 
     def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
-        return sorted(id for k, id in self._manifests if k == kind)
+        return sorted(id for k, id in [*self._manifests] if k == kind)  # a copy: other threads add to it
 
     def manifest(self, kind: str, id: str) -> Manifest:
         if (kind, id) not in self._manifests:
@@ -196,7 +196,9 @@ class _MemoryDraft:
             require_shape(decode(content) | {"tables": {}}, sealed=True)
             self._store._manifests[key] = content
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
-            self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
+            for lane in [*self._store._lanes]:  # a copy: other threads add to them
+                if lane[:2] == key:
+                    self._store._lanes.pop(lane, None)
         return self._store.manifest(*key)
 
     def discard(self) -> None:
