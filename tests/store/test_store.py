@@ -724,7 +724,7 @@ def test_threads_that_run_at_once_share_a_store_in_memory() -> None:
     store, before = MemoryStore(), sys.getswitchinterval()
 
     def run_several(number: int) -> None:
-        for other in range(20):
+        for other in range(3):
             Runner(store).run(str.upper, Dataset.from_rows([{"input": f"{number} {other}"}]))
 
     sys.setswitchinterval(1e-6)  # as often as possible
@@ -733,7 +733,7 @@ def test_threads_that_run_at_once_share_a_store_in_memory() -> None:
             list(pool.map(run_several, range(8)))
     finally:
         sys.setswitchinterval(before)
-    assert len(store.ids("runs")) == 160
+    assert len(store.ids("runs")) == 24
 
 
 def test_processes_that_save_the_same_datasets_at_once_end_with_one_of_each(folder: DirectoryStore) -> None:

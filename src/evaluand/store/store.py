@@ -194,8 +194,8 @@ class _MemoryDraft:
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
             content = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
             require_shape(decode(content) | {"tables": {}}, sealed=True)
-            self._store._manifests[key] = content
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
+            self._store._manifests[key] = content  # last: from then on, other threads read the tables
             for lane in [*self._store._lanes]:  # a copy: other threads add to them
                 if lane[:2] == key:
                     self._store._lanes.pop(lane, None)
