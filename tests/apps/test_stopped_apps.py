@@ -66,32 +66,35 @@ def test_an_app_whose_recording_was_closed_while_it_was_stopped_reports_each_cal
     assert recording.run.counts == {"completed": 3}
 
 
-def test_calls_written_before_the_loss_is_noticed_are_counted(
-    folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def closed(folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> RecordingWriter:
+    """A recording of one call, which another process has closed while its app was stopped."""
     recording = RecordingWriter.begin(folder, APP)
     use(recording, "q")
     close_while_stopped(recording, monkeypatch)
+    return recording
+
+
+def test_calls_written_before_the_loss_is_noticed_are_counted(
+    closed: RecordingWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(journal, "_ASK_SECONDS", 60.0)
-        assert reports_of(lambda: [use(recording, f"r{number}") for number in range(2)]) == []
+        assert reports_of(lambda: [use(closed, f"r{number}") for number in range(2)]) == []
     time.sleep(0.02)
-    [warning] = reports_of(lambda: use(recording, "r2"))
+    [warning] = reports_of(lambda: use(closed, "r2"))
     assert "without 2 earlier calls of this app" in warning
-    [warning] = reports_of(recording.end)
+    [warning] = reports_of(closed.end)
     assert "3 calls" in warning
 
 
 def test_calls_that_no_later_call_follows_are_counted_at_the_end(
-    folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+    closed: RecordingWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recording = RecordingWriter.begin(folder, APP)
-    use(recording, "q")
-    close_while_stopped(recording, monkeypatch)
     monkeypatch.setattr(journal, "_ASK_SECONDS", 60.0)
-    use(recording, "r")
-    assert reports_of(recording.end) == [
-        f"1 call of recording {recording.id} was not recorded: another process had closed it"
+    use(closed, "r")
+    assert reports_of(closed.end) == [
+        f"1 call of recording {closed.id} was not recorded: another process had closed it"
     ]
 
 

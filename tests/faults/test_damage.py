@@ -34,6 +34,9 @@ from evaluand.report.verification import verify
 from evaluand.store import leases
 from evaluand.store.store import resolve
 
+# What is continued here is in a copy of the store in which it was begun.
+pytestmark = pytest.mark.filterwarnings("ignore:.* was not begun by you in this store")
+
 QUICK, BATCH = 20, 100
 THOROUGH = int(os.environ.get("DAMAGES", "2000"))  # 10,000 were tried when this was written
 

@@ -25,7 +25,11 @@ from evaluand.store import io, journal
 from evaluand.store.io import Disk
 from evaluand.store.store import KINDS
 
-pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
+pytestmark = [
+    pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files"),
+    # What is continued here is in a copy of the store in which it was begun.
+    pytest.mark.filterwarnings("ignore:.* was not begun by you in this store"),
+]
 
 
 @dataclass

@@ -292,9 +292,9 @@ class KeyedWork(Generic[U]):
             start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)
             with self._lock:
                 self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read
-            if self.lane.undone(start, stop):
+            if undone := {*self.lane.undone(start, stop)}:
                 for unit in self.units(start, stop):
-                    if self.lane.is_done(unit.slot):
+                    if unit.slot not in undone:
                         continue
                     if self.settled and (line := self.settled(unit)) is not None:
                         if not self._append(line):

@@ -42,7 +42,7 @@ from evaluand.store.segments import (
     read_body,
     read_chunks,
 )
-from evaluand.store.slots import PAGE_BITS, PAGE_MASK, PAGE_SLOTS, SlotIndex
+from evaluand.store.slots import PAGE_MASK, PAGE_SLOTS, SlotIndex
 
 SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28
@@ -144,11 +144,7 @@ class WorkLog:
             self._take_back_fenced()
 
     def is_done(self, slot: int) -> bool:
-        index, page = self._index, slot >> PAGE_BITS  # without a further call: this is asked for every row
-        if not 0 <= page < len(index.starts):
-            return False
-        start = index.starts[page]
-        return start >= 0 and index.segments[start + (slot & PAGE_MASK)] >= 0
+        return self._index.is_done(slot)
 
     def done(self, start: int) -> Iterator[int]:
         """The slots from `start` on that are done, in order."""

@@ -98,7 +98,7 @@ class References:
                 yield (kind, id), _Place(file, version)
 
     def _reach(self, places: Mapping[Key, _Place]) -> set[Key]:
-        waiting = [*self._named()]
+        waiting = [*self._named_keys()]
         for key, place in places.items():
             if not place.file:
                 self._require_manifest(key)
@@ -112,7 +112,8 @@ class References:
                 waiting += self._read_origins(key, places[key])
         return reached
 
-    def _named(self) -> Iterator[Key]:
+    def _named_keys(self) -> Iterator[Key]:
+        """The artifacts to which names refer."""
         for _, ref in self._store.catalog.refs():
             if isinstance(ref, Ref):
                 yield ref.kind, ref.id

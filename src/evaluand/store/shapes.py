@@ -90,7 +90,7 @@ def _count(value: Any) -> str:
     return "" if type(value) is int and 0 <= value < _MOST else _mismatch("a count", value)
 
 
-def _whole(value: Any) -> str:
+def _integer(value: Any) -> str:
     return "" if type(value) is int else _mismatch("a whole number", value)
 
 
@@ -260,7 +260,7 @@ _COMPARED: Final = {
 }
 _SPECS: Final[dict[str, Check]] = {
     "datasets": _object({"digest": _text, "roles": _ROLES}),
-    "runs": _object({"task": _task, "dataset": _id, "examples": _count, "replications": _count, "seed": _whole}),
+    "runs": _object({"task": _task, "dataset": _id, "examples": _count, "replications": _count, "seed": _integer}),
     "evaluations": _object({"run": _text, "dataset": _id, "scorers": _map(_OBJECT)}, {"attempt": _id}),
     "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF)}),
     "comparisons": _object(_COMPARED | {"confidence": _confidence, "flips": _count}, {"left_out": _list(_LEFT_OUT)}),
