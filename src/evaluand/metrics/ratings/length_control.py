@@ -22,7 +22,6 @@ opposite sign.
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -165,7 +164,7 @@ def length_controlled_win_rates(
     found = []
     for system in range(systems):
         if system == baseline:
-            found.append(_of_baseline(definition))
+            found.append(_rate_baseline(definition))
             continue
         is_a, is_b = (a == system) & (b == baseline), (b == system) & (a == baseline)
         rows = np.flatnonzero(is_a | is_b)
@@ -197,7 +196,7 @@ class _Matches(NamedTuple):
 
     @property
     def judged(self) -> np.ndarray:
-        return ~np.isnan(self.outcome) & (self.weight > 0)
+        return np.asarray(~np.isnan(self.outcome) & (self.weight > 0))
 
     @property
     def examples(self) -> int:
@@ -323,10 +322,10 @@ def _choose_penalty(rows: _Rows) -> float:
         left = rows.fold == fold
         if not left.any():
             continue
-        fitted = [column[~left] for column in (rows.terms, rows.outcome, rows.weight)]
+        terms, outcome, weight = rows.terms[~left], rows.outcome[~left], rows.weight[~left]
         coefficients = np.zeros(rows.terms.shape[1])
         for place, penalty in enumerate(_INVERSE_PENALTIES):
-            coefficients = _fit(*fitted, penalty, coefficients)
+            coefficients = _fit(terms, outcome, weight, float(penalty), coefficients)
             loss[place] += _loss(rows.terms[left] @ coefficients, rows.outcome[left], rows.weight[left]) / left.sum()
     return float(_INVERSE_PENALTIES[int(np.argmin(loss))])
 
@@ -371,26 +370,43 @@ _PRECISION: Final = 1e-14
 
 
 def _penalised_step(at: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """The step to the minimum of the quadratic model plus the penalty, by coordinate descent."""
+    """The step to the minimum of the quadratic model plus the penalty.
+
+    Coordinate descent finds which coefficients are 0 and the signs of the others; then the minimum solves linear
+    equations.
+    """
     place, slopes, matrix = at.tolist(), gradient.tolist(), curvature.tolist()
-    step = [0.0] * len(place)
+    target = list(place)
     for _ in range(_MOST_SWEEPS):
-        moved = 0.0
         for j, row in enumerate(matrix):
-            if row[j] <= 0:
-                continue
-            slope = slopes[j] + sum(map(operator.mul, row, step))
-            wanted = place[j] + step[j] - slope / row[j]
-            shrunk = math.copysign(max(abs(wanted) - 1 / row[j], 0.0), wanted)
-            change = shrunk - place[j] - step[j]
-            step[j] += change
-            moved = max(moved, abs(change))
-        if moved <= _PRECISION * (1 + max(map(abs, step))):
+            if row[j] > 0:
+                slope = slopes[j] + sum(row[i] * (target[i] - place[i]) for i in range(len(row)))
+                free = target[j] - slope / row[j]
+                target[j] = math.copysign(max(abs(free) - 1 / row[j], 0.0), free)
+        exact = _solve_with_signs(at, gradient, curvature, np.sign(target))
+        if exact is not None:
             break
-    return np.array(step)
+    return np.asarray((target if exact is None else exact) - at)
 
 
-_MOST_SWEEPS: Final = 1000
+_MOST_SWEEPS: Final = 100
+
+
+def _solve_with_signs(
+    at: np.ndarray, gradient: np.ndarray, curvature: np.ndarray, sign: np.ndarray
+) -> np.ndarray | None:
+    """The minimum if its coefficients have these signs, else None."""
+    used = sign != 0
+    target = np.zeros(len(at))
+    if used.any():
+        known = curvature[used] @ at - gradient[used] - sign[used]
+        target[used] = np.linalg.lstsq(curvature[np.ix_(used, used)], known, rcond=None)[0]
+    slope = gradient + curvature @ (target - at)
+    agrees = (np.sign(target) == sign).all() and (np.abs(slope[~used]) <= 1 + _NEAR).all()
+    return target if agrees else None
+
+
+_NEAR: Final = 1e-9
 
 
 def _loss(log_odds: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> float:
@@ -399,7 +415,7 @@ def _loss(log_odds: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> floa
 
 
 def _logistic(log_odds: np.ndarray) -> np.ndarray:
-    return np.exp(-np.logaddexp(0.0, -log_odds))
+    return np.asarray(np.exp(-np.logaddexp(0.0, -log_odds)))
 
 
 def _result(
@@ -463,16 +479,37 @@ def _interval(matches: _Matches, rows: _Rows, start: np.ndarray, confidence: flo
 
 
 def _without_win_rate(matches: _Matches, reference: LengthReference | None, reason: str) -> LengthControl:
-    definition = _definition(matches.difficulty is not None, reference is not None)
-    unknown = [math.nan] * 3
     return LengthControl(
-        *unknown, matches.raw, *unknown, matches.deviation, math.nan, definition, matches.examples, reason
+        win_rate=math.nan,
+        low=math.nan,
+        high=math.nan,
+        raw=matches.raw,
+        length=math.nan,
+        difficulty=math.nan,
+        quality=math.nan,
+        deviation=matches.deviation,
+        inverse_penalty=math.nan,
+        definition=_definition(matches.difficulty is not None, reference is not None),
+        examples=matches.examples,
+        reason=reason,
     )
 
 
-def _of_baseline(definition: str) -> LengthControl:
-    unknown = [math.nan] * 2
-    return LengthControl(0.5, *unknown, 0.5, 0.0, 0.0, 0.0, *unknown, definition, 0, "the baseline, by definition")
+def _rate_baseline(definition: str) -> LengthControl:
+    return LengthControl(
+        win_rate=0.5,
+        low=math.nan,
+        high=math.nan,
+        raw=0.5,
+        length=0.0,
+        difficulty=0.0,
+        quality=0.0,
+        deviation=math.nan,
+        inverse_penalty=math.nan,
+        definition=definition,
+        examples=0,
+        reason="the baseline, by definition",
+    )
 
 
 def _definition(with_difficulty: bool, with_reference: bool) -> str:

@@ -115,14 +115,18 @@ def position_bias(
     low_first = a_first != swapped
     n_pairs = int(systems.max()) + 1 if len(systems) else 0
     by_order = np.stack([np.bincount(systems, weights * (low_first == order), n_pairs) for order in (False, True)])
-    comparable = (by_order > 0).all(axis=0)[systems]
+    comparable = np.all(by_order > 0, axis=0)[systems]
     systems, low_first, weights = systems[comparable], low_first[comparable], weights[comparable]
     shares = np.where(a_first, outcome, 1.0 - outcome)[comparable]
     balanced = weights * by_order.sum(axis=0)[systems] / (2 * by_order[low_first.astype(np.intp), systems])
-    sides = (shares > 0.5, shares == 0.5, shares < 0.5)
+    share, low, high = _share_by_example(shares, balanced, cluster[comparable], confidence)
     return PositionBias(
-        *_share_by_example(shares, balanced, cluster[comparable], confidence),
-        *(float(weights[side].sum()) for side in sides),
+        share=share,
+        low=low,
+        high=high,
+        first=float(weights[shares > 0.5].sum()),
+        ties=float(weights[shares == 0.5].sum()),
+        second=float(weights[shares < 0.5].sum()),
         examples=len(np.unique(cluster[comparable])),
         one_order=int(np.count_nonzero(~comparable)),
     )
@@ -143,10 +147,13 @@ def inconsistency(
     both = ~np.isnan(by_order).any(axis=0)
     winner = np.sign(by_order[:, both] - 0.5)
     contradictory = winner[0] * winner[1] < 0
+    share, low, high = _share_by_example(
+        contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], confidence
+    )
     return Inconsistency(
-        *_share_by_example(
-            contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], confidence
-        ),
+        share=share,
+        low=low,
+        high=high,
         pairs=int(np.count_nonzero(both)),
         contradictory=int(np.count_nonzero(contradictory)),
         first_twice=int(np.count_nonzero(contradictory & (winner[_A_FIRST] > 0))),
