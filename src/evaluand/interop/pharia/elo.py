@@ -17,8 +17,8 @@ class PlayerScore(BaseModel):
 
     Attributes:
         elo: the mean ELO rating over 100 random orders of the matches.
-        elo_standard_error: what the rating would vary by with other examples, by a bootstrap over the examples; NaN for
-            fewer than two.
+        elo_standard_error: what the rating would vary by with other examples, by a bootstrap over the examples; NaN if
+            they do not show it, because it does equally well on all of them.
         win_rate: the share of matches won, draws as halves.
         num_matches: how many matches were played.
         elo_order_error: what the random orders add to the standard error; None if unknown. The SDKs report this number
