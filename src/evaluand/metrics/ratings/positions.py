@@ -34,7 +34,7 @@ class PositionBias(NamedTuple):
         second: of those that the second won.
         examples: how many examples these matches are on.
         one_order: how many matches of other pairs of systems were left out, because all of them had the same order, so
-            that a better system cannot be told from a better position.
+            that a better system cannot be distinguished from a better position.
     """
 
     share: float
