@@ -1,10 +1,16 @@
-"""Step 2: scorers, feedback functions, providers, human labels, Evaluator and Evaluation."""
+"""Step 2: scorers, comparison scorers, feedback functions, providers, human labels, Evaluator and Evaluation."""
 
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from evaluand.evaluation.comparison_scorer import (
+        ComparisonScorer as ComparisonScorer,
+        FunctionComparison as FunctionComparison,
+        Preference as Preference,
+        comparison_scorer as comparison_scorer,
+    )
     from evaluand.evaluation.evaluator import (
         Evaluation as Evaluation,
         Evaluator as Evaluator,
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
+    from evaluand.evaluation.matcher import Matcher as Matcher
+    from evaluand.evaluation.matches import Matches as Matches
     from evaluand.evaluation.output_view import ExpectedView as ExpectedView, OutputView as OutputView
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
@@ -30,7 +38,10 @@ if TYPE_CHECKING:
         spending as spending,
     )
     from evaluand.evaluation.reply_cache import Replies as Replies
+    from evaluand.evaluation.schedule import Schedule as Schedule
+    from evaluand.evaluation.schedules.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
     from evaluand.evaluation.scorer import FunctionScorer as FunctionScorer, Score as Score, Scorer as Scorer
+    from evaluand.evaluation.scorers.by_score import ByScore as ByScore
     from evaluand.evaluation.scorers.exact_match import TopK as TopK
     from evaluand.evaluation.scorers.prediction import Prediction as Prediction
     from evaluand.evaluation.scorers.spans import HighlightCoverage as HighlightCoverage

@@ -1,0 +1,1 @@
+"""The kinds of schedules: which pairs of systems a judge compares, on which rows."""
