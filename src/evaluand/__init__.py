@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from evaluand.data.split import Split as Split
     from evaluand.engine.engine import LocalEngine as LocalEngine, Policy as Policy
     from evaluand.engine.rate_limit import RateLimit as RateLimit
-    from evaluand.evaluation.comparison_scorer import (
+    from evaluand.evaluation.evaluator import Evaluation as Evaluation, Evaluator as Evaluator
+    from evaluand.evaluation.feedback.feedback import Feedback as Feedback
+    from evaluand.evaluation.matching.comparison_scorers import (
         ComparisonScorer as ComparisonScorer,
         Preference as Preference,
         comparison_scorer as comparison_scorer,
     )
-    from evaluand.evaluation.evaluator import Evaluation as Evaluation, Evaluator as Evaluator
-    from evaluand.evaluation.feedback.feedback import Feedback as Feedback
-    from evaluand.evaluation.matcher import Matcher as Matcher
-    from evaluand.evaluation.matches import Matches as Matches
+    from evaluand.evaluation.matching.matcher import Matcher as Matcher
+    from evaluand.evaluation.matching.matches import Matches as Matches
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
         Provider as Provider,

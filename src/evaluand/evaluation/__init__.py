@@ -5,12 +5,6 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.evaluation.comparison_scorer import (
-        ComparisonScorer as ComparisonScorer,
-        FunctionComparison as FunctionComparison,
-        Preference as Preference,
-        comparison_scorer as comparison_scorer,
-    )
     from evaluand.evaluation.evaluator import (
         Evaluation as Evaluation,
         Evaluator as Evaluator,
@@ -25,8 +19,16 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
-    from evaluand.evaluation.matcher import Matcher as Matcher
-    from evaluand.evaluation.matches import Matches as Matches
+    from evaluand.evaluation.matching.comparison_scorers import (
+        ComparisonScorer as ComparisonScorer,
+        FunctionComparison as FunctionComparison,
+        Preference as Preference,
+        comparison_scorer as comparison_scorer,
+    )
+    from evaluand.evaluation.matching.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
+    from evaluand.evaluation.matching.matcher import Matcher as Matcher
+    from evaluand.evaluation.matching.matches import Matches as Matches
+    from evaluand.evaluation.matching.schedule import Schedule as Schedule
     from evaluand.evaluation.output_view import ExpectedView as ExpectedView, OutputView as OutputView
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
         spending as spending,
     )
     from evaluand.evaluation.reply_cache import Replies as Replies
-    from evaluand.evaluation.schedule import Schedule as Schedule
-    from evaluand.evaluation.schedules.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
     from evaluand.evaluation.scorer import FunctionScorer as FunctionScorer, Score as Score, Scorer as Scorer
     from evaluand.evaluation.scorers.by_score import ByScore as ByScore
     from evaluand.evaluation.scorers.exact_match import TopK as TopK

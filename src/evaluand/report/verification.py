@@ -14,7 +14,7 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.known_scores import row_digest as score_digest
-from evaluand.evaluation.matches import stored_digest as digest_of_matches
+from evaluand.evaluation.matching.matches import stored_digest as digest_of_matches
 from evaluand.run.responses import row_digest as response_digest
 from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, Store

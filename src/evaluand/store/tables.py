@@ -227,7 +227,7 @@ FLIPS: Final = pa.schema(
 STYLE: Final = pa.struct(
     [(name, pa.int64()) for name in ("characters", "words", "headings", "list_items", "bold", "code_blocks")]
 )
-"""The length and the markup of a response; see `evaluand.evaluation.response_style`."""
+"""The length and the markup of a response; see `evaluand.evaluation.matching.response_style`."""
 
 MATCHES: Final = pa.schema(
     [

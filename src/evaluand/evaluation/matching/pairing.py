@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from evaluand.core import identity
-from evaluand.evaluation.schedule import Pairs
+from evaluand.evaluation.matching.schedule import Pairs
 from evaluand.run.runner import Run
 from evaluand.store.tables import COMPLETED, SKIPPED
 

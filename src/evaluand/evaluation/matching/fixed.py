@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluand.core.errors import SpecError, nearest
-from evaluand.evaluation.schedule import Field, Pairs, Played, Schedule, on_every_row
+from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, on_every_row
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,11 @@ from evaluand.data.dataset import Example
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
-from evaluand.evaluation.comparison_scorer import STRENGTH, ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.evaluator import N_FIELDS, ScorerFailed
 from evaluand.evaluation.grading import GATHER, Grader, Unit, batched, packed, unpacked
-from evaluand.evaluation.matches import TABLE, MatchDigest, Matches
-from evaluand.evaluation.pairing import (
+from evaluand.evaluation.matching.comparison_scorers import STRENGTH, ComparisonScorer, as_comparison_scorer
+from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
+from evaluand.evaluation.matching.pairing import (
     ABSENT,
     ANSWERED,
     FAILED_CALL,
@@ -41,8 +41,8 @@ from evaluand.evaluation.pairing import (
     Presenter,
     Round,
 )
-from evaluand.evaluation.response_style import response_styles
-from evaluand.evaluation.schedule import Field, Pairs, Played, Schedule, as_schedule
+from evaluand.evaluation.matching.response_style import response_styles
+from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.evaluation.scorer import Score, described
 from evaluand.run.responses import Response
 from evaluand.run.runner import Run
@@ -668,7 +668,7 @@ class _ComparisonGrader(Grader):
         n_said = len(score.data) if isinstance(score.data, list) else 0
         if self.scorer.compares_all and score.status == SCORED and n_said != len(piece.output):  # type: ignore[attr-defined]
             raise DataError(
-                f"the judge compared {len(piece.output)} responses and gave {n_said} numbers; give one each"
+                f"the judge compared {len(piece.output)} responses and gave {plural(n_said, 'number')}; give one each"
             )
         if not self.scorer.compares_all and score.status == SCORED and score.value is None:  # type: ignore[attr-defined]
             raise DataError("the judge gave no value; give first, second or tie, or the probability of the first")

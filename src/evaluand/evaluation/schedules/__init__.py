@@ -1,1 +1,0 @@
-"""The kinds of schedules: which pairs of systems a judge compares, on which rows."""
