@@ -10,6 +10,7 @@ flight are lost when a process dies; their examples have no output and are run a
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -159,11 +160,18 @@ def _value(stored: Any) -> Any:
 
 
 NOTE: Final = ".tmp"
+FINISHED: Final = "finished"
 Result = ExampleOutput[Output] | ExampleOutput[FailedExampleRun]
 
 
 class RunRepository(ABC):
-    """Stores runs: a head, and for each example an output and perhaps a trace."""
+    """Stores runs: a head, and for each example an output and perhaps a trace.
+
+    Methods of a derived class that store something are called in one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
 
     @abstractmethod
     def store_run_overview(self, overview: RunOverview) -> None:
@@ -198,7 +206,7 @@ class RunRepository(ABC):
         """The traces of an example, or None."""
 
     @abstractmethod
-    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
+    def _create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
         """Note that a run has begun, so that it can be resumed.
 
         Args:
@@ -207,20 +215,42 @@ class RunRepository(ABC):
         """
 
     @abstractmethod
-    def delete_temporary_run_data(self, tmp_hash: str) -> None:
+    def _delete_temporary_run_data(self, tmp_hash: str) -> None:
         """Delete the note, if there is one."""
+
+    @abstractmethod
+    def _temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:
+        """Note that an example is done."""
 
     @abstractmethod
     def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
         """The run that began under this note, with the examples that are done; None if there is no note."""
 
-    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:  # noqa: B027 - see its docstring
-        """Note that an example is done; does nothing by default, since the stored output shows it."""
+    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
+        """Note that a run has begun, so that it can be resumed; in one thread at a time.
+
+        Args:
+            tmp_hash: the key for finding the run again; see `Runner`.
+            run_id: its id.
+        """
+        with self._lock:
+            self._create_temporary_run_data(tmp_hash, run_id)
+
+    def delete_temporary_run_data(self, tmp_hash: str) -> None:
+        """Delete the note, if there is one; in one thread at a time."""
+        with self._lock:
+            self._delete_temporary_run_data(tmp_hash)
+
+    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:
+        """Note that an example is done; in one thread at a time."""
+        with self._lock:
+            self._temp_store_finished_example(tmp_hash, example_id)
 
     def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
-        """Store the output for an example of a run that can be resumed."""
-        self.store_example_output(example_output)
-        self.temp_store_finished_example(tmp_hash, example_output.example_id)
+        """Store the output for an example of a run that can be resumed; in one thread at a time."""
+        with self._lock:
+            self.store_example_output(example_output)
+            self._temp_store_finished_example(tmp_hash, example_output.example_id)
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
@@ -293,18 +323,29 @@ class _ShelfRuns(RunRepository):
         rows = self._shelf.all_rows(run_id, "outputs")
         return rows.ids() if rows else []
 
-    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
+    def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
+        """Store the output for an example of a run that can be resumed; it also shows that the example is done."""
+        self.store_example_output(example_output)
+
+    def _create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
         self._shelf.put(tmp_hash, exact_text({"id": tmp_hash, "run_id": run_id}), NOTE)
 
-    def delete_temporary_run_data(self, tmp_hash: str) -> None:
+    def _delete_temporary_run_data(self, tmp_hash: str) -> None:
+        self._shelf.remove_rows(tmp_hash, FINISHED)
         self._shelf.let_go(tmp_hash, NOTE, remove=True)
+
+    def _temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:
+        self._shelf.rows(tmp_hash, FINISHED).append(example_id, b"null")
 
     def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
         text = self._shelf.get(tmp_hash, NOTE)
         if text is None:
             return None
         run_id = from_json(text)["run_id"]
-        return RecoveryData(run_id=run_id, finished_examples=list(self.example_output_ids(run_id)))
+        noted = self._shelf.rows(tmp_hash, FINISHED).ids_as_written()
+        return RecoveryData(
+            run_id=run_id, finished_examples=list(dict.fromkeys([*noted, *self.example_output_ids(run_id)]))
+        )
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
@@ -347,6 +388,7 @@ class InMemoryRunRepository(_ShelfRuns):
     """Stores runs in memory, outputs as JSON, so that later changes of an object change no run."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._shelf = MemoryShelf()
         self._tracers: dict[tuple[str, str], InMemoryTracer] = {}
 
@@ -361,6 +403,7 @@ class FileRunRepository(_ShelfRuns):
     """Stores runs in a folder, which is created if it does not exist."""
 
     def __init__(self, root_directory: Path) -> None:
+        super().__init__()
         self._shelf: FileShelf = FileShelf(Path(root_directory) / "runs", lambda folder: folder / "output", _parse_row)
 
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
