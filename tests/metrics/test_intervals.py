@@ -19,13 +19,13 @@ from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_s
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.intervals import (
     Spread,
-    bootstrap,
     clopper_pearson,
     cluster_sums,
     cluster_variance,
     clustered_wilson,
     wilson,
 )
+from evaluand.metrics.stats.resampling import bootstrap
 
 CLUSTERS = np.array([7, 7, 7, 2, 2, 5, 9, 9, 9, 9])
 RIGHT = np.array([1, 1, 1, 0, 0, 1, 0, 1, 1, 1], np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -70,13 +71,14 @@ class Interleaving:
         self.done: set[int] = set()  # shards that the state has as done
         self.overtaken = 0
         self.values = itertools.count()
+        self.thread = threading.get_ident()  # heartbeats in threads of their own are not interleaved
         self.late: set[bytes] = set()  # lines that were written after another worker had taken over
 
     def new(self) -> One:
         return One(open_lane(self.folder, SHARDS), next(self.numbers))
 
     def before_call(self) -> None:
-        if not self.under_way:
+        if not self.under_way or threading.get_ident() != self.thread:
             return
         self.check()
         worker = self.under_way[-1]

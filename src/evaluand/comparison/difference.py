@@ -15,7 +15,6 @@ from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
 from evaluand.metrics.stats.intervals import (
     Arrays,
     Spread,
-    bootstrap,
     cluster_sums,
     cluster_variance,
     least_mean,
@@ -23,6 +22,7 @@ from evaluand.metrics.stats.intervals import (
     paired_score,
     t_quantile,
 )
+from evaluand.metrics.stats.resampling import bootstrap
 
 POWER: Final = 0.8
 REPLICATES: Final = 2000

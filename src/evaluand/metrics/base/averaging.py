@@ -27,7 +27,6 @@ from evaluand.metrics.base.metric import (
 from evaluand.metrics.stats.intervals import (
     CLUSTER_TABLE,
     Spread,
-    bootstrap,
     cluster_sums,
     cluster_variance,
     clustered_wilson,
@@ -37,6 +36,7 @@ from evaluand.metrics.stats.intervals import (
     moments,
     t_quantile,
 )
+from evaluand.metrics.stats.resampling import bootstrap
 
 
 @dataclass(frozen=True, kw_only=True)

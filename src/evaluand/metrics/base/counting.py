@@ -39,12 +39,12 @@ from evaluand.metrics.base.metric import (
 )
 from evaluand.metrics.stats.intervals import (
     CLUSTER_TABLE,
-    bootstrap,
     cluster_variance,
     clustered_wilson,
     count_rows,
     merge_clusters,
 )
+from evaluand.metrics.stats.resampling import bootstrap
 
 _COUNTS: Final = ("expected", "found", "predicted", "right")
 _BY_TAG: Final = "by_tag"

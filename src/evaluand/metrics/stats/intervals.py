@@ -1,4 +1,4 @@
-"""Statistics behind intervals: mergeable moments, quantiles, score intervals, clusters and the bootstrap.
+"""Statistics behind intervals: mergeable moments, quantiles, score intervals, clusters and random bits.
 
 Everything works on all groups at once: arrays with an entry per group. Rows that belong together (the replications of
 an example, the questions on one document) are summed by cluster first, and the spread *between* clusters gives the
@@ -497,55 +497,6 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
-def bootstrap(
-    state: Arrays, value: np.ndarray, confidence: float, replicates: int, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """The bias-corrected and accelerated bootstrap interval of a weighted mean, with clusters drawn as a whole.
-
-    The draws are a pure function of the seed, the replicate and the number of clusters, on any machine and version.
-    Source: B. Efron, "Better bootstrap confidence intervals" (JASA 82, 1987); the acceleration from the linearised
-    ratio.
-
-    Args:
-        state: with a cluster table.
-        value: the weighted mean of each group.
-        replicates: the number of draws; 2,000 give two decimals of a coverage.
-
-    Returns:
-        Lower and upper ends; NaN below two clusters, where all draws are equal, and where values are too large.
-    """
-    low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
-    borders = np.searchsorted(state["cluster_group"], np.arange(len(value) + 1))
-    for group, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
-        if stop - start > 1:
-            total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
-            # scaling by a power of two is exact, and prevents overflow of cubes
-            exponent = int(np.frexp(np.abs(total).max())[1])
-            total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
-            drawn = _draw_means(total, weight, replicates, seed)
-            ends = _bca_interval(drawn, total, weight, mean, confidence)
-            low[group], high[group] = np.ldexp(ends, exponent)
-    return low, high
-
-
-_AT_ONCE = 1 << 22  # draws held in memory
-
-
-def _draw_means(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) -> np.ndarray:
-    """The sorted weighted means of the replicates, without those of weight 0."""
-    n, found = len(total), []
-    step = max(1, _AT_ONCE // n)
-    for first in range(0, replicates, step):
-        many = min(step, replicates - first)
-        counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
-        places = ((random_bits(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-        rows = places.astype(np.int64).reshape(many, n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found.append(total[rows].sum(axis=1) / weight[rows].sum(axis=1))
-    means = np.concatenate(found)
-    return np.sort(means[np.isfinite(means)])
-
-
 def random_bits(counter: np.ndarray, seed: int) -> np.ndarray:
     """64 random bits for each number: SplitMix64 (G. Steele, D. Lea & C. Flood, OOPSLA 2014)."""
     start = np.uint64((seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % 2**64)
@@ -555,25 +506,6 @@ def random_bits(counter: np.ndarray, seed: int) -> np.ndarray:
         bits *= np.uint64(factor)
     bits ^= bits >> np.uint64(31)
     return bits
-
-
-def _bca_interval(
-    drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
-) -> tuple[float, float]:
-    if not len(drawn) or not math.isfinite(value):
-        return math.nan, math.nan
-    if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # all draws are equal up to rounding
-        return math.nan, math.nan
-    normal = NormalDist()
-    below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
-    bias = normal.inv_cdf(min(max(below / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
-    deviation = total - value * weight
-    skew = float((deviation**3).sum()) / (6 * float((deviation**2).sum()) ** 1.5)
-    ends = []
-    for z in (-normal_quantile(confidence), normal_quantile(confidence)):
-        shifted = bias + (bias + z) / (1 - skew * (bias + z))
-        ends.append(float(np.quantile(drawn, normal.cdf(shifted), method="linear")))
-    return ends[0], ends[1]
 
 
 def _merge_two(a: Arrays, b: Arrays) -> Arrays:

@@ -1,0 +1,1 @@
+"""Ratings of systems from matches: counts, win rates, Bradley–Terry and its kin, from arrays alone."""

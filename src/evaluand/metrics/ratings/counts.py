@@ -1,0 +1,222 @@
+"""Matches counted by pair of systems, of all examples and of bootstrap replicates.
+
+A rating depends on its matches only through how often each system beat and tied each other one. So a replicate is a
+table of counts, and a thousand replicates are one more axis of the same arrays.
+
+    rows of matches ── count_matches ──▶ counts of pairs ──▶ win rates, strengths
+                    ╰─ resample_counts ▶ replicates × pairs ──▶ their intervals
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.resampling import resample_sums, resampling_units
+
+Side = Literal["wins", "ties", "losses", "score"]
+
+
+@dataclass(frozen=True)
+class MatchRows:
+    """Matches as columns: who played, how it ended, and on which example.
+
+    Attributes:
+        a: the number of a system, 0 to `systems` − 1; `b` that of its opponent. The order is free.
+        outcome: the share of the win that `a` gets: 1, ½ for a tie, 0, or a probability in between.
+        cluster: the number of the example. Matches on one example belong together.
+        systems: how many systems there are.
+        weight: of each match, above 0; 1 for all by default.
+
+    Example:
+        >>> rows = MatchRows.read(a=[0, 1], b=[1, 2], outcome=[1.0, 0.5], cluster=[0, 0])
+        >>> rows.systems, rows.weight.tolist()
+        (3, [1.0, 1.0])
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    outcome: np.ndarray
+    cluster: np.ndarray
+    systems: int
+    weight: np.ndarray
+
+    @classmethod
+    def read(
+        cls,
+        a: Sequence[int] | np.ndarray,
+        b: Sequence[int] | np.ndarray,
+        outcome: Sequence[float] | np.ndarray,
+        cluster: Sequence[int] | np.ndarray,
+        *,
+        systems: int | None = None,
+        weight: Sequence[float] | np.ndarray | None = None,
+    ) -> MatchRows:
+        """The rows of these columns, after validation; rows with the weight 0 are left out.
+
+        Raises:
+            SpecError: Columns differ in length, or a value is out of range.
+        """
+        first, second, keys = (_integers(name, each) for name, each in (("a", a), ("b", b), ("cluster", cluster)))
+        shares = np.asarray(outcome, np.float64)
+        weights = np.ones(len(first)) if weight is None else np.asarray(weight, np.float64)
+        if not len(first) == len(second) == len(shares) == len(keys) == len(weights):
+            raise SpecError("matches: the columns a, b, outcome, cluster and weight must have the same length")
+        largest = int(max(first.max(), second.max())) + 1 if len(first) else 0
+        n = largest if systems is None else systems
+        outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n)
+        _refuse(f"a and b must be numbers from 0 to {n - 1}", outside)
+        _refuse("a and b must be two different systems", first == second)
+        _refuse("the outcome must be a number from 0 to 1", ~((shares >= 0) & (shares <= 1)))
+        _refuse("the weight must be a finite number of at least 0", ~((weights >= 0) & np.isfinite(weights)))
+        known = weights > 0
+        if not known.all():
+            first, second, shares, keys, weights = (each[known] for each in (first, second, shares, keys, weights))
+        return cls(first, second, shares, keys, n, weights)
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs that played, as ascending codes `a` × systems + `b`, and the place of each match's pair."""
+        low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
+        codes, place = np.unique(low * self.systems + high, return_inverse=True)
+        return codes, place
+
+
+@dataclass(frozen=True)
+class MatchCounts:
+    """How often one system of each pair beat the other, with any leading axes, such as replicates.
+
+    Attributes:
+        systems: how many systems there are.
+        a: the first system of each pair that played, below `b`, the second; sorted.
+        wins: … × pairs, the weight of the matches that `a` won: whose outcome is above ½.
+        ties: of those with the outcome ½.
+        losses: of those that `b` won.
+        score: the sum of the outcomes of `a`. Without probabilities it is wins + ties / 2.
+
+    Example:
+        >>> rows = MatchRows.read(a=[0, 1, 0], b=[1, 0, 2], outcome=[1.0, 0.5, 0.2], cluster=[0, 0, 1])
+        >>> counts = count_matches(rows)
+        >>> counts.wins.tolist(), counts.ties.tolist(), counts.losses.tolist(), counts.score.tolist()
+        ([1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.5, 0.2])
+    """
+
+    systems: int
+    a: np.ndarray
+    b: np.ndarray
+    wins: np.ndarray
+    ties: np.ndarray
+    losses: np.ndarray
+    score: np.ndarray
+
+    @property
+    def n(self) -> np.ndarray:
+        """The weight of the matches of each pair."""
+        return np.asarray(self.wins + self.ties + self.losses)
+
+    def square(self, side: Side = "wins") -> np.ndarray:
+        """The counts as … × systems × systems, in which each row is one system's view of its opponents.
+
+        Example:
+            >>> rows = MatchRows.read(a=[0, 0], b=[1, 1], outcome=[1.0, 0.5], cluster=[0, 1])
+            >>> count_matches(rows).square("score").tolist()
+            [[0.0, 1.5], [0.5, 0.0]]
+        """
+        ours: np.ndarray = getattr(self, side)
+        others = {"wins": self.losses, "losses": self.wins, "ties": self.ties, "score": self.n - self.score}[side]
+        found = np.zeros((*ours.shape[:-1], self.systems, self.systems))
+        found[..., self.a, self.b] = ours
+        found[..., self.b, self.a] = others
+        return found
+
+    def select(self, replicates: slice | np.ndarray | int) -> MatchCounts:
+        """The counts of some replicates: of these places on the first axis."""
+        sides = {name: getattr(self, name)[replicates] for name in _SIDES}
+        return replace(self, **sides)
+
+    def select_pairs(self, pairs: np.ndarray) -> MatchCounts:
+        """The counts of some pairs, by a mask or by places."""
+        sides = {name: getattr(self, name)[..., pairs] for name in _SIDES}
+        return replace(self, a=self.a[pairs], b=self.b[pairs], **sides)
+
+
+_SIDES = ("wins", "ties", "losses", "score")
+
+
+def count_matches(rows: MatchRows) -> MatchCounts:
+    """The counts of all matches, without leading axes."""
+    codes, place = rows.pairs
+    sums = [np.bincount(place, each, minlength=len(codes)) for each in _columns(rows)]
+    return _counts(rows.systems, codes, sums)
+
+
+def resample_counts(rows: MatchRows, replicates: int, seed: int = 0, first: int = 0) -> MatchCounts:
+    """The counts in each replicate of a bootstrap that draws examples: replicates × pairs.
+
+    All matches on an example, of all pairs and in both orders, are drawn together. A replicate is a pure function of
+    the seed, its number, and the set of examples.
+
+    Args:
+        replicates: the number of replicates.
+        first: the number of the first one, to continue earlier ones.
+
+    Example:
+        >>> rows = MatchRows.read(a=[0, 0, 0], b=[1, 1, 1], outcome=[1.0, 0.5, 0.0], cluster=[0, 1, 2])
+        >>> resample_counts(rows, replicates=3, seed=0).n.tolist()
+        [[3.0], [3.0], [3.0]]
+    """
+    codes, place = rows.pairs
+    sums = resample_sums(resampling_units(rows.cluster), place, len(codes), _columns(rows), replicates, seed, first)
+    return _counts(rows.systems, codes, sums)
+
+
+def merge_counts(parts: Sequence[MatchCounts]) -> MatchCounts:
+    """The counts of the matches of all parts together, which have the same systems and leading axes.
+
+    Example:
+        >>> rows = MatchRows.read(a=[0, 1], b=[1, 2], outcome=[1.0, 0.5], cluster=[0, 0])
+        >>> merge_counts([count_matches(rows)] * 2).wins.tolist()
+        [2.0, 0.0]
+    """
+    systems = parts[0].systems
+    if any(part.systems != systems for part in parts):
+        raise SpecError(f"matches: counts of {systems} systems cannot be merged with those of another number")
+    each = [part.a * systems + part.b for part in parts]
+    codes = np.unique(np.concatenate(each))
+    shape = (*parts[0].wins.shape[:-1], len(codes))
+    sums = [np.zeros(shape) for _ in _SIDES]
+    for part, code in zip(parts, each, strict=True):
+        place = np.searchsorted(codes, code)
+        for name, total in zip(_SIDES, sums, strict=True):
+            total[..., place] += getattr(part, name)
+    return _counts(systems, codes, sums)
+
+
+def _columns(rows: MatchRows) -> list[np.ndarray]:
+    """What each match adds to the counts of its pair, seen from the system with the lower number."""
+    share = np.where(rows.a < rows.b, rows.outcome, 1 - rows.outcome)
+    return [rows.weight * each for each in (share > 0.5, share == 0.5, share < 0.5, share)]
+
+
+def _counts(systems: int, codes: np.ndarray, sums: Sequence[np.ndarray]) -> MatchCounts:
+    return MatchCounts(systems, codes // max(systems, 1), codes % max(systems, 1), *sums)
+
+
+def _integers(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
+    found = np.asarray(values)
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
+        raise SpecError(f"matches: the column {name} must be integers, one for each match")
+    return found.astype(np.int64)
+
+
+def _refuse(rule: str, wrong: np.ndarray) -> None:
+    if wrong.any():
+        raise SpecError(f"matches: row {int(np.argmax(wrong))}: {rule}")

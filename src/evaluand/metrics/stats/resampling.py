@@ -1,0 +1,195 @@
+"""The bootstrap: statistics of other samples of the same size, in which whole clusters are drawn with replacement.
+
+All draws come from `random_bits`, so they are a pure function of the seed, the replicate and the number of clusters, on
+any machine and version.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evaluand.metrics.stats.intervals import Arrays, normal_quantile, random_bits
+
+
+def bootstrap(
+    state: Arrays, value: np.ndarray, confidence: float, replicates: int, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """The bias-corrected and accelerated bootstrap interval of a weighted mean, with clusters drawn as a whole.
+
+    The draws are a pure function of the seed, the replicate and the number of clusters, on any machine and version.
+    Source: B. Efron, "Better bootstrap confidence intervals" (JASA 82, 1987); the acceleration from the linearised
+    ratio.
+
+    Args:
+        state: with a cluster table.
+        value: the weighted mean of each group.
+        replicates: the number of draws; 2,000 give two decimals of a coverage.
+
+    Returns:
+        Lower and upper ends; NaN below two clusters, where all draws are equal, and where values are too large.
+    """
+    low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
+    borders = np.searchsorted(state["cluster_group"], np.arange(len(value) + 1))
+    for group, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
+        if stop - start > 1:
+            total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
+            # scaling by a power of two is exact, and prevents overflow of cubes
+            exponent = int(np.frexp(np.abs(total).max())[1])
+            total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
+            drawn = _draw_means(total, weight, replicates, seed)
+            ends = _bca_interval(drawn, total, weight, mean, confidence)
+            low[group], high[group] = np.ldexp(ends, exponent)
+    return low, high
+
+
+_AT_ONCE = 1 << 22  # draws held in memory
+
+
+def _draw_means(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) -> np.ndarray:
+    """The sorted weighted means of the replicates, without those of weight 0."""
+    n, found = len(total), []
+    step = max(1, _AT_ONCE // n)
+    for first in range(0, replicates, step):
+        rows = _draw_places(n, first, min(step, replicates - first), seed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found.append(total[rows].sum(axis=1) / weight[rows].sum(axis=1))
+    means = np.concatenate(found)
+    return np.sort(means[np.isfinite(means)])
+
+
+def _draw_places(n: int, first: int, many: int, seed: int) -> np.ndarray:
+    """The n places drawn in each of many replicates, of which `first` is the number of the first."""
+    counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
+    places = ((random_bits(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+    return places.astype(np.int64).reshape(many, n)
+
+
+def _bca_interval(
+    drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
+) -> tuple[float, float]:
+    if not len(drawn) or not math.isfinite(value):
+        return math.nan, math.nan
+    if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # all draws are equal up to rounding
+        return math.nan, math.nan
+    normal = NormalDist()
+    below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
+    bias = normal.inv_cdf(min(max(below / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
+    deviation = total - value * weight
+    skew = float((deviation**3).sum()) / (6 * float((deviation**2).sum()) ** 1.5)
+    ends = []
+    for z in (-normal_quantile(confidence), normal_quantile(confidence)):
+        shifted = bias + (bias + z) / (1 - skew * (bias + z))
+        ends.append(float(np.quantile(drawn, normal.cdf(shifted), method="linear")))
+    return ends[0], ends[1]
+
+
+UNITS: Final = 2048
+"""The largest number of units that are drawn: the relative standard error of a variance is 3 % with as many."""
+
+
+class Units(NamedTuple):
+    """What is drawn as one: a cluster or, of more than `UNITS` clusters, an equal share of them chosen at random.
+
+    Shares of independent clusters are independent too, and vary as their clusters do, so drawing shares gives the same
+    distribution as drawing clusters, at a cost that does not grow with their number.
+    Source: the random groups of K. Wolter, Introduction to Variance Estimation (2nd ed., 2007), chapter 2.
+
+    Attributes:
+        of_row: the number of each row's unit.
+        n: the number of units.
+    """
+
+    of_row: np.ndarray
+    n: int
+
+
+def resampling_units(cluster: np.ndarray) -> Units:
+    """The units of rows by their clusters (integers); they do not depend on the order of the rows.
+
+    Example:
+        >>> resampling_units(np.array([7, 3, 7])).of_row.tolist()
+        [1, 0, 1]
+    """
+    keys, place = np.unique(cluster, return_inverse=True)
+    if len(keys) <= UNITS:
+        return Units(place, len(keys))
+    unit = np.empty(len(keys), np.int64)
+    unit[np.argsort(random_bits(keys.astype(np.int64).view(np.uint64), 0), kind="stable")] = np.arange(len(keys))
+    return Units((unit % UNITS)[place], UNITS)
+
+
+def draw_weights(n: int, replicates: int, seed: int, first: int = 0) -> np.ndarray:
+    """How often each of n units is drawn in each replicate (replicates × n), by the draws of `bootstrap`.
+
+    Args:
+        first: the number of the first replicate, to continue earlier ones.
+
+    Example:
+        >>> draw_weights(4, 2, seed=0).sum(axis=1).tolist()
+        [4.0, 4.0]
+    """
+    weights = np.empty((replicates, n))
+    for start in range(0, replicates, step := max(1, _AT_ONCE // max(n, 1))):
+        many = min(step, replicates - start)
+        places = _draw_places(n, first + start, many, seed)
+        places += n * np.arange(many)[:, None]
+        weights[start : start + many] = np.bincount(places.ravel(), minlength=many * n).reshape(many, n)
+    return weights
+
+
+def resample_sums(
+    units: Units,
+    cell: np.ndarray,
+    cells: int,
+    columns: Sequence[np.ndarray],
+    replicates: int,
+    seed: int,
+    first: int = 0,
+) -> list[np.ndarray]:
+    """The sums of columns by cell, in each replicate of a bootstrap that draws units.
+
+    Args:
+        cell: the number of each row's cell, below `cells`.
+        columns: numbers of rows.
+        first: the number of the first replicate, to continue earlier ones.
+
+    Returns:
+        For each column: replicates × cells.
+
+    Example:
+        >>> units = resampling_units(np.array([1, 1, 2]))
+        >>> [sums] = resample_sums(units, np.array([0, 1, 1]), 2, [np.ones(3)], replicates=2, seed=0)
+        >>> sums.tolist()
+        [[1.0, 2.0], [1.0, 2.0]]
+    """
+    found = [np.empty((replicates, cells)) for _ in columns]
+    tabulated = units.n * cells <= min(_DENSE * len(cell), _LARGEST_TABLE)
+    place = units.of_row * cells + cell
+    step = max(1, _AT_ONCE // max(units.n, 1))
+    drawn = [
+        (slice(start, start + step), draw_weights(units.n, min(step, replicates - start), seed, first + start))
+        for start in range(0, replicates, step)
+    ]
+    for output, column in zip(found, columns, strict=True):
+        if tabulated:
+            table = np.bincount(place, column, minlength=units.n * cells).reshape(units.n, cells)
+            for some, weights in drawn:
+                output[some] = weights @ table
+        else:
+            for some, weights in drawn:
+                for row, weight in zip(output[some], weights, strict=True):
+                    row[:] = np.bincount(cell, weight[units.of_row] * column, minlength=cells)
+    return found
+
+
+_DENSE: Final = 50
+"""How many products of matrices take as long as adding one row."""
+
+_LARGEST_TABLE: Final = 1 << 24
+
+
+_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
