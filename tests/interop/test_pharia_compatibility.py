@@ -22,10 +22,12 @@ from evaluand.interop.pharia import (
     AsyncEvaluationRepository,
     AsyncFileEvaluationRepository,
     AsyncInMemoryEvaluationRepository,
+    CompositeTracer,
     Evaluator,
     Example,
     ExampleOutput,
     FailedExampleRun,
+    FileAggregationRepository,
     FileDatasetRepository,
     FileRunRepository,
     FileTracer,
@@ -34,6 +36,7 @@ from evaluand.interop.pharia import (
     InMemoryEvaluationRepository,
     InMemoryRunRepository,
     InMemoryTracer,
+    NoOpTracer,
     PartialEvaluationOverview,
     RecoveryData,
     RepositoryNavigator,
@@ -41,10 +44,12 @@ from evaluand.interop.pharia import (
     RunOverview,
     RunRepository,
     SingleOutputEvaluationLogic,
+    SpanStatus,
     Task,
     TaskSpan,
     Tracer,
     aggregation_overviews_to_pandas,
+    main,
 )
 
 
@@ -307,3 +312,78 @@ def test_wrong_uses_of_spans_and_navigators_are_the_errors_of_the_sdks(tmp_path:
     (tmp_path / "other.jsonl").write_text(json.dumps({"a": 1}))
     with pytest.raises(ValidationError, match="not a line of a trace"):
         FileTracer(tmp_path / "other.jsonl").traces()
+
+
+def walked(tracer: InMemoryTracer) -> list[str]:
+    """The names of all entries, as code for the SDKs collects them."""
+    names = []
+    for entry in tracer.entries:
+        if isinstance(entry, InMemoryTracer):
+            names += [entry.name, *walked(entry)]
+        else:
+            names.append(entry.message)
+    return names
+
+
+def test_a_recursive_walk_through_a_trace_in_memory_finds_every_entry() -> None:
+    tracer, other = InMemoryTracer(), InMemoryTracer()
+    with CompositeTracer([tracer, other]).task_span("task", "input") as task_span:
+        task_span.log("first", 1)
+        with task_span.span("step") as step:
+            step.log("second", 2)
+            CompositeTracer([step]).span("third").end()
+    names = ["task", "first", "step", "second", "third"]
+    assert walked(tracer) == walked(other) == names
+    assert isinstance(tracer.entries[0], InMemoryTracer)
+    assert not isinstance(NoOpTracer().span("a"), InMemoryTracer)
+
+
+def test_the_tracer_of_an_example_exports_what_its_repository_has_stored(tmp_path: Path) -> None:
+    runs = FileRunRepository(tmp_path)
+    tracer, memory = runs.create_tracer_for_example("run", "1"), InMemoryTracer()
+    assert list(tracer.export_for_viewing()) == []
+    task_span = CompositeTracer([tracer, memory]).task_span("task", "input")
+    with pytest.raises(RuntimeError, match="the span 'task' is still open"):
+        tracer.export_for_viewing()
+    with task_span.span("step") as step:
+        step.log("value", 1)
+    task_span.end()
+    stored = runs.example_tracer("run", "1")
+    assert stored is not None
+    assert tracer.export_for_viewing() == stored.export_for_viewing() == memory.export_for_viewing()
+
+
+def test_trace_lines_without_a_status_are_read_as_ended_well(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    with FileTracer(path).task_span("task", "input") as task_span:
+        task_span.span("step").end()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line["entry"].pop("status_code", None)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [span.status for span in FileTracer(path).export_for_viewing()] == [SpanStatus.OK, SpanStatus.OK]
+
+
+OPTIONS = {
+    "--eval-logic": f"{__name__}.Same",
+    "--aggregation-logic": f"{__name__}.Accuracy",
+    "--task": f"{__name__}.Shout",
+    "--dataset-id": "letters",
+    "--description": "letters",
+}
+
+
+def test_main_takes_the_arguments_of_a_process_and_returns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FileDatasetRepository(tmp_path).create_dataset(examples("a", "b"), "n", id="letters")
+    folders = ["--dataset-repository-path", str(tmp_path), "--target-dir", str(tmp_path / "out")]
+    options = [*(part for option in OPTIONS.items() for part in option), *folders]
+    main(["run_evaluation", *options])
+    assert "2 evaluated, 0 failed" in capsys.readouterr().out
+    assert len(FileAggregationRepository(tmp_path / "out").aggregation_overview_ids()) == 1
+    with pytest.raises(SystemExit) as raised:
+        main(["run_evaluation", *options[:-2]])
+    assert (raised.value.code, "run_evaluation" in (shown := capsys.readouterr().err)) == (2, True)
+    assert "--target-dir" in shown
+    with pytest.raises(SystemExit) as raised:
+        main(["", "--help"])
+    assert raised.value.code == 0

@@ -38,9 +38,9 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.repository_files import exact_text, place, sdk_place
 from evaluand.interop.pharia.types import read_as, read_head
 from evaluand.run.task import Output
-from evaluand.trace.export import at, json_text
+from evaluand.trace.export import ExportedSpan, at, json_text
 from evaluand.trace.spans import STATUSES, Span, TaskSpan
-from evaluand.trace.tracer import RootTracer, Tracer
+from evaluand.trace.tracer import OpenSpanError, RootTracer, Tracer
 from evaluand.trace.tracers.file import FileTracer
 from evaluand.trace.tracers.in_memory import InMemoryTracer
 from evaluand.trace.traces import Trace
@@ -48,13 +48,28 @@ from evaluand.trace.watcher import Watcher
 
 
 class ExampleTracer(RootTracer):
-    """A tracer that stores each trace, as JSON text, when its root span is closed."""
+    """A tracer that stores each trace, as JSON text, when its root span is closed.
 
-    def __init__(self, store: Callable[[bytes], None]) -> None:
-        self._watchers = (_Writer(store),)
+    Args:
+        store: stores a trace.
+        read: the stored traces, as parsed JSON.
+    """
+
+    def __init__(self, store: Callable[[bytes], None], read: Callable[[], Iterable[Any]]) -> None:
+        self._writer, self._read = _Writer(store), read
 
     def new_trace(self) -> Trace:
-        return Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=self._watchers)
+        return Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=(self._writer,))
+
+    def traces(self) -> InMemoryTracer:
+        """The traces stored so far."""
+        return restore_traces(self._read())
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        if self._writer.open_roots:
+            names = ", ".join(repr(root.name) for root in self._writer.open_roots.copy())
+            raise OpenSpanError(f"the span {names} is still open; close it before you export the trace")
+        return self.traces().export_for_viewing()
 
 
 def restore_traces(rows: Iterable[Any]) -> InMemoryTracer:
@@ -86,14 +101,20 @@ class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
 class _Writer(Watcher):
     """Stores a trace when its root span is closed."""
 
-    __slots__ = ("_store",)
+    __slots__ = ("_store", "open_roots")
 
     def __init__(self, store: Callable[[bytes], None]) -> None:
         self._store = store
+        self.open_roots: set[Span] = set()
+
+    def opened(self, span: Span) -> None:
+        if span._above is None:
+            self.open_roots.add(span)
 
     def closed(self, span: Span) -> None:
         if span._above is not None:
             return
+        self.open_roots.discard(span)
         trace, end = span._trace, cast(int, span.end_ns)
         status = STATUSES.index(span.status)
         head = (trace.id.hex, span.name, span.kind, span.start_ns, end, status, span._input, span._output)
@@ -408,7 +429,9 @@ class FileRunRepository(_ShelfRuns):
 
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
         rows = self._shelf.rows(run_id, "traces")
-        return ExampleTracer(lambda text: rows.append(example_id, text))
+        return ExampleTracer(
+            lambda text: rows.append(example_id, text), lambda: (row["value"] for row in rows.all(example_id))
+        )
 
     def example_tracer(self, run_id: str, example_id: str) -> Tracer | None:
         rows = self._shelf.rows(run_id, "traces").all(example_id)

@@ -285,7 +285,7 @@ class _Reader:
     def _end(self, span: InMemorySpan, entry: Mapping[str, Any]) -> None:
         span._output = entry.get("output")
         span._attributes.update(entry.get("attributes") or {})
-        span._status = 2 if entry["status_code"] == "ERROR" else 1
+        span._status = 2 if entry.get("status_code") == "ERROR" else 1  # older versions of the SDKs write none
         span.end_ns = nanoseconds(_time(entry["end"]))
 
 
