@@ -84,7 +84,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/pharia.md": {
         "        Example                       ExampleOutput, trace, RunOverview": DRAWING,
         "Example, ExampleOutput                ExampleEvaluation, EvaluationOverview      AggregationOverview": DRAWING,
-        "run A ─┐                                        ┌─ an earlier evaluation": DRAWING,
+        "run A ─┐": DRAWING,
         "python -m evaluand.interop.pharia.run_evaluation --task my_code.Classify --eval-logic my_code.Same \\": YOURS,
     },
     "docs/howto/people.md": {

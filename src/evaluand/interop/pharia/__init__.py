@@ -39,6 +39,15 @@ if TYPE_CHECKING:
         SuccessfulExampleOutput as SuccessfulExampleOutput,
         Task as Task,
     )
+    from evaluand.interop.pharia.elo import (
+        AggregatedComparison as AggregatedComparison,
+        ComparisonEvaluationAggregationLogic as ComparisonEvaluationAggregationLogic,
+        EloAggregationAdapter as EloAggregationAdapter,
+        EloCalculator as EloCalculator,
+        MatchesAggregationLogic as MatchesAggregationLogic,
+        PlayerScore as PlayerScore,
+        WinRateCalculator as WinRateCalculator,
+    )
     from evaluand.interop.pharia.evaluations import (
         AggregationRepository as AggregationRepository,
         AsyncEvaluationRepository as AsyncEvaluationRepository,
@@ -75,6 +84,15 @@ if TYPE_CHECKING:
         LanguageMatchesGrader as LanguageMatchesGrader,
         MeanAccumulator as MeanAccumulator,
         RougeGrader as RougeGrader,
+    )
+    from evaluand.interop.pharia.incremental import (
+        ComparisonEvaluation as ComparisonEvaluation,
+        EloEvaluationLogic as EloEvaluationLogic,
+        EloGradingInput as EloGradingInput,
+        IncrementalEvaluationLogic as IncrementalEvaluationLogic,
+        IncrementalEvaluator as IncrementalEvaluator,
+        Matches as Matches,
+        MatchOutcome as MatchOutcome,
     )
     from evaluand.interop.pharia.labelling import AsyncEvaluator as AsyncEvaluator, LabellingLogic as LabellingLogic
     from evaluand.interop.pharia.lineage import (

@@ -11,6 +11,8 @@ from evaluand.interop.pharia.domain import (
     AggregationOverview,
     Evaluation,
     EvaluationOverview,
+    ExampleEvaluation,
+    ExampleResults,
     FailedExampleEvaluation,
     Refused,
     SerializableDict,
@@ -87,9 +89,14 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         start = utc_now()
         overviews = self._heads(eval_ids)
         results = self._results(overviews)
-        successes = [each for each in results if not isinstance(each, FailedExampleEvaluation)]
+        successes = [each for each in results if not isinstance(each.result, FailedExampleEvaluation)]
         crashed = len(results) - len(successes)
-        statistics = self._aggregation_logic.aggregate(successes + self._substitutes(overviews, crashed))
+        statistics = self._aggregation_logic.aggregate(
+            ExampleResults(
+                [each.result for each in successes] + self._substitutes(overviews, crashed),
+                [each.example_id for each in successes],
+            )
+        )
         policy = LEFT_OUT
         if self._substitute is not None:
             policy = f"counted as {to_json(self._substitute).decode()}"
@@ -115,18 +122,24 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
     def _heads(self, eval_ids: tuple[str, ...]) -> list[EvaluationOverview]:
         if not eval_ids:
             raise Refused("give the id of an evaluation to aggregate")
-        return require_all_stored(self._evaluation_repository.evaluation_overview, "evaluation", eval_ids)
+        overviews = require_all_stored(self._evaluation_repository.evaluation_overview, "evaluation", eval_ids)
+        for overview in overviews:
+            left_out = [id for id in overview.previous_evaluation_ids if id not in eval_ids]
+            if left_out:
+                extended = f"evaluation {overview.id} extends {', '.join(left_out)}, whose results are not aggregated"
+                warn(f"{extended}; pass the ids of all of them to aggregate_evaluation")
+        return overviews
 
-    def _results(self, overviews: list[EvaluationOverview]) -> list[Any]:
+    def _results(self, overviews: list[EvaluationOverview]) -> list[ExampleEvaluation[Any]]:
         """The stored results and failures; warns where some are lost."""
-        results: list[Any] = []
+        results: list[ExampleEvaluation[Any]] = []
         for overview in overviews:
             found = self._evaluation_repository.example_evaluations(overview.id, self.evaluation_type())
             expected = overview.successful_evaluation_count + overview.failed_evaluation_count
             if len(found) < expected:
                 lost = f"{expected} results, of which {expected - len(found)} are lost or cannot be read"
                 warn(f"evaluation {overview.id} made {lost}; evaluate the runs again")
-            results += [each.result for each in found]
+            results += found
         return results
 
     def _substitutes(self, overviews: list[EvaluationOverview], crashed: int) -> list[Any]:

@@ -8,7 +8,7 @@ SDKs, which ignore them.
 import datetime as dt
 import traceback
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -236,6 +236,7 @@ class EvaluationOverview(_Evaluated):
         unlabelled_example_count: how many of those skipped wait for a label.
         incomplete_example_count: examples that were evaluated by the outputs of only some of the runs, since others
             failed on them or have no output; None if unknown.
+        previous_evaluation_ids: the earlier evaluations that it extends; it does not repeat what they have compared.
         provenance: versions, commit, configuration, identity of the logic.
     """
 
@@ -243,6 +244,7 @@ class EvaluationOverview(_Evaluated):
     successful_evaluation_count: int
     failed_evaluation_count: int
     unlabelled_example_count: int = 0
+    previous_evaluation_ids: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         counts = f"{self.successful_evaluation_count} successful, {self.failed_evaluation_count} failed"
@@ -329,6 +331,22 @@ class RecoveryData(BaseModel):
 
     run_id: str
     finished_examples: list[str] = []
+
+
+class ExampleResults(list[T]):
+    """Results as an aggregation logic receives them, with the id of each one's example, None if unknown."""
+
+    def __init__(self, results: Iterable[T], example_ids: Sequence[str | None]) -> None:
+        super().__init__(results)
+        self.example_ids = example_ids
+
+
+def with_examples(results: Iterable[T]) -> tuple[Sequence[T], list[int]]:
+    """Results and the number of each one's example; those of unknown examples have a number of their own."""
+    listed = results if isinstance(results, ExampleResults) else ExampleResults(results, [])
+    ids = [*listed.example_ids, *[None] * (len(listed) - len(listed.example_ids))]
+    numbers: dict[str | int, int] = {}
+    return listed, [numbers.setdefault(place if id is None else id, len(numbers)) for place, id in enumerate(ids)]
 
 
 def _describe_others(evaluations: Iterable[EvaluationOverview], *, with_failures: bool = False) -> str:

@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Generic, get_args
+from typing import Any, ClassVar, Generic, get_args
 
 from evaluand.interop.pharia.domain import (
     AggregatedEvaluation,
@@ -22,6 +22,9 @@ from evaluand.run.types import arguments, hints
 class EvaluationLogicBase(ABC, Generic[Input, Output, ExpectedOutput, Evaluation]):
     """Base of all evaluation logics: declares the types in brackets."""
 
+    _signature: ClassVar = ("do_evaluate", 0, 1)
+    """The method whose annotations declare the types, and the places of its example and output."""
+
 
 class EvaluationLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):
     """Evaluates an example by the outputs of one or more runs.
@@ -39,6 +42,8 @@ class EvaluationLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluat
 
 class SingleOutputEvaluationLogic(EvaluationLogic[Input, Output, ExpectedOutput, Evaluation]):
     """Evaluates an example by the output of one run."""
+
+    _signature: ClassVar = ("do_evaluate_single_output", 0, 1)
 
     def do_evaluate(
         self, example: Example[Input, ExpectedOutput], *output: SuccessfulExampleOutput[Output]
@@ -67,15 +72,15 @@ class LogicTypes:
         self._logic = logic
         cls = type(logic)
         brackets = arguments(cls, EvaluationLogicBase)
-        single = isinstance(logic, SingleOutputEvaluationLogic)
-        self._method = "do_evaluate_single_output" if single else "do_evaluate"
+        self._method, *places = logic._signature
         method = getattr(cls, self._method, None)
         annotations = {} if method is None else hints(method)
         names = [] if method is None else [n for n in inspect.signature(method).parameters if n != "self"]
-        example, output = [annotations.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
+        example, output = (annotations.get(names[place]) if place < len(names) else None for place in places)
         self.example = example if is_extended(example) else None
         input, expected = _value_types(self.example) or _arguments(example) or (Input, ExpectedOutput)
-        output = output if single else next(iter(_arguments(output)), Output)
+        if not isinstance(logic, SingleOutputEvaluationLogic):
+            output = next(iter(_arguments(next(iter(get_args(output)), output))), Output)
         annotated = input, output or Output, expected, annotations.get("return", Evaluation)
         self._types = [first_declared(*both) for both in zip(brackets, annotated, strict=True)]
 

@@ -3,22 +3,6 @@
 from typing import Final
 
 REPLACEMENTS: Final = {
-    "use evaluate_runs(*run_ids) with old and new runs; the native Evaluator reuses stored scores": (
-        "IncrementalEvaluationLogic",
-        "IncrementalEvaluator",
-    ),
-    "use evaluand.compare, which ranks evaluations, with intervals and the examples won and lost": (
-        "AggregatedComparison",
-        "ComparisonEvaluation",
-        "ComparisonEvaluationAggregationLogic",
-        "EloCalculator",
-        "EloEvaluationLogic",
-        "EloGradingInput",
-        "MatchOutcome",
-        "Matches",
-        "MatchesAggregationLogic",
-        "WinRateCalculator",
-    ),
     "use AsyncEvaluator with a LabellingLogic, which writes a file for people to label and reads their labels": (
         "ArgillaClient",
         "ArgillaEvaluation",

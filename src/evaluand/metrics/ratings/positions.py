@@ -1,0 +1,241 @@
+"""What the order of presentation does to the outcomes of matches: position bias, inconsistency, and a rule for both.
+
+Of two responses a judge sees one first. How often the first one wins is the position bias. A pair that was judged in
+both orders may get opposite winners; a declared rule makes one outcome of the two.
+
+All functions take arrays with an entry per match. `outcome` is the share of the win that system `a` gets, and `a_first`
+says whether the judge saw the response of `a` first. Matches with the same number in `pair` compare the same two
+responses, `a` being the same system in both; `pair_numbers` numbers them by what identifies a pair, such as example,
+replication, systems and judge.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, interval_within, runs
+
+Rule = Literal["average", "tie", "drop"]
+"""What becomes of a pair with opposite winners in its two orders: the average of both outcomes, a tie, or nothing."""
+
+
+class PositionBias(NamedTuple):
+    """How often the response that was shown first wins.
+
+    Attributes:
+        share: of wins of the first, a tie as a half; ½ means no bias, NaN that no order can be compared. Of each pair
+            of systems both orders count equally, so that a system shown first more often does not shift it.
+        low: the lower end of its interval by example, NaN below two examples; `high` the upper end.
+        first: the weight of matches that the first won.
+        ties: of those that ended in a tie.
+        second: of those that the second won.
+        examples: how many examples these matches are on.
+        one_order: how many matches of other pairs of systems were left out, because all of them had the same order, so
+            that a better system cannot be distinguished from a better position.
+    """
+
+    share: float
+    low: float
+    high: float
+    first: float
+    ties: float
+    second: float
+    examples: int
+    one_order: int
+
+
+class Inconsistency(NamedTuple):
+    """How often the two orders of a pair contradict each other.
+
+    Attributes:
+        share: of contradictory pairs among those judged in both orders, NaN without such pairs.
+        low: the lower end of its interval by example, NaN below two examples; `high` the upper end.
+        pairs: how many pairs were judged in both orders.
+        contradictory: those with opposite winners, in which one position won twice.
+        first_twice: those of them in which the first one won twice; in the others the second one did.
+        half: pairs with a tie in one order and a winner in the other, which do not count as contradictory.
+        one_order: how many pairs were judged in one order only.
+    """
+
+    share: float
+    low: float
+    high: float
+    pairs: int
+    contradictory: int
+    first_twice: int
+    half: int
+    one_order: int
+
+
+class ResolvedOrders(NamedTuple):
+    """One outcome per pair.
+
+    Attributes:
+        row: the place of the first match of each pair, where its systems, example and weight are.
+        outcome: the share of the win that `a` gets.
+        contradictory: whether its two orders had opposite winners.
+        dropped: how many pairs the rule left out.
+    """
+
+    row: np.ndarray
+    outcome: np.ndarray
+    contradictory: np.ndarray
+    dropped: int
+
+
+def position_bias(
+    a: np.ndarray,
+    b: np.ndarray,
+    outcome: np.ndarray,
+    a_first: np.ndarray,
+    cluster: np.ndarray,
+    *,
+    weight: np.ndarray | None = None,
+    confidence: float = 0.95,
+) -> PositionBias:
+    """How often the response that was shown first wins, with an interval by example.
+
+    Args:
+        a: the number of a system; `b` that of its opponent.
+        cluster: the number of the example; all matches on one example belong together.
+        weight: of each match; 1 by default.
+
+    Example:
+        >>> outcome, a_first = np.array([1.0, 0.0, 1.0, 1.0]), np.array([True, False, True, False])
+        >>> bias = position_bias(np.zeros(4, int), np.ones(4, int), outcome, a_first, np.array([0, 0, 1, 1]))
+        >>> bias.share, bias.first, bias.second
+        (0.75, 3.0, 1.0)
+    """
+    weights = np.ones(len(outcome)) if weight is None else np.asarray(weight, np.float64)
+    swapped = a > b
+    systems = pair_numbers(np.where(swapped, b, a), np.where(swapped, a, b))
+    low_first = a_first != swapped
+    n_pairs = int(systems.max()) + 1 if len(systems) else 0
+    by_order = np.stack([np.bincount(systems, weights * (low_first == order), n_pairs) for order in (False, True)])
+    comparable = np.all(by_order > 0, axis=0)[systems]
+    systems, low_first, weights = systems[comparable], low_first[comparable], weights[comparable]
+    shares = np.where(a_first, outcome, 1.0 - outcome)[comparable]
+    balanced = weights * by_order.sum(axis=0)[systems] / (2 * by_order[low_first.astype(np.intp), systems])
+    share, low, high = _share_by_example(shares, balanced, cluster[comparable], confidence)
+    return PositionBias(
+        share=share,
+        low=low,
+        high=high,
+        first=float(weights[shares > 0.5].sum()),
+        ties=float(weights[shares == 0.5].sum()),
+        second=float(weights[shares < 0.5].sum()),
+        examples=len(np.unique(cluster[comparable])),
+        one_order=int(np.count_nonzero(~comparable)),
+    )
+
+
+def inconsistency(
+    outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarray, cluster: np.ndarray, *, confidence: float = 0.95
+) -> Inconsistency:
+    """How often the two orders of a pair have opposite winners, with an interval by example.
+
+    Example:
+        >>> outcome, a_first = np.array([1.0, 0.0, 1.0, 1.0]), np.array([True, False, True, False])
+        >>> found = inconsistency(outcome, a_first, np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
+        >>> found.share, found.pairs, found.first_twice
+        (0.5, 2, 1)
+    """
+    row, by_order = _outcomes_by_order(outcome, a_first, pair)
+    both = ~np.isnan(by_order).any(axis=0)
+    winner = np.sign(by_order[:, both] - 0.5)
+    contradictory = winner[0] * winner[1] < 0
+    share, low, high = _share_by_example(
+        contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], confidence
+    )
+    return Inconsistency(
+        share=share,
+        low=low,
+        high=high,
+        pairs=int(np.count_nonzero(both)),
+        contradictory=int(np.count_nonzero(contradictory)),
+        first_twice=int(np.count_nonzero(contradictory & (winner[_A_FIRST] > 0))),
+        half=int(np.count_nonzero((winner == 0).sum(axis=0) == 1)),
+        one_order=int(np.count_nonzero(~both)),
+    )
+
+
+def resolve_orders(
+    outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarray, rule: Rule = "average"
+) -> ResolvedOrders:
+    """Make one outcome of the matches of each pair.
+
+    A pair gets the mean of its two orders, and that of an order with several matches is their mean; a pair judged in
+    one order only has the outcome of that order. The rule decides about pairs whose orders have opposite winners:
+
+        average  the mean of both orders, as for all others
+        tie      a tie, ½
+        drop     the pair is left out
+
+    Raises:
+        SpecError: There is no such rule.
+
+    Example:
+        >>> outcome, a_first = np.array([1.0, 0.0, 1.0, 0.5]), np.array([True, False, True, False])
+        >>> resolve_orders(outcome, a_first, np.array([0, 0, 1, 1]), "drop").outcome.tolist()
+        [0.75]
+    """
+    if rule not in get_args(Rule):
+        raise SpecError(f"the rule for contradictory pairs must be one of {', '.join(get_args(Rule))}, not {rule!r}")
+    row, by_order = _outcomes_by_order(outcome, a_first, pair)
+    resolved = np.where(np.isnan(by_order[0]), by_order[1], by_order[0])
+    both = ~np.isnan(by_order).any(axis=0)
+    resolved[both] = by_order[:, both].mean(axis=0)
+    contradictory = np.zeros(len(row), np.bool_)
+    contradictory[both] = ((by_order[0] - 0.5) * (by_order[1] - 0.5))[both] < 0
+    if rule == "tie":
+        resolved[contradictory] = 0.5
+    remaining = ~contradictory if rule == "drop" else np.ones(len(row), np.bool_)
+    return ResolvedOrders(
+        row[remaining], resolved[remaining], contradictory[remaining], int(np.count_nonzero(~remaining))
+    )
+
+
+def pair_numbers(*keys: np.ndarray) -> np.ndarray:
+    """The same number for entries that agree in all keys, from 0 in the order of the keys.
+
+    Example:
+        >>> pair_numbers(np.array([4, 4, 2]), np.array([0, 0, 1])).tolist()
+        [1, 1, 0]
+    """
+    order = np.lexsort(keys[::-1])
+    starts = np.zeros(len(order), np.int64)
+    starts[runs(*(key[order] for key in keys))] = 1
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(starts) - 1
+    return numbers
+
+
+_A_FIRST: Final = 1
+"""The place of the order in which `a` is first."""
+
+
+def _outcomes_by_order(outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first match of each pair, and the mean outcome of each order: orders × pairs, NaN where there was none."""
+    _, row, place = np.unique(pair, return_index=True, return_inverse=True)
+    by_order = []
+    for order in (False, True):
+        shown = a_first == order
+        n = np.bincount(place[shown], minlength=len(row))
+        total = np.bincount(place[shown], outcome[shown], minlength=len(row))
+        by_order.append(np.divide(total, n, out=np.full(len(row), np.nan), where=n > 0))
+    return row, np.stack(by_order)
+
+
+def _share_by_example(
+    share: np.ndarray, weight: np.ndarray, cluster: np.ndarray, confidence: float
+) -> tuple[float, float, float]:
+    """The weighted mean of shares with its interval, NaN without any."""
+    if not len(share):
+        return np.nan, np.nan, np.nan
+    value = np.array([(share * weight).sum() / weight.sum()])
+    state = cluster_sums(share, weight, cluster, np.zeros(len(share), np.int64))
+    low, high = interval_within(value, cluster_variance(state, value), (0.0, 1.0), confidence)
+    return float(value[0]), float(low[0]), float(high[0])

@@ -1,0 +1,245 @@
+"""Length-controlled win rates as AlpacaEval 2 defines them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from evaluand import SpecError
+from evaluand.metrics.ratings.counts import MatchRows
+from evaluand.metrics.ratings.length_control import (
+    LengthControl,
+    LengthReference,
+    length_controlled_win_rate,
+    length_controlled_win_rates,
+)
+from evaluand.metrics.ratings.win_rates import win_rates
+
+N = 150
+PLACE = np.arange(N)
+DIFFICULTY = np.round(np.sin(PLACE * PLACE) * 1.5, 4)
+BASELINE_LENGTH = 200 + (PLACE * 37) % 500
+LENGTH = BASELINE_LENGTH + (PLACE * PLACE * 53) % 901 - 300
+
+
+def logistic(log_odds: Any) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-log_odds)))
+
+
+def outcomes() -> np.ndarray:
+    """A third of them probabilities, the others wins and losses."""
+    chance = logistic(0.4 - 0.7 * DIFFICULTY + 1.2 * np.tanh((LENGTH - BASELINE_LENGTH) / 260))
+    won = chance > (PLACE**3 * 29 % 997) / 997
+    return np.where(PLACE % 3 == 0, np.round(chance, 3), won)
+
+
+def reference() -> LengthReference:
+    difference = np.concatenate([150 + (PLACE * 71) % 300, -(BASELINE_LENGTH * 0.4).astype(int)])
+    difficulty = np.tile(DIFFICULTY, 2)
+    outcome = np.round(logistic(np.tanh(difference / 150) * 1.1 - 0.5 * difficulty), 3)
+    return LengthReference(outcome, difference, difficulty, np.repeat([0, 1], N))
+
+
+def control(**options: Any) -> LengthControl:
+    arguments = {"outcome": outcomes(), "length": LENGTH, "baseline_length": BASELINE_LENGTH, "cluster": PLACE}
+    return length_controlled_win_rate(**{**arguments, **options})
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "length_controlled_v1": {"difficulty": DIFFICULTY, "reference": reference()},
+    "length_controlled_noreg": {"difficulty": DIFFICULTY},
+    "length_controlled_minimal": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("length_controlled_v1", 0.56485),
+        ("length_controlled_noreg", 0.56381),
+        ("length_controlled_minimal", 0.56888),
+    ],
+)
+def test_win_rates_agree_with_alpaca_eval(name: str, expected: float) -> None:
+    """`expected` is what alpaca_eval 0.6.6 computed on these arrays; its solver stops at a tolerance of 1e-4."""
+    found = control(**VARIANTS[name])
+    assert found.definition == name
+    assert found.win_rate == pytest.approx(expected, abs=0.001)
+    assert found.raw == pytest.approx(0.6101466667)
+    assert found.inverse_penalty == pytest.approx(2.7825594)
+
+
+def squash(difference: np.ndarray) -> np.ndarray:
+    return np.asarray(np.tanh(difference / difference.std(ddof=1)))
+
+
+def design(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Terms, outcomes and weights of what is fitted."""
+    terms = np.stack([squash(LENGTH - BASELINE_LENGTH), DIFFICULTY, np.ones(N)], axis=1)
+    if name == "length_controlled_minimal":
+        terms = terms[:, [0, 2]]
+    if name != "length_controlled_v1":
+        return terms, outcomes(), np.ones(N)
+    other = reference()
+    variants = np.split(other.difference, 2)
+    gamed = np.stack([np.concatenate([*map(squash, variants)]), np.tile(DIFFICULTY, 2), np.zeros(2 * N)], axis=1)
+    weight = np.concatenate([np.full(2 * N, 0.1), np.ones(N)])
+    return np.concatenate([gamed, terms]), np.concatenate([other.outcome, outcomes()]), weight
+
+
+def fit(terms: np.ndarray, outcome: np.ndarray, weight: np.ndarray, inverse_penalty: float) -> np.ndarray:
+    """Probabilities as two rows, a win and a loss, weighted by them."""
+    solver = LogisticRegression(
+        l1_ratio=1.0, solver="liblinear", C=inverse_penalty, tol=1e-10, fit_intercept=False, max_iter=100_000
+    )
+    won = np.repeat([1, 0], len(outcome))
+    solver.fit(np.tile(terms, (2, 1)), won, np.concatenate([weight * outcome, weight * (1 - outcome)]))
+    return np.asarray(solver.coef_[0])
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_coefficients_are_those_of_a_penalised_logistic_regression(name: str) -> None:
+    found = control(**VARIANTS[name])
+    expected = fit(*design(name), found.inverse_penalty)
+    ours = [found.length, found.difficulty, found.quality]
+    np.testing.assert_allclose(ours if len(expected) == 3 else ours[::2], expected, atol=2e-6)
+    level = found.quality + (0 if np.isnan(found.difficulty) else found.difficulty * DIFFICULTY)
+    assert found.win_rate == pytest.approx(logistic(level).mean())
+
+
+def test_the_penalty_is_that_of_the_least_loss_in_five_folds() -> None:
+    terms, outcome, weight = design("length_controlled_minimal")
+    fold = (len(outcome) - 1 - np.arange(len(outcome))) % 5
+    losses = {}
+    for inverse_penalty in np.logspace(-4, 4, 10).tolist():
+        parts = []
+        for each in range(5):
+            left = fold == each
+            coefficients = fit(terms[~left], outcome[~left], weight[~left], inverse_penalty)
+            chance = logistic(terms[left] @ coefficients)
+            parts.append(-(outcome[left] * np.log(chance) + (1 - outcome[left]) * np.log(1 - chance)).mean())
+        losses[inverse_penalty] = np.mean(parts)
+    assert control().inverse_penalty == pytest.approx(min(losses, key=lambda each: losses[each]))
+
+
+def biased(n: int, quality: float, bias: float, longer: float, seed: int = 0) -> dict[str, np.ndarray]:
+    """Matches of a judge who adds to the log-odds of the longer response."""
+    difference = np.random.default_rng(seed).normal(longer, 400, n)
+    chance = logistic(quality + bias * np.tanh(difference / 400))
+    outcome = (np.random.default_rng(seed + 1).random(n) < chance).astype(float)
+    return {
+        "outcome": outcome,
+        "length": 1500 + difference,
+        "baseline_length": np.full(n, 1500.0),
+        "cluster": np.arange(n),
+    }
+
+
+@pytest.mark.parametrize(("quality", "longer"), [(0.0, 400.0), (-0.8, 300.0), (0.7, -300.0)])
+def test_a_judge_who_prefers_length_is_corrected(quality: float, longer: float) -> None:
+    matches, true = biased(800, quality, 1.2, longer), float(logistic(quality))
+    found = length_controlled_win_rate(**matches)
+    assert found.low < true < found.high
+    rows = MatchRows.read(np.zeros(800, int), np.ones(800, int), matches["outcome"], matches["cluster"])
+    raw = win_rates(rows).rate
+    assert raw.value[0, 1] == pytest.approx(found.raw)
+    assert not raw.low[0, 1] < true < raw.high[0, 1]
+
+
+def test_matches_on_the_same_example_do_not_narrow_the_interval() -> None:
+    matches = biased(60, 0.3, 1, 0)
+    once = length_controlled_win_rate(**matches)
+    tripled = length_controlled_win_rate(**{name: np.repeat(each, 3) for name, each in matches.items()})
+    assert tripled.examples == once.examples == 60
+    assert tripled.high - tripled.low == pytest.approx(once.high - once.low, rel=0.1)
+
+
+def test_a_table_stays_put_when_a_system_is_added() -> None:
+    first, second = biased(200, 0.4, 1, 100), biased(200, -0.5, 0.5, -200, seed=5)
+    zeros, ones = np.zeros(200, int), np.ones(200, int)
+    columns = {
+        "a": np.concatenate([ones, zeros, ones]),
+        "b": np.concatenate([zeros, 2 * ones, 2 * ones]),
+        "outcome": np.concatenate([first["outcome"], 1 - second["outcome"], ones]),
+        "cluster": np.tile(np.arange(200), 3),
+        "length_a": np.concatenate([first["length"], second["baseline_length"], first["length"]]),
+        "length_b": np.concatenate([first["baseline_length"], second["length"], second["length"]]),
+    }
+    few = {name: each[:200] for name, each in columns.items()}
+    before = length_controlled_win_rates(**few, systems=2, baseline=0)
+    after = length_controlled_win_rates(**columns, systems=3, baseline=0)
+    assert repr(after[:2]) == repr(before)
+    assert repr(after[2]) == repr(length_controlled_win_rate(**second))
+    assert (after[0].win_rate, after[0].reason) == (0.5, "the baseline, by definition")
+
+
+def test_only_its_own_matches_and_a_fixed_reference_decide() -> None:
+    other = replace(reference(), strength=20.0)
+    assert control(difficulty=DIFFICULTY, reference=other).length != pytest.approx(
+        control(difficulty=DIFFICULTY, reference=reference()).length, abs=0.005
+    )
+    pooled = replace(reference(), group=None)
+    assert np.isfinite(control(reference=pooled).win_rate)
+    assert control(reference=pooled).definition == "length_controlled_minimal with a reference"
+
+
+def test_a_match_without_an_outcome_counts_by_its_difficulty_only() -> None:
+    outcome = outcomes()
+    outcome[7] = np.nan
+    judged = PLACE != 7
+    found = control(outcome=outcome, difficulty=DIFFICULTY)
+    assert found.examples == N - 1
+    assert found.raw == pytest.approx(outcome[judged].mean())
+    assert found.win_rate == pytest.approx(logistic(found.quality + found.difficulty * DIFFICULTY).mean())
+
+
+def test_a_system_that_won_all_gets_an_interval_below_1() -> None:
+    found = control(outcome=np.ones(N))
+    assert found.win_rate > 0.99
+    assert 0.95 < found.low < 0.99
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({name: each[:2] for name, each in biased(9, 0, 1, 0).items()}, "2 examples are too few to estimate 2 terms"),
+        ({"outcome": np.full(N, np.nan)}, "0 examples are too few"),
+        ({"length": BASELINE_LENGTH + 9}, "all differences of length are equal, so length and quality cannot be"),
+        ({"difficulty": np.full(N, 0.3)}, "length, difficulty and quality cannot be separated in these matches"),
+        ({"cluster": PLACE % 3, "difficulty": DIFFICULTY}, "3 examples are too few to estimate 3 terms"),
+    ],
+)
+def test_what_cannot_be_estimated_has_a_reason(options: dict[str, Any], reason: str) -> None:
+    found = control(**options)
+    assert np.isnan([found.win_rate, found.low, found.high]).all()
+    assert found.reason is not None
+    assert found.reason.startswith(reason)
+
+
+def test_equal_lengths_need_no_control() -> None:
+    found = control(length=BASELINE_LENGTH, outcome=outcomes())
+    assert found.length == 0
+    assert found.win_rate == pytest.approx(found.raw, abs=0.005)
+
+
+def test_unusable_columns_are_refused() -> None:
+    with pytest.raises(SpecError, match="every match needs a finite length; leave matches without one out"):
+        control(length=np.where(PLACE == 3, np.nan, LENGTH))
+    with pytest.raises(SpecError, match="every match needs a finite difficulty"):
+        control(difficulty=np.where(PLACE == 3, np.nan, DIFFICULTY))
+    with pytest.raises(SpecError, match="need those of the reference too; set its difficulty"):
+        control(difficulty=DIFFICULTY, reference=replace(reference(), difficulty=None))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "quality", "bias", "longer"),
+    [(25, 0.0, 1.0, 120), (50, -1.0, 2.0, 400), (100, -0.5, 1.0, 200), (300, -2.0, 1.5, -200), (805, 0.5, 1.5, 400)],
+)
+def test_intervals_cover_the_truth(n: int, quality: float, bias: float, longer: float) -> None:
+    found = [length_controlled_win_rate(**biased(n, quality, bias, longer, 2 * seed)) for seed in range(200)]
+    assert 0.92 <= np.mean([each.low <= logistic(quality) <= each.high for each in found]) <= 0.985
