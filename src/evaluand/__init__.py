@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     from evaluand.engine.rate_limit import RateLimit as RateLimit
     from evaluand.evaluation.evaluator import Evaluation as Evaluation, Evaluator as Evaluator
     from evaluand.evaluation.feedback.feedback import Feedback as Feedback
+    from evaluand.evaluation.matching.comparison_scorers import (
+        ComparisonScorer as ComparisonScorer,
+        Preference as Preference,
+        comparison_scorer as comparison_scorer,
+    )
+    from evaluand.evaluation.matching.matcher import Matcher as Matcher
+    from evaluand.evaluation.matching.matches import Matches as Matches
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
         Provider as Provider,

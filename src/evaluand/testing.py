@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.comparing import short_labels
 from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.comparison.measures import default_metric
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
+from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.experiment.arrays import TASK, ArrayEvaluation
 from evaluand.experiment.columns.scoring import ColumnScores

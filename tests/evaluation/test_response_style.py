@@ -5,7 +5,7 @@ import re
 import numpy as np
 from hypothesis import given, strategies as st
 
-from evaluand.evaluation.response_style import ResponseStyle, response_style, response_styles
+from evaluand.evaluation.matching.response_style import ResponseStyle, response_style, response_styles
 
 PIECES = ["#", "####### ", "## ", " ", "\n", "\n\n", "- ", "* ", "+\n", "1. ", "٣. ", "**", "__", "a", "é", "`", "```"]
 MARKDOWN = st.lists(st.sampled_from([*PIECES, "\t", "\r\n", "\u3000", "\x1f", "b c"]), max_size=30).map("".join)

@@ -18,9 +18,10 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import compare, short_labels
+from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import find_artifact, find_measures, read_evaluations
+from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
 from evaluand.report.facts.base import Facts

@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -24,6 +23,7 @@ from evaluand.comparison.verdict import is_significant, printable, same_evaluati
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.key_columns import INDEX
+from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
@@ -334,24 +334,6 @@ def row_title(row: Mapping[str, Any]) -> str:
     """The metric, scorer and target of a row of pairs or of the ranking."""
     metric = row.get("metric") or str(row["signature"]).split(" ", 1)[0]
     return " · ".join(part for part in (metric, row["scorer"], row["target"]) if part is not None)
-
-
-def short_labels(names: Sequence[str | None], ids_: Sequence[str]) -> list[str]:
-    """Distinct short labels of evaluations: `exp/a` and `exp/b` become `a` and `b`.
-
-    Example:
-        >>> short_labels(["exp/a", "exp/b", None], ["11" * 16, "22" * 16, "33" * 16])
-        ['exp/a', 'exp/b', '333333333333']
-    """
-    known = [name or id[:12] for name, id in zip(names, ids_, strict=True)]
-    heads = {label.rpartition("/")[0] for label in known}
-    short = [label.rpartition("/")[2] for label in known] if len(heads) == 1 else known
-    seen: Counter[str] = Counter()
-    labels = []
-    for label in short:  # runs with the same responses share one evaluation, and so its name
-        seen[label] += 1
-        labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
-    return labels
 
 
 def _find_name(store: Store, id: str) -> str | None:

@@ -49,6 +49,11 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     elif kind in ("aggregations", "comparisons"):
         ids = made.get("evaluations")
         found = [("evaluations", id) for id in (ids if isinstance(ids, list) else [None])]
+    elif kind == "matches":
+        found = [("runs", id) for id in made.get("runs") or ()]
+    elif kind == "ratings":
+        ids = made.get("matches")
+        found = [("matches", id) for id in (ids if isinstance(ids, list) else [None])]
     elif kind == "recordings":
         found = [(of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1])]
     if not all(isinstance(id, str) for _, id in found):

@@ -1,4 +1,4 @@
-"""Step 2: scorers, feedback functions, providers, human labels, Evaluator and Evaluation."""
+"""Step 2: scorers, comparison scorers, feedback functions, providers, human labels, Evaluator and Evaluation."""
 
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
+    from evaluand.evaluation.matching.comparison_scorers import (
+        ComparisonScorer as ComparisonScorer,
+        FunctionComparison as FunctionComparison,
+        Preference as Preference,
+        comparison_scorer as comparison_scorer,
+    )
+    from evaluand.evaluation.matching.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
+    from evaluand.evaluation.matching.matcher import Matcher as Matcher
+    from evaluand.evaluation.matching.matches import Matches as Matches
+    from evaluand.evaluation.matching.schedule import Schedule as Schedule
     from evaluand.evaluation.output_view import ExpectedView as ExpectedView, OutputView as OutputView
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
     )
     from evaluand.evaluation.reply_cache import Replies as Replies
     from evaluand.evaluation.scorer import FunctionScorer as FunctionScorer, Score as Score, Scorer as Scorer
+    from evaluand.evaluation.scorers.by_score import ByScore as ByScore
     from evaluand.evaluation.scorers.exact_match import TopK as TopK
     from evaluand.evaluation.scorers.prediction import Prediction as Prediction
     from evaluand.evaluation.scorers.spans import HighlightCoverage as HighlightCoverage

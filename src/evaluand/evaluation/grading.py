@@ -358,7 +358,7 @@ class Grader:
             try:
                 with spending(spent):
                     pending: Any = self.scorer.score(*self._arguments(unit, piece))
-                    results.append(Score.of(await pending))
+                    results.append(self.scorer.as_score(await pending))
             except Exception as error:
                 self._raise_if_transient(error)
                 results.append(error)
@@ -461,7 +461,7 @@ class Grader:
 
     def _ask(self, unit: Unit, piece: _Piece) -> Any:
         try:
-            score = Score.of(self.scorer.score(*self._arguments(unit, piece)))
+            score = self.scorer.as_score(self.scorer.score(*self._arguments(unit, piece)))
         except Exception as error:
             self._raise_if_transient(error)
             return error
@@ -487,7 +487,7 @@ class Grader:
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
         if not isinstance(result, BaseException):
             try:
-                return self._scored(piece, Score.of(result))
+                return self._scored(piece, result if isinstance(result, Score) else self.scorer.as_score(result))
             except Exception as error:  # an invalid score fails this row alone
                 result = error
         place = place_of(result)
@@ -619,6 +619,9 @@ _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
     "index": lambda unit, piece: unit.example.index,
     "replication": lambda unit, piece: unit.response.replication,
     "weight": lambda unit, piece: unit.example.weight,
+    "first": lambda unit, piece: piece.output[0],
+    "second": lambda unit, piece: piece.output[1],
+    "responses": lambda unit, piece: piece.output,
 }
 
 

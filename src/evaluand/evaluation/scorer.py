@@ -129,6 +129,14 @@ class Scorer(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not define how it grades one response")
 
+    def as_score(self, result: Any) -> Score:
+        """The score for what `score` returned.
+
+        Raises:
+            DataError: it is not a valid result of this scorer.
+        """
+        return Score.of(result)
+
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:  # noqa: B027 - most know nothing
         """Checks, before anything is called, that an example can be graded; accepts every example by default.
 
@@ -282,6 +290,7 @@ class FunctionScorer(Scorer):
     """
 
     kind = "function"
+    known_arguments: ClassVar[Sequence[str]] = ARGUMENTS
 
     def __init__(
         self,
@@ -297,7 +306,7 @@ class FunctionScorer(Scorer):
         self.declared = version
         self.files = tuple(files)
         self.batch = batch
-        self._positional, self._keywords = _binding(function, self.name)
+        self._positional, self._keywords = _binding(function, self.name, self.known_arguments)
         if batch:
             self.score_batch = self.score
 
@@ -553,42 +562,42 @@ def is_async(function: object) -> bool:
     )
 
 
-def _binding(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _binding(function: Callable[..., Any], name: str, known: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The arguments a function takes by position, and those it can only be given by keyword."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some built-ins have no readable signature
-        return ARGUMENTS[:2], ()
+        return tuple(known[:2]), ()
     own = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if not any(p.name in ARGUMENTS for p in own):
-        return _unnamed(parameters, name), ()
-    unknown = [p.name for p in own if p.name not in ARGUMENTS and p.default is p.empty]
+    if not any(p.name in known for p in own):
+        return _unnamed(parameters, name, known), ()
+    unknown = [p.name for p in own if p.name not in known and p.default is p.empty]
     if unknown:
         raise SpecError(
-            f"scorer {name!r} asks for {', '.join(unknown)}; a scorer is given {', '.join(ARGUMENTS)}: "
+            f"scorer {name!r} asks for {', '.join(unknown)}; a scorer is given {', '.join(known)}: "
             "rename the parameter or give it a default"
         )
     head = 0
-    while head < len(own) and own[head].name in ARGUMENTS and own[head].kind is not inspect.Parameter.KEYWORD_ONLY:
+    while head < len(own) and own[head].name in known and own[head].kind is not inspect.Parameter.KEYWORD_ONLY:
         head += 1
-    keywords = (p.name for p in own[head:] if p.name in ARGUMENTS and p.kind is not p.POSITIONAL_ONLY)
+    keywords = (p.name for p in own[head:] if p.name in known and p.kind is not p.POSITIONAL_ONLY)
     return tuple(p.name for p in own[:head]), tuple(keywords)
 
 
-def _unnamed(parameters: Sequence[inspect.Parameter], name: str) -> tuple[str, ...]:
-    """What a function is given whose parameters have names of their own: the output and what was expected."""
+def _unnamed(parameters: Sequence[inspect.Parameter], name: str, known: Sequence[str]) -> tuple[str, ...]:
+    """What a function is given whose parameters have names of their own: the first two of the known arguments."""
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if any(p.kind is p.KEYWORD_ONLY for p in required):
-        raise _unbound(name)
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(required) <= len(ARGUMENTS[:2]):
-        return ARGUMENTS[:2]
-    if not 1 <= len(required) <= len(ARGUMENTS[:2]):
-        raise _unbound(name)
-    return ARGUMENTS[: len(required)]
+        raise _unbound(name, known)
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(required) <= len(known[:2]):
+        return tuple(known[:2])
+    if not 1 <= len(required) <= len(known[:2]):
+        raise _unbound(name, known)
+    return tuple(known[: len(required)])
 
 
-def _unbound(name: str) -> SpecError:
-    return SpecError(f"scorer {name!r}: give it parameters named from {', '.join(ARGUMENTS)}")
+def _unbound(name: str, known: Sequence[str]) -> SpecError:
+    return SpecError(f"scorer {name!r}: give it parameters named from {', '.join(known)}")
 
 
 def _parameters(scorer: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.known_scores import row_digest as score_digest
+from evaluand.evaluation.matching.matches import stored_digest as digest_of_matches
 from evaluand.run.responses import row_digest as response_digest
 from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, Store
@@ -158,6 +159,7 @@ _RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {
     "evaluations": _evaluation,
     "aggregations": _aggregation,
     "comparisons": stored_digest,
+    "matches": digest_of_matches,
     "recordings": _recording,
 }
 
@@ -171,6 +173,10 @@ def _upstream(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
         needed += [
             ("evaluations", id, digest) for id, digest in zip(origin["evaluations"], spec["evaluations"], strict=True)
         ]
+    if manifest["kind"] == "matches":
+        needed += [("runs", id, digest) for id, digest in zip(origin["runs"], spec.get("runs", ()), strict=True)]
+    if manifest["kind"] == "ratings":
+        needed += [("matches", id, digest) for id, digest in zip(origin["matches"], spec["matches"], strict=True)]
     if manifest["kind"] == "recordings":
         needed += [(kind, id, None) for kind, id in origins(manifest)]
     for kind, id, digest in needed:

@@ -264,6 +264,12 @@ _SPECS: Final[dict[str, Check]] = {
     "evaluations": _object({"run": _text, "dataset": _id, "scorers": _map(_OBJECT)}, {"attempt": _id}),
     "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF)}),
     "comparisons": _object(_COMPARED | {"confidence": _confidence, "flips": _count}, {"left_out": _list(_LEFT_OUT)}),
+    "matches": _object(
+        {"systems": _TEXTS},
+        {"runs": _TEXTS, "dataset": _id, "judge": _OBJECT, "schedule": _OBJECT, "orders": _text, "seed": _integer}
+        | {"battles": _text},
+    ),
+    "ratings": _object({"matches": _TEXTS, "systems": _TEXTS, "confidence": _confidence, "method": _OBJECT}),
     "recordings": _object({"app": _APP, "attempts": _count, "feedbacks": _map(_OBJECT), "mode": _text}),
 }
 
@@ -299,6 +305,8 @@ _PROVENANCES: Final[dict[str, Check]] = {
     "evaluations": _object({"run": _id}, _FACTS),
     "aggregations": _object({"evaluations": _IDS}, _FACTS),
     "comparisons": _object({"evaluations": _IDS, "labels": _TEXTS}, _FACTS),
+    "matches": _object({"runs": _IDS}, _FACTS),
+    "ratings": _object({"matches": _IDS}, _FACTS),
     "recordings": _object(_RECORDED, _FACTS | _ENDED),
 }
 
@@ -316,6 +324,7 @@ _COUNTED: Final = {"evaluations": _map(_COUNTS)}
 _WORKED: Final[dict[str, dict[str, Check]]] = {
     "runs": {"pinned": _flag, "fresh": _flag},
     "evaluations": {"pinned": _flag, "fresh": _flag},
+    "matches": {"pinned": _flag, "fresh": _flag},
     "recordings": {"pinned": _flag},
 }
 _TABLES: Final = _map(_object({"file": _text, "digest": _id, "rows": _count, "bytes": _count}))
@@ -370,6 +379,21 @@ def _match_evaluations(manifest: Mapping[str, Any], sealed: bool) -> str:
     return ""
 
 
+def _match_systems(manifest: Mapping[str, Any], sealed: bool) -> str:
+    n_systems, runs = len(manifest["spec"]["systems"]), manifest["spec"].get("runs", [])
+    for place, each in ((".spec.runs", runs), (".provenance.runs", manifest["provenance"]["runs"])):
+        if runs and len(each) != n_systems:
+            return f"{place}: expected {n_systems} entries, one for each system, found {len(each)}"
+    return ""
+
+
+def _match_ratings(manifest: Mapping[str, Any], sealed: bool) -> str:
+    n_matches, n_made_from = len(manifest["spec"]["matches"]), len(manifest["provenance"]["matches"])
+    if n_matches != n_made_from:
+        return f".provenance.matches: expected {n_matches} entries, one for each digest, found {n_made_from}"
+    return ""
+
+
 def _match_recording(manifest: Mapping[str, Any], sealed: bool) -> str:
     missing = manifest["spec"]["feedbacks"].keys() - manifest["provenance"]["columns"].keys()
     return f".provenance.columns.{_describe_key(min(missing))}: is missing" if missing else ""
@@ -381,5 +405,7 @@ _MATCHES: Final[dict[str, Callable[[Mapping[str, Any], bool], str]]] = {
     "evaluations": _match_evaluation,
     "aggregations": _match_evaluations,
     "comparisons": _match_evaluations,
+    "matches": _match_systems,
+    "ratings": _match_ratings,
     "recordings": _match_recording,
 }

@@ -22,7 +22,7 @@ from evaluand.store.shapes import MOST_NAME, require_shape
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KINDS = ("runs", "evaluations", "aggregations", "comparisons", "datasets", "recordings")
+KINDS = ("runs", "evaluations", "aggregations", "comparisons", "matches", "ratings", "datasets", "recordings")
 FORMAT = 2
 
 Manifest = dict[str, Any]

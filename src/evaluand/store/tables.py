@@ -9,6 +9,7 @@
     disparities  one row per metric, grouping and kind of disparity
     curves       points of ROC and other curves, and cells of confusion matrices, for reports
     pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
+    matches      one row per two responses to an example that a judge compared, and the order in which it saw them
 
 The key of a row is `_index_` (the example), `replication` (the repeat), `_response_index_` (one of several answers) and
 `target` (one of several expected values). A text column of canonical JSON has `evaluand: json` in its field's metadata.
@@ -222,6 +223,40 @@ FLIPS: Final = pa.schema(
 )
 """`pair` is the number of the row in `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the
 `_index_` of the example in the dataset of each side."""
+
+STYLE: Final = pa.struct(
+    [(name, pa.int64()) for name in ("characters", "words", "headings", "list_items", "bold", "code_blocks")]
+)
+"""The length and the markup of a response; see `evaluand.evaluation.matching.response_style`."""
+
+MATCHES: Final = pa.schema(
+    [
+        pa.field(INDEX, pa.int64(), nullable=False),
+        pa.field("replication", pa.int32(), nullable=False),
+        *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
+        pa.field("order", pa.string(), nullable=False),
+        pa.field("digest", pa.binary(16)),
+        pa.field("judgement", pa.int64()),
+        pa.field("round", pa.int32(), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("missing", pa.string()),
+        *(pa.field(name, pa.float64()) for name in ("outcome", "first", "strength")),
+        pa.field("equal", pa.bool_(), nullable=False),
+        pa.field("label", pa.string()),
+        json_field("data"),
+        pa.field("explanation", pa.string()),
+        pa.field("judge", pa.string()),
+        *(pa.field(name, STYLE) for name in ("style_a", "style_b")),
+        json_field("usage"),
+    ]
+)
+"""`a` and `b` are the numbers of the systems, a < b, from 0. `order` is `ab` if the judge saw the response of a first,
+else `ba`. `digest` is that of all that the judge could see, in its order; `judgement` is the number of the call that
+decided the match, which several matches may share, and null if no call was needed or made. `missing` says whose
+response is missing: `a`, `b` or `both`. `outcome` is a's share of the win: 1, ½ for a tie, 0, or a probability; `first`
+is the same for the response that was seen first, as the judge gave it. `equal`: equal responses, a tie without a call.
+`judge` is the person who judged. `round` is that of a schedule which chooses by the outcomes so far."""
 
 DAMAGED_LINES: Final = pa.schema(
     [

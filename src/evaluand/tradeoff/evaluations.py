@@ -25,10 +25,10 @@ from evaluand.aggregation.aggregator import (
     shards,
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.comparison.comparing import short_labels
 from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX
+from evaluand.core.labels import short_labels
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.prediction_table import class_score, label_text, scored_classes

@@ -1,0 +1,697 @@
+"""The matcher: compares the responses of several runs by a judge, and stores the matches.
+
+Each judgement is keyed work, as each score is: several are made at once, a stopped matcher continues where it was, and
+what the same judge has said about the same responses to the same example, in the same order, is reused from every
+earlier set of matches. So a further run costs only its own pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from evaluand.core import identity as ids
+from evaluand.core.errors import DataError, SpecError, nearest, plural, warn
+from evaluand.core.fingerprint import Identity, summarize_reasons
+from evaluand.core.key_columns import INDEX
+from evaluand.core.labels import short_labels
+from evaluand.core.provenance import provenance
+from evaluand.data.dataset import Example
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
+from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
+from evaluand.evaluation.evaluator import N_FIELDS, ScorerFailed
+from evaluand.evaluation.grading import GATHER, Grader, Unit, batched, packed, unpacked
+from evaluand.evaluation.matching.comparison_scorers import STRENGTH, ComparisonScorer, as_comparison_scorer
+from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
+from evaluand.evaluation.matching.pairing import (
+    ABSENT,
+    ANSWERED,
+    FAILED_CALL,
+    NO_ANSWER,
+    NOT_ASKED,
+    Entrants,
+    Presenter,
+    Round,
+)
+from evaluand.evaluation.matching.response_style import response_styles
+from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
+from evaluand.evaluation.scorer import Score, described
+from evaluand.run.responses import Response
+from evaluand.run.runner import Run
+from evaluand.store.journal import WorkLog
+from evaluand.store.ownership import note_foreign
+from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
+from evaluand.store.tables import ABSTAINED, BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED, SKIPPED
+
+ORDERS = ("both", "random")
+
+
+@dataclass
+class Matcher:
+    """Compares runs by a judge.
+
+    Args:
+        store: where matches are stored; default: the store of the runs.
+        policy: concurrency, timeout and retries of judges that are not cheap.
+        progress: shows the progress.
+
+    Example:
+        >>> from evaluand import Dataset, Runner
+        >>> data = Dataset.from_rows([{"input": "a"}, {"input": "bc"}])
+        >>> runner = Runner()
+        >>> once, twice = runner.run(str.upper, data), runner.run(lambda text: text * 2, data)
+        >>> shorter = lambda first, second: "first" if len(first) < len(second) else "second"
+        >>> matches = Matcher().match([once, twice], shorter, labels=["once", "twice"])
+        >>> matches.table(["order", "outcome"]).to_pylist()[:2]
+        [{'order': 'ab', 'outcome': 1.0}, {'order': 'ba', 'outcome': 1.0}]
+    """
+
+    store: Store | None = None
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
+
+    def match(
+        self,
+        runs: Sequence[Run],
+        judge: ComparisonScorer | Callable[..., Any] | str,
+        *,
+        schedule: Schedule | str | None = None,
+        orders: str = "both",
+        seed: int = 0,
+        labels: Sequence[str] | None = None,
+        name: str | None = None,
+        fresh: bool = False,
+        retry_failed: bool = False,
+        resume: str | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> Matches:
+        """The matches of some runs by a judge: existing ones, continued ones or new ones.
+
+        Args:
+            runs: sealed runs over one dataset; with several answers to an example, the first is compared.
+            judge: a comparison scorer, a function of two responses, or the name of a kind.
+            schedule: which pairs are compared on which examples; default: all pairs on all examples.
+            orders: `both` to judge each pair in both orders; `random` to judge it in one, by the seed.
+            seed: of random orders and of schedules that choose at random.
+            labels: of the systems; by default the names of the runs without the part that all share.
+            name: a name for the matches.
+            fresh: judge everything again, as a new attempt.
+            retry_failed: judge again where the judge failed, as a new attempt.
+            resume: the id of open matches that this must continue.
+            origin: where the request came from, for provenance.
+
+        Raises:
+            SpecError: an argument is wrong; nothing was judged.
+            KeyboardInterrupt: stopped by the user; the matches stay open.
+        """
+        if name is not None:
+            check_name(name)
+        request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels)
+        store = request.runs[0].store if self.store is None else self.store
+        check_store(store)
+        inputs = InputCheck(store, request.identity.observed)
+        manifest = begin(
+            store,
+            "matches",
+            request.spec,
+            name=name,
+            again=lambda last: (
+                fresh
+                or not (request.identity.pinned and store.manifest("matches", last)["pinned"])
+                or inputs.is_stale("matches", last, _INPUTS)
+                or (retry_failed and _has_failures(store, last))
+            ),
+            resume=resume,
+            about=lambda: request.about(fresh, origin),
+        )
+        if "digest" in manifest:
+            matches = Matches(store, manifest["id"])
+            n_calls = sum(1 for each in _stored_judgements(matches))
+            why = "nothing to do: the same judge compared the same responses before"
+            return _with_receipt(matches, Receipt(n_calls, kept=n_calls, why=why))
+        with closing(_Job(self, store, request, manifest, inputs)) as job:
+            job.perform()
+            job.seal()
+        return _with_receipt(Matches(store, manifest["id"]), job.receipt)
+
+
+_INPUTS = "inputs"
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Runs, a judge, and how they are paired."""
+
+    runs: Sequence[Run]
+    labels: Sequence[str]
+    judge: ComparisonScorer
+    identity: Identity
+    schedule: Schedule
+    orders: str
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        runs: Sequence[Run],
+        judge: ComparisonScorer | Callable[..., Any] | str,
+        schedule: Schedule,
+        orders: Any,
+        seed: Any,
+        labels: Sequence[str] | None,
+    ) -> _Request:
+        _check_runs(runs)
+        if orders not in ORDERS:
+            hint = nearest(orders, ORDERS) if isinstance(orders, str) else ""
+            raise SpecError(f"orders is {described(orders)}; give one of {', '.join(ORDERS)}{hint}")
+        if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
+            raise SpecError(f"seed is {described(seed)}; give a whole number of 64 bits")
+        known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else [*labels]
+        _check_labels(known, len(runs))
+        schedule.check(known)
+        scorer = as_comparison_scorer(judge)
+        if scorer.compares_all and schedule.kind != "all_pairs":
+            raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
+        return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {
+            "systems": [*self.labels],
+            "runs": [run.digest for run in self.runs],
+            "dataset": self.runs[0].manifest["spec"]["dataset"],
+            "judge": self.identity.spec,
+            "schedule": self.schedule.spec,
+            "orders": self.orders,
+            "seed": self.seed,
+        }
+
+    @property
+    def work(self) -> str | None:
+        """What identifies the judge's work for any responses; None where nothing may be reused."""
+        return ids.digest({"judge": self.identity.spec}).hex() if self.identity.pinned else None
+
+    def unpinned(self, origin: Mapping[str, Any] | None) -> list[str]:
+        return self.identity.reasons(in_yaml="experiment" in (origin or {})) if self.identity.unpinned else []
+
+    def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
+        """The entries of the manifest besides the spec."""
+        parts = {"judge": dict(self.identity.parts)}
+        made_of = {"runs": [run.id for run in self.runs], "parts": parts, "unpinned": self.unpinned(origin)}
+        return {
+            "work": [self.work] if self.work else [],
+            "pinned": self.identity.pinned,
+            "observed": bool(self.identity.observed),
+            "fresh": fresh,
+            "provenance": provenance(origin) | made_of,
+        }
+
+
+def _check_runs(runs: Any) -> None:
+    if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
+        raise SpecError("give a list of Run objects to match; see Runner.run")
+    if len(runs) < 2:
+        raise SpecError("matches need two runs or more")
+    store, dataset = runs[0].store, runs[0].manifest["spec"]["dataset"]
+    for run in runs:
+        if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
+            raise SpecError(f"run {run.id[:12]} is in another store; runs are matched in one store")
+        if not run.store.is_sealed("runs", run.id):
+            raise SpecError(f"run {run.id} is not finished; resume it before it is matched")
+        if run.manifest["spec"]["dataset"] != dataset:
+            raise SpecError(
+                f"run {run.id[:12]} is over another dataset than run {runs[0].id[:12]}; run both over one dataset:"
+                " finished calls are reused"
+            )
+
+
+def _check_labels(labels: Sequence[Any], n: int) -> None:
+    if len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
+        raise SpecError(f"labels must be a list of texts, one for each of the {n} runs, not {labels!r}")
+    if twice := [label for place, label in enumerate(labels) if label in labels[:place]]:
+        raise SpecError(f"two systems are called {twice[0]!r}; give each its own label")
+
+
+def _has_failures(store: Store, id: str) -> bool:
+    """Whether the judge failed on a match."""
+    if not store.is_sealed("matches", id):
+        return False
+    judged = store.read("matches", id, TABLE, ["status", "judgement"])
+    return any(
+        row["status"] == FAILED and row["judgement"] is not None for batch in judged for row in batch.to_pylist()
+    )
+
+
+def _with_receipt(matches: Matches, receipt: Receipt) -> Matches:
+    matches.receipt = receipt
+    judged = [*_stored_judgements(matches)]
+    if judged and {row["status"] for row in judged} == {FAILED}:
+        reason = str(judged[0]["reason"]).removeprefix("scorer: ")
+        warn(f"the judge failed on all {plural(len(judged), 'comparison')}: {reason}", ScorerFailed)
+    return matches
+
+
+def _stored_judgements(matches: Matches, columns: Sequence[str] = ("status", "reason")) -> Iterator[dict[str, Any]]:
+    """Of each judgement the first match that it decides."""
+    seen: set[int] = set()
+    for batch in matches.batches([*dict.fromkeys(("judgement", *columns))]):
+        for row in batch.to_pylist():
+            if row["judgement"] is not None and row["judgement"] not in seen:
+                seen.add(row["judgement"])
+                yield row
+
+
+class _Job:
+    """Matches in progress."""
+
+    def __init__(
+        self, matcher: Matcher, store: Store, request: _Request, manifest: Manifest, inputs: InputCheck
+    ) -> None:
+        self.matcher, self.store, self.request = matcher, store, request
+        self.manifest, self.inputs = manifest, inputs
+        self.entrants = Entrants.of(request.runs, request.labels)
+        arguments = request.judge.arguments
+        sees_index = "index" in arguments or "example" in arguments
+        self.presenter = Presenter(self.entrants, request.orders, request.seed, sees_index, "replication" in arguments)
+        self.n_orders = 2 if request.orders == "both" else 1
+        self.lanes: list[WorkLog] = []
+        self.rounds: list[tuple[Round, np.ndarray]] = []  # each with the judgement of every presentation
+        self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
+        self.judgements = _Judgements()
+        self.tally = Tally("judge")
+
+    @property
+    def receipt(self) -> Receipt:
+        tally, stale = self.tally, [self.inputs.why] if self.inputs.why else []
+        unpinned = self.request.identity.unpinned
+        reasons = [f"unpinned, so never reused: {summarize_reasons([*unpinned])}"] if unpinned else []
+        why = "; ".join([*(stale if tally.called else []), *reasons])
+        return Receipt(len(self.keys), tally.called, tally.reused, tally.kept, why, failed=tally.failed)
+
+    def perform(self) -> None:
+        """Judges round by round."""
+        request, entrants = self.request, self.entrants
+        examples = np.repeat(entrants.examples, entrants.replications, axis=0)
+        field = Field(entrants.labels, entrants.states != ABSENT, examples, self.n_orders, request.seed)
+        played: list[Played] = []
+        while not self.is_sealed() and (pairs := request.schedule.next(field, played)) is not None:
+            matches = (
+                self.presenter.groups(np.arange(entrants.n_rows))
+                if request.judge.compares_all
+                else self.presenter.pairs(pairs)
+            )
+            self._judge(matches)
+            if not self.is_sealed():
+                played.append(self._played(*self.rounds[-1]))
+
+    def _judge(self, matches: Round) -> None:
+        """Judges the presentations of a round whose keys no earlier presentation has."""
+        first, judgement = _number_keys(self.keys, matches.keys)
+        start = len(self.keys)
+        self.keys = np.concatenate([self.keys, matches.keys[first]])
+        self.rounds.append((matches, judgement))
+        rows, presented = matches.rows[first], [matches.presented[place] for place in first.tolist()]
+        lane = self.store.lane("matches", self.manifest["id"], _lane(len(self.lanes)), len(first))
+        self.lanes.append(lane)
+        lane.refresh()
+        self.inputs.void_stale(lane, N_FIELDS)
+        self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "judgement")
+        tally = self.tally
+        tally.total += lane.slots
+        tally.kept += lane.n_done
+        work = None if self.manifest["fresh"] else self.request.work
+        if work and lane.n_done < lane.slots:
+            self._reuse(lane, work, self.keys[start:])
+        self._call(lane, rows, presented, self.keys[start:])
+        if not self.is_sealed():
+            with journalled("matches", self.manifest["id"]):
+                self.judgements.read(lane)
+
+    def _call(self, lane: WorkLog, rows: np.ndarray, presented: Sequence[tuple[int, ...]], keys: np.ndarray) -> None:
+        judge, policy = self.request.judge, self.matcher.policy
+        stream = _Presentations(self.request.runs, self.entrants, rows, presented, keys)
+        grader = _ComparisonGrader(judge, policy)
+        quick = judge.cheap and not judge.is_batch and not judge.is_async
+        keyed = KeyedWork(
+            lane,
+            lambda start, stop: batched(stream.take(start, stop), lane) if judge.is_batch else stream.take(start, stop),
+            grader.call,
+            grader.line,
+            policy,
+            InlineEngine() if quick else self.matcher.engine,
+            self.tally,
+            GATHER if quick else 1,
+            self.is_sealed,
+            wire=UnitCodec(packed, unpacked) if policy.processes and not quick else None,
+            observer=self.inputs.observer,
+        )
+        with self.matcher.progress(self.tally) if self.matcher.progress else nullcontext():
+            keyed.perform()
+
+    def _reuse(self, lane: WorkLog, work: str, keys: np.ndarray) -> None:
+        """Reuses what the same judge has said about the same presentations in earlier matches."""
+        sources = self.inputs.usable("matches", self.store.find("matches", work), self.manifest["id"])
+        if not sources:
+            return
+        missing = lane.undone(0, lane.slots)
+        open_slots = OpenSlots((slot, keys[slot].tobytes()) for slot in missing)
+        answers = (self._answers_in(source) for source in sources)
+        for line in open_slots.fill(answers, self.inputs.observer):
+            lane.append(line)
+            self.tally.reused += 1
+        lane.refresh()
+
+    def _answers_in(self, id: str) -> Iterator[Answer]:
+        """What the judge said in other matches, sealed or open."""
+        if self.store.is_sealed("matches", id):
+            opened = Inputs.stored(self.store, "matches", id, _INPUTS)
+            yield from self.inputs.same(_read_sealed(Matches(self.store, id), self.request.judge.compares_all), opened)
+            return
+        for number in range(_MOST_ROUNDS):
+            with closing(self.store.lane("matches", id, _lane(number), None)) as lane:
+                lane.refresh()
+                if not lane.n_done:
+                    return
+                yield from self.inputs.same(_read_open(lane), Inputs.written(lane, N_FIELDS))
+
+    def _played(self, matches: Round, judgement: np.ndarray) -> Played:
+        """The outcomes of a round for the schedule: those of both orders are averaged."""
+        outcome = self._outcomes(matches, judgement)[0].reshape(-1, self.n_orders)
+        pairs = Pairs(*(column[:: self.n_orders] for column in (matches.row, matches.a, matches.b)))
+        return Played(pairs, outcome.mean(axis=1))
+
+    def _outcomes(self, matches: Round, judgement: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The share of a's win, and of the win of the response that was presented first; NaN where there is none."""
+        first = np.where(matches.equal, 0.5, np.nan)
+        is_asked = matches.presentation >= 0
+        asked = judgement[matches.presentation[is_asked]]
+        if self.request.judge.compares_all:
+            first[is_asked] = self.judgements.compared(asked, matches.places[is_asked], matches.ab[is_asked])
+        else:
+            first[is_asked] = np.array(self.judgements.value, float)[asked] if len(asked) else 0.0
+        return np.where(matches.ab, first, 1.0 - first), first
+
+    def is_sealed(self) -> bool:
+        return self.store.is_sealed("matches", self.manifest["id"])
+
+    def seal(self) -> None:
+        """Turns the journals into a table, unless another process did."""
+        if self.is_sealed():
+            return
+        state = MatchDigest()
+        with drafted(self.store, "matches", self.manifest["id"]) as draft, journalled("matches", self.manifest["id"]):
+            draft.append(TABLE, pa.RecordBatch.from_pylist([], MATCHES))
+            for batch in self._batches():
+                state.add(batch)
+                draft.append(TABLE, batch)
+            self._write_inputs(draft)
+            sealed = {"digest": state.digest, "counts": state.counts, "sealed": now()}
+            draft.seal(self.manifest | sealed)
+
+    def _write_inputs(self, draft: Draft) -> None:
+        inputs = Inputs()
+        for number, opened in self.judgements.opened:
+            inputs.add(number, opened)
+        if (batch := inputs.batch()) is not None:
+            draft.append(_INPUTS, batch)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the table, in the order of their key."""
+        styles = [*self._styles()]
+        columns = [self._columns(number, *each) for number, each in enumerate(self.rounds)]
+        if not columns:
+            return
+        merged = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+        order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
+        for start in range(0, len(order), BATCH_ROWS):
+            part = order[start : start + BATCH_ROWS]
+            yield self._batch({name: column[part] for name, column in merged.items()}, styles)
+
+    def _columns(self, number: int, matches: Round, judgement: np.ndarray) -> dict[str, np.ndarray]:
+        decided = np.full(len(matches.row), -1, np.int64)
+        is_asked = matches.presentation >= 0
+        decided[is_asked] = judgement[matches.presentation[is_asked]]
+        outcome, first = self._outcomes(matches, judgement)
+        names = ("row", "a", "b", "ab", "equal")
+        columns = {name: getattr(matches, name) for name in names}
+        rounds = np.full(len(matches.row), number, np.int32)
+        return columns | {"judgement": decided, "outcome": outcome, "first": first, "round": rounds}
+
+    def _batch(self, columns: Mapping[str, np.ndarray], styles: Sequence[np.ndarray]) -> pa.RecordBatch:
+        row, decided = columns["row"], columns["judgement"]
+        states = self.entrants.states
+        state_a, state_b = states[row, columns["a"]], states[row, columns["b"]]
+        is_asked = decided >= 0
+        places = pa.array(decided, mask=~is_asked)
+        said = self.judgements.taken(places)
+        status, reason = self._missing_status(state_a, state_b, columns)
+        is_equal = columns["equal"]
+        unknown = ~(is_asked | is_equal)
+        missing_a, missing_b = state_a != ANSWERED, state_b != ANSWERED
+        missing = np.select([missing_a & missing_b, missing_a, missing_b], ["both", "a", "b"], "")
+        every = self.entrants.replications
+        cells = (
+            said
+            | {
+                INDEX: self.entrants.index[row // every],
+                "replication": row % every,
+                "order": np.where(columns["ab"], "ab", "ba"),
+                "digest": pa.array(
+                    [self.keys[n].tobytes() if n >= 0 else None for n in decided.tolist()], MATCHES.field("digest").type
+                ),
+                "judgement": places,
+                "status": [
+                    s if asked else o for s, asked, o in zip(said["status"].to_pylist(), is_asked, status, strict=True)
+                ],
+                "reason": [
+                    s if asked else o for s, asked, o in zip(said["reason"].to_pylist(), is_asked, reason, strict=True)
+                ],
+                "missing": pa.array(missing, mask=~unknown),
+                **{name: pa.array(columns[name], from_pandas=True) for name in ("outcome", "first")},
+                **{f"style_{side}": self._style_column(styles, row, columns[side], states) for side in "ab"},
+            }
+            | {name: columns[name] for name in ("a", "b", "round", "equal")}
+        )
+        arrays = [_as_column(cells.get(f.name), f, len(row)) for f in MATCHES]
+        return pa.RecordBatch.from_arrays(arrays, schema=MATCHES)
+
+    def _missing_status(
+        self, state_a: np.ndarray, state_b: np.ndarray, columns: Mapping[str, np.ndarray]
+    ) -> tuple[list[str], list[str | None]]:
+        """Status and reason of matches that no judgement decides."""
+        labels, status, reasons = self.entrants.labels, list[str](), list[str | None]()
+        for one, other, a, b in zip(
+            *(each.tolist() for each in (state_a, state_b, columns["a"], columns["b"])), strict=True
+        ):
+            said = [f"{labels[system]}: {_REASONS[state]}" for system, state in ((a, one), (b, other)) if state]
+            status.append(_STATUSES[max((one, other), key=_RANKS.index)])
+            reasons.append("; ".join(said) or None)
+        return status, reasons
+
+    def _styles(self) -> Iterator[np.ndarray]:
+        """For each system, the style of its response on each row; zeros where it has none."""
+        for number, run in enumerate(self.request.runs):
+            styles = np.zeros((self.entrants.n_rows, len(MATCHES.field("style_a").type)), np.int64)
+            answered = np.flatnonzero(self.entrants.states[:, number] == ANSWERED)
+            outputs = islice(_rows_of(run, self.entrants), len(styles))
+            given = ((response.responses or [None])[0] for response in outputs if _is_answered(response))
+            styles[answered] = response_styles(given)
+            yield styles
+
+    def _style_column(
+        self, styles: Sequence[np.ndarray], row: np.ndarray, system: np.ndarray, states: np.ndarray
+    ) -> pa.Array:
+        counts = np.stack(styles)[system, row]
+        kind = MATCHES.field("style_a").type
+        parts = [pa.array(counts[:, place]) for place in range(len(kind))]
+        without = pa.array(states[row, system] != ANSWERED)
+        return pa.StructArray.from_arrays(parts, fields=[*kind], mask=without)
+
+    def close(self) -> None:
+        for lane in self.lanes:
+            lane.close()
+
+
+_MOST_ROUNDS = 100_000
+_REASONS = {FAILED_CALL: "the task failed", NOT_ASKED: "the task was not asked", NO_ANSWER: "the task gave no answer"}
+_STATUSES = {ANSWERED: SCORED, NO_ANSWER: ABSTAINED, NOT_ASKED: SKIPPED, FAILED_CALL: FAILED}
+_RANKS = [ANSWERED, NO_ANSWER, NOT_ASKED, FAILED_CALL]
+
+
+def _as_column(values: Any, field: pa.Field, n: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(n, field.type)
+    return values.cast(field.type) if isinstance(values, pa.Array) else pa.array(values, field.type)
+
+
+def _number_keys(known: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers for keys: that of the known one, or a new one for each key that is not known.
+
+    Returns:
+        The places of the new keys, and the number of each key.
+    """
+    every = np.ascontiguousarray(np.concatenate([known, keys])).view("V16").ravel()
+    _, first, inverse = np.unique(every, return_index=True, return_inverse=True)
+    is_new = np.zeros(len(every), bool)
+    is_new[first] = True
+    number = np.cumsum(is_new) - 1  # known keys differ from each other, so each keeps its place
+    return np.flatnonzero(is_new[len(known) :]), number[first[inverse]][len(known) :]
+
+
+def _lane(number: int) -> str:
+    return f"round{number}"
+
+
+def _rows_of(run: Run, entrants: Entrants) -> Iterator[Response]:
+    """The responses of a run on the rows of the entrants."""
+    every = int(run.manifest["spec"]["replications"])
+    return (response for place, response in enumerate(run) if place % every < entrants.replications)
+
+
+def _is_answered(response: Response) -> bool:
+    return response.status == COMPLETED and bool(response.responses)
+
+
+class _Presentations:
+    """What a judge sees, call by call, in ascending order; going back starts another pass over the runs."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        entrants: Entrants,
+        rows: np.ndarray,
+        presented: Sequence[tuple[int, ...]],
+        keys: np.ndarray,
+    ) -> None:
+        self._runs, self._entrants = runs, entrants
+        self._rows, self._presented, self._keys = rows, presented, keys
+        self._row = -1
+        self._stream: Iterator[tuple[int, Example, list[Response | None]]] = iter(())
+        self._current: tuple[int, Example, list[Response | None]] | None = None
+
+    def take(self, start: int, stop: int) -> Iterator[Unit]:
+        for slot in range(start, min(stop, len(self._presented))):
+            row = int(self._rows[slot])
+            example, responses = self._at(row)
+            systems, key = self._presented[slot], self._keys[slot].tobytes()
+            outputs = [responses[system].responses[0] for system in systems]  # type: ignore[index, union-attr]
+            replication = row % self._entrants.replications
+            shown = Response(example.index, replication, None, COMPLETED, None, [outputs], key, key)
+            yield Unit(slot, example, shown, key)
+
+    def _at(self, row: int) -> tuple[Example, list[Response | None]]:
+        if self._current is None or self._current[0] > row:
+            self._stream = self._all()
+            self._current = next(self._stream)
+        while self._current[0] < row:
+            self._current = next(self._stream)
+        return self._current[1], self._current[2]
+
+    def _all(self) -> Iterator[tuple[int, Example, list[Response | None]]]:
+        every = self._entrants.replications
+        streams = [_rows_of(run, self._entrants) for run in self._runs]
+        n_examples = self._entrants.n_rows // every
+        for position, example in enumerate(self._runs[0].dataset.examples(0, n_examples)):
+            for replication in range(every):
+                yield position * every + replication, example, [next(stream, None) for stream in streams]
+
+
+class _Judgements:
+    """What the judge said, judgement by judgement."""
+
+    def __init__(self) -> None:
+        self.value: list[float | None] = []
+        self.data: list[Any] = []
+        self.opened: list[tuple[int, list[Any]]] = []
+        self._cells: dict[str, list[Any]] = {name: [] for name in ("status", "reason", "label", "data", "explanation")}
+        self._cells |= {"strength": [], "usage": []}
+
+    def read(self, lane: WorkLog) -> None:
+        """Reads the lines of a round, whose judgements follow those of the rounds before."""
+        cells = self._cells
+        for _, _, scores, *opened in lane.records():
+            _, _, status, reason, value, label, data, explanation, columns, *usage = scores[0]
+            if opened:
+                self.opened.append((len(self.value), opened))
+            self.value.append(value)
+            self.data.append(data)
+            row = {
+                "status": status,
+                "reason": reason,
+                "label": label,
+                "data": None if data is None else ids.encode(data).decode(),
+                "explanation": explanation,
+                "strength": (columns or {}).get(STRENGTH),
+                "usage": ids.encode(usage[0]).decode() if usage and usage[0] else None,
+            }
+            for name, cell in row.items():
+                cells[name].append(cell)
+
+    def taken(self, places: pa.Array) -> dict[str, pa.Array]:
+        """The cells of the judgements at some places, null where there is none."""
+        wanted = places.to_pylist()
+        return {
+            name: pa.array([None if at is None else column[at] for at in wanted], MATCHES.field(name).type)
+            for name, column in self._cells.items()
+        }
+
+    def compared(self, judgement: np.ndarray, places: np.ndarray, ab: np.ndarray) -> np.ndarray:
+        """The share of the first presented response of pairs whose numbers a judge of all responses gave."""
+        shares = []
+        for number, (at_a, at_b), a_first in zip(judgement.tolist(), places.tolist(), ab.tolist(), strict=True):
+            numbers = self.data[number]
+            if not isinstance(numbers, list) or max(at_a, at_b) >= len(numbers):
+                shares.append(np.nan)
+                continue
+            one, other = (numbers[at_a], numbers[at_b]) if a_first else (numbers[at_b], numbers[at_a])
+            shares.append(1.0 if one > other else 0.0 if one < other else 0.5)
+        return np.array(shares, float)
+
+
+class _ComparisonGrader(Grader):
+    """Asks a judge, which must say as much as it was asked."""
+
+    def _scored(self, piece: Any, score: Score) -> list[Any]:
+        n_said = len(score.data) if isinstance(score.data, list) else 0
+        if self.scorer.compares_all and score.status == SCORED and n_said != len(piece.output):  # type: ignore[attr-defined]
+            raise DataError(
+                f"the judge compared {len(piece.output)} responses and gave {plural(n_said, 'number')}; give one each"
+            )
+        if not self.scorer.compares_all and score.status == SCORED and score.value is None:  # type: ignore[attr-defined]
+            raise DataError("the judge gave no value; give first, second or tie, or the probability of the first")
+        return super()._scored(piece, score)
+
+
+def _read_open(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
+    """(slot, key, record without slot and inputs) of what a judge has said in open matches."""
+    for slot, digest, scores, *_ in lane.records():
+        if scores[0][2] != FAILED:
+            yield slot, bytes.fromhex(digest), [digest, scores]
+
+
+def _read_sealed(matches: Matches, compares_all: bool) -> Iterator[tuple[int, bytes, list[Any]]]:
+    """The same of sealed matches, each judgement once; its slot is its number."""
+    names = ["judgement", "digest", "status", "reason", "first", "label", "data", "explanation", "strength", "usage"]
+    for row in _stored_judgements(matches, names):
+        if row["status"] != FAILED:
+            value, data, usage = None if compares_all else row["first"], row["data"], row["usage"]
+            cells = [row["label"], None if data is None else orjson.Fragment(data), row["explanation"]]
+            score = [0, None, row["status"], row["reason"], value, *cells, {STRENGTH: row["strength"]}]
+            yield (
+                row["judgement"],
+                row["digest"],
+                [row["digest"].hex(), [score if usage is None else [*score, orjson.Fragment(usage)]]],
+            )

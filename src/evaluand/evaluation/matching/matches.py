@@ -1,0 +1,95 @@
+"""Matches: two responses to one example that were compared, as a stored table with one row per pair and order.
+
+A `Matcher` makes them from runs; `evaluand.evaluation.battles` reads those that others have judged. Ratings and win
+rates are computed from this table (`evaluand.comparison.ratings`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity
+from evaluand.core.errors import plural
+from evaluand.engine.keyed_work import Artifact
+from evaluand.run.runner import Run
+from evaluand.store.store import Store, exists
+from evaluand.store.tables import MATCHES
+
+TABLE = "matches"
+_UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
+
+
+class Matches(Artifact):
+    """Matches in a store; the `receipt` says what had to be judged, if they were just made."""
+
+    kind = "matches"
+
+    def __repr__(self) -> str:
+        n = sum(self.manifest.get("counts", {}).values())  # none while open
+        return f"Matches({self.id[:12]}, {', '.join(self.systems)}: {plural(n, 'match', 'matches')})"
+
+    @property
+    def systems(self) -> list[str]:
+        """The labels of the systems; the columns `a` and `b` of the table are positions in this list."""
+        return list(self.manifest["spec"]["systems"])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows by status."""
+        return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    @property
+    def runs(self) -> list[Run | None]:
+        """The run of each system; None where the store has lost it, empty for matches that others have judged."""
+        ids = self.manifest["provenance"]["runs"]
+        return [Run(self.store, id) if exists(self.store, "runs", id) else None for id in ids]
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The table of matches as a stream, in the order of its key."""
+        return self.store.read("matches", self.id, TABLE, columns)
+
+    def table(self, columns: list[str] | None = None) -> pa.Table:
+        """The table of matches; its columns are those of `store.tables.MATCHES`."""
+        return pa.Table.from_batches(self.batches(columns))
+
+
+class MatchDigest:
+    """The digest of a table of matches and its rows by status, batch by batch."""
+
+    def __init__(self) -> None:
+        self._state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+        self.counts: dict[str, int] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        names = [name for name in MATCHES.names if name not in _UNDIGESTED]
+        columns = [
+            [None if each is None else each.hex() for each in batch.column(name).to_pylist()]
+            if name == "digest"
+            else batch.column(name).to_pylist()
+            for name in names
+        ]
+        self._state.update(b"".join(map(orjson.dumps, zip(*columns, strict=True))))
+        for each in pc.value_counts(batch.column("status")).to_pylist():
+            self.counts[each["values"]] = self.counts.get(each["values"], 0) + each["counts"]
+
+    @property
+    def digest(self) -> str:
+        return self._state.hexdigest()
+
+
+def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
+    """The digest and the row counts of stored matches, computed from the rows as they are now."""
+    return digest_of(Matches(store, id).batches())
+
+
+def digest_of(batches: Iterable[pa.RecordBatch]) -> tuple[str, dict[str, int]]:
+    """The digest of a table of matches, and its rows by status."""
+    state = MatchDigest()
+    for batch in batches:
+        state.add(batch)
+    return state.digest, state.counts

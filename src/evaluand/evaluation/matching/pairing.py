@@ -1,0 +1,255 @@
+"""The matches of a round as columns: who meets on which row, in which order, and which judgement decides each.
+
+A judgement is one call of the judge. Its key is the digest of all that the judge can see: the example and the
+responses in the order in which they are presented. Matches with equal keys share a judgement, equal responses tie
+without one, and a match in which a response is missing has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluand.core import identity
+from evaluand.evaluation.matching.schedule import Pairs
+from evaluand.run.runner import Run
+from evaluand.store.tables import COMPLETED, SKIPPED
+
+ANSWERED: Final = 0
+FAILED_CALL: Final = 1
+NOT_ASKED: Final = 2
+NO_ANSWER: Final = 3
+ABSENT: Final = 4
+"""What a system has on a row: an answer, a failed call, a skipped one, no answer, or no row."""
+
+
+@dataclass(frozen=True)
+class Entrants:
+    """The systems, and what each has on each row; a row is an example and replication that a system has.
+
+    Attributes:
+        labels: of the systems.
+        replications: rows of each example.
+        index: `_index_` of each example.
+        examples: the digest of each example, 16 bytes.
+        states: rows × systems: `ANSWERED`, `FAILED_CALL`, `NOT_ASKED`, `NO_ANSWER` or `ABSENT`.
+        contents: rows × systems × 16: the digest of each response.
+    """
+
+    labels: Sequence[str]
+    replications: int
+    index: np.ndarray
+    examples: np.ndarray
+    states: np.ndarray
+    contents: np.ndarray
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], labels: Sequence[str]) -> Entrants:
+        """The entrants of runs over one dataset."""
+        replications = min(int(run.manifest["spec"]["replications"]) for run in runs)
+        examples = max(int(run.manifest["spec"]["examples"]) for run in runs)
+        shape = examples * replications, len(runs)
+        states = np.full(shape, ABSENT, np.int8)
+        contents = np.zeros((*shape, identity.DIGEST_SIZE), np.uint8)
+        for number, run in enumerate(runs):
+            every = int(run.manifest["spec"]["replications"])
+            chosen = np.flatnonzero(np.arange(sum(run.counts.values())) % every < replications)
+            states[: len(chosen), number] = _states(run)[chosen]
+            contents[: len(chosen), number] = _as_digests(run.contents())[chosen]
+        dataset = runs[0].dataset
+        digests = _as_digests(itertools.islice(dataset.example_digests(), examples))
+        index = np.frombuffer(dataset.indices, np.int64)[:examples]
+        return cls(labels, replications, index, digests, states, contents)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.states)
+
+
+def _states(run: Run) -> np.ndarray:
+    columns: list[np.ndarray] = []
+    for batch in run.batches(["status", "n_responses"]):
+        status = np.asarray(batch.column("status").to_pylist())
+        n_responses = np.asarray(batch.column("n_responses"))
+        answered = np.where(n_responses > 0, ANSWERED, NO_ANSWER)
+        others = np.where(status == SKIPPED, NOT_ASKED, FAILED_CALL)
+        columns.append(np.where(status == COMPLETED, answered, others).astype(np.int8))
+    return np.concatenate(columns) if columns else np.zeros(0, np.int8)
+
+
+def _as_digests(digests: Iterable[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, identity.DIGEST_SIZE)
+
+
+@dataclass(frozen=True)
+class Round:
+    """The matches of a round; arrays with an entry for each match, in the order of row, a, b and order.
+
+    Attributes:
+        row, a, b: as in `Pairs`.
+        ab: whether a's response is presented first.
+        equal: whether both responses are equal.
+        presentation: the number of the presentation that decides the match, from 0; -1 where none is needed.
+        places: matches × 2: the places of a's and b's response in the presentation.
+        presented: the systems whose responses a presentation shows, in its order.
+        rows: the row of each presentation.
+        keys: its key, 16 bytes.
+    """
+
+    row: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    ab: np.ndarray
+    equal: np.ndarray
+    presentation: np.ndarray
+    places: np.ndarray
+    presented: list[tuple[int, ...]]
+    rows: np.ndarray
+    keys: np.ndarray
+
+
+@dataclass(frozen=True)
+class Presenter:
+    """Decides in which order responses are presented.
+
+    Args:
+        entrants: the systems.
+        orders: `both`, or `random`: one order of each pair, a pure function of the seed, the example and the responses.
+        seed: of random orders.
+        sees_index: whether the judge can see `_index_`.
+        sees_replication: whether it can see the replication.
+    """
+
+    entrants: Entrants
+    orders: str
+    seed: int
+    sees_index: bool
+    sees_replication: bool
+
+    def pairs(self, pairs: Pairs) -> Round:
+        """The matches of a judge that compares two responses."""
+        order = np.lexsort((pairs.b, pairs.a, pairs.row))
+        row, a, b = (column[order] for column in pairs)
+        contents, states = self.entrants.contents, self.entrants.states
+        equal = (contents[row, a] == contents[row, b]).all(axis=1) & (states[row, a] == ANSWERED)
+        is_asked = (states[row, a] == ANSWERED) & (states[row, b] == ANSWERED) & ~equal
+        if self.orders == "both":
+            row, a, b, equal, is_asked = (np.repeat(column, 2) for column in (row, a, b, equal, is_asked))
+            ab = np.tile([True, False], len(row) // 2)
+        else:
+            ab = np.ones(len(row), bool)
+            ab[is_asked] = self._coins(row[is_asked], a[is_asked], b[is_asked])
+        first, second = np.where(ab, a, b)[is_asked], np.where(ab, b, a)[is_asked]
+        presentation = np.full(len(row), -1, np.int64)
+        presentation[is_asked] = np.arange(int(is_asked.sum()))
+        places = np.where(ab[:, None], [0, 1], [1, 0])
+        presented: list[tuple[int, ...]] = [*zip(first.tolist(), second.tolist(), strict=True)]
+        rows = row[is_asked]
+        keys = _digests_of(self._seen(rows, first, second))
+        return Round(row, a, b, ab, equal, presentation, places, presented, rows, keys)
+
+    def groups(self, rows: np.ndarray) -> Round:
+        """The matches of a judge that compares all responses to an example; equal ones are presented once."""
+        columns: list[list[tuple[int, int, int, bool, bool, int, int, int]]] = []
+        presented: list[tuple[int, ...]] = []
+        presentation_rows: list[int] = []
+        for row in rows.tolist():
+            here = np.flatnonzero(self.entrants.states[row] != ABSENT).tolist()
+            distinct = self._distinct(row, here)
+            shown = sorted(distinct.values(), key=lambda system: self._rank(row, system))
+            for order in (shown, shown[::-1]) if self.orders == "both" else (shown,):
+                number = -1
+                if len(order) > 1:
+                    number = len(presented)
+                    presented.append(tuple(order))
+                    presentation_rows.append(row)
+                columns.append([*self._matches_of(row, here, distinct, order, number)])
+        matches = np.array([match for each in columns for match in each], np.int64).reshape(-1, 8)
+        matches = matches[np.lexsort((~matches[:, 3].astype(bool), matches[:, 2], matches[:, 1], matches[:, 0]))]
+        row_, a, b, ab, equal, number_, *places = matches.T
+        rows_ = np.array(presentation_rows, np.int64)
+        return Round(
+            row_,
+            a.astype(np.int32),
+            b.astype(np.int32),
+            ab.astype(bool),
+            equal.astype(bool),
+            number_,
+            np.stack(places, axis=1),
+            presented,
+            rows_,
+            self._group_keys(rows_, presented),
+        )
+
+    def _distinct(self, row: int, systems: Sequence[int]) -> dict[bytes, int]:
+        """The first system with each response: its digest → number."""
+        answered = (system for system in systems if self.entrants.states[row, system] == ANSWERED)
+        found: dict[bytes, int] = {}
+        for system in answered:
+            found.setdefault(self.entrants.contents[row, system].tobytes(), system)
+        return found
+
+    def _matches_of(
+        self, row: int, systems: Sequence[int], distinct: dict[bytes, int], order: Sequence[int], number: int
+    ) -> Iterator[tuple[int, int, int, bool, bool, int, int, int]]:
+        place = {system: at for at, system in enumerate(order)}
+        states, contents = self.entrants.states[row], self.entrants.contents[row]
+        for a, b in itertools.combinations(systems, 2):
+            if states[a] != ANSWERED or states[b] != ANSWERED:
+                yield row, a, b, True, False, -1, 0, 1
+                continue
+            at_a, at_b = (place[distinct[contents[system].tobytes()]] for system in (a, b))
+            equal = at_a == at_b
+            yield row, a, b, at_a <= at_b, equal, -1 if equal else number, at_a, at_b
+
+    def _seen(self, rows: np.ndarray, *systems: np.ndarray) -> np.ndarray:
+        """What a judge can see of some rows and systems, as bytes: rows × bytes."""
+        at = rows // self.entrants.replications
+        parts = [self.entrants.examples[at], *(self.entrants.contents[rows, each] for each in systems)]
+        if self.sees_index:
+            parts.append(_as_bytes(self.entrants.index[at]))
+        if self.sees_replication:
+            parts.append(_as_bytes(rows % self.entrants.replications))
+        return np.concatenate(parts, axis=1)
+
+    def _group_keys(self, rows: np.ndarray, presented: Sequence[tuple[int, ...]]) -> np.ndarray:
+        seen = (
+            self._seen(rows[[place]], *(np.array([system]) for system in systems)).tobytes()
+            for place, systems in enumerate(presented)
+        )
+        return _as_digests(hashlib.blake2b(each, digest_size=identity.DIGEST_SIZE).digest() for each in seen)
+
+    def _coins(self, rows: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Whether a's response is presented first: by chance, but whatever the numbers of the systems are."""
+        contents = self.entrants.contents
+        low, high = (np.ascontiguousarray(contents[rows, each]).view("S16").ravel() for each in (a, b))
+        is_lower = low < high
+        lower, higher = np.where(is_lower, a, b), np.where(is_lower, b, a)
+        examples = self.entrants.examples[rows // self.entrants.replications]
+        seeds = np.broadcast_to(_as_bytes(np.array([self.seed])), (len(rows), 8))
+        parts = np.concatenate([seeds, examples, contents[rows, lower], contents[rows, higher]], axis=1)
+        heads = _digests_of(parts)[:, 0] & 1 == 1
+        return np.asarray(heads == is_lower)
+
+    def _rank(self, row: int, system: int) -> bytes:
+        """A random number for a response to an example, by which it is placed."""
+        example = self.entrants.examples[row // self.entrants.replications].tobytes()
+        parts = b"order%d" % self.seed + example + self.entrants.contents[row, system].tobytes()
+        return hashlib.blake2b(parts, digest_size=8).digest()
+
+
+def _as_bytes(numbers: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(numbers, "<i8").view(np.uint8).reshape(-1, 8)
+
+
+def _digests_of(rows: np.ndarray) -> np.ndarray:
+    """The digest of each row of bytes."""
+    data, width = rows.tobytes(), rows.shape[1]
+    size = identity.DIGEST_SIZE
+    starts = range(0, len(data), width)
+    return _as_digests(hashlib.blake2b(data[at : at + width], digest_size=size).digest() for at in starts)

@@ -1,0 +1,74 @@
+"""`by_score`: compares two responses by the scores that a scorer of one response gives them."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evaluand.core.errors import SpecError
+from evaluand.core.fingerprint import Identity
+from evaluand.evaluation.matching.comparison_scorers import FIRST, SECOND, Better, ComparisonScorer, Preference
+from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer, as_scorer, described, is_number
+
+
+class ByScore(ComparisonScorer):
+    """Compares two responses by the scores that another scorer gives them: the higher is better, equal ones tie.
+
+    Args:
+        scorer: a scorer of one response: an object, a function or the name of a kind.
+        margin: the largest difference that still is a tie.
+        higher_is_better: whether higher scores are better.
+
+    Example:
+        >>> from evaluand.evaluation.scorers.exact_match import ExactMatch
+        >>> judge = ByScore(ExactMatch())
+        >>> judge.as_score(judge.compare("4", "5", "5")).label
+        'second'
+    """
+
+    kind = "by_score"
+    version = 1
+
+    def __init__(
+        self, scorer: Scorer | Callable[..., Any] | str, margin: float = 0.0, higher_is_better: bool = True
+    ) -> None:
+        if not is_number(margin) or not 0 <= margin < math.inf:
+            raise SpecError(f"margin is {described(margin)}; give a finite number of at least 0")
+        self.scorer = as_scorer("scorer", scorer)
+        if "source" in self.scorer.arguments or self.scorer.is_async or self.scorer.is_batch or self.scorer.by_target:
+            raise SpecError(
+                f"by_score cannot call the scorer {self.scorer.kind!r}; it needs one that grades one response at a"
+                " time, from the output and the example alone"
+            )
+        self.margin, self.higher_is_better = float(margin), higher_is_better
+
+    @property
+    def cheap(self) -> bool:  # type: ignore[override]
+        return self.scorer.cheap
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (FIRST, SECOND, *(name for name in self.scorer.arguments if name != "output"))
+
+    def compare(self, first: Any, second: Any, *others: Any) -> Any:
+        scores = [self._grade(response, others) for response in (first, second)]
+        for score in scores:
+            if score.error is not None:
+                raise score.error
+            if score.status != "scored" or score.value is None:
+                return Score(None, None, None, None, "abstained", score.reason or "the scorer gave no number")
+        difference = (scores[0].value - scores[1].value) * (1 if self.higher_is_better else -1)  # type: ignore[operator]
+        better: Better = "tie" if abs(difference) <= self.margin else FIRST if difference > 0 else SECOND
+        return Preference(better, abs(difference), data=[score.value for score in scores])
+
+    def _grade(self, response: Any, others: Sequence[Any]) -> Score:
+        if response is None:
+            return NO_ANSWER
+        rest = iter(others)
+        arguments = [response if name == "output" else next(rest) for name in self.scorer.arguments]
+        return self.scorer.as_score(self.scorer.score(*arguments))
+
+    def identify(self) -> Identity:
+        graded_by = self.scorer.identify()
+        spec = {"kind": self.kind, "version": self.version, "scorer": graded_by.spec, "margin": self.margin}
+        return replace(graded_by, spec=spec | {"higher_is_better": self.higher_is_better})

@@ -1,0 +1,318 @@
+"""Responses of several runs compared by a judge: who meets whom, what is judged, and what is reused."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evaluand import (
+    Dataset,
+    DirectoryStore,
+    MemoryStore,
+    Policy,
+    Run,
+    Runner,
+    Score,
+    SpecError,
+    comparison_scorer,
+)
+from evaluand.evaluation import AgainstBaseline, ByScore, Matcher, Matches, Preference, ScorerFailed
+from evaluand.evaluation.scorers.exact_match import ExactMatch
+from evaluand.report.verification import verify
+from evaluand.store.store import Store
+
+TEXTS = ["a", "bc", "def", "ghij"]
+
+
+def once(text: str) -> str:
+    return text
+
+
+def twice(text: str) -> str:
+    return text * 2
+
+
+def thrice(text: str) -> str:
+    return text * 3
+
+
+def mostly_once(text: str) -> str:
+    return text if text != "def" else text + "!"
+
+
+def silent_on_three(text: str) -> str | None:
+    if text == "def":
+        raise ValueError("no idea")
+    return None if text == "ghij" else text * 4
+
+
+def shorter(first: str, second: str) -> str:
+    return "tie" if len(first) == len(second) else "first" if len(first) < len(second) else "second"
+
+
+def first_always(first: str, second: str) -> str:
+    return "first"
+
+
+@pytest.fixture
+def store() -> Store:
+    return MemoryStore()
+
+
+def run_all(store: Store, *tasks: Callable[[str], Any], texts: list[str] = TEXTS) -> list[Run]:
+    data = Dataset.from_rows([{"input": text} for text in texts])
+    return [Runner(store).run(task, data, name=task.__name__) for task in tasks]
+
+
+def rows_of(matches: Matches, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in matches.table([*columns]).to_pylist()]
+
+
+def receipt_of(matches: Matches) -> tuple[int, int, int]:
+    """How many judgements were made now, reused and kept."""
+    assert matches.receipt is not None
+    return matches.receipt.called, matches.receipt.reused, matches.receipt.kept
+
+
+def test_every_two_systems_meet_on_every_example_in_both_orders(store: Store) -> None:
+    matches = Matcher().match(run_all(store, once, twice, thrice), shorter)
+    assert matches.systems == ["once", "twice", "thrice"]
+    expected = [
+        (index, a, b, order) for index in range(4) for a, b in ((0, 1), (0, 2), (1, 2)) for order in ("ab", "ba")
+    ]
+    assert rows_of(matches, "_index_", "a", "b", "order") == expected
+    assert {outcome for (outcome,) in rows_of(matches, "outcome")} == {1.0}
+    assert {(order, first) for order, first in rows_of(matches, "order", "first")} == {("ab", 1.0), ("ba", 0.0)}
+    assert receipt_of(matches) == (24, 0, 0)
+    assert matches.counts == {"scored": 24}
+
+
+def test_a_further_run_a_corrected_answer_and_a_further_example_cost_only_new_pairs(store: Store) -> None:
+    runs = run_all(store, once, twice, thrice)
+    assert receipt_of(Matcher().match(runs, shorter)) == (24, 0, 0)
+    runs += run_all(store, silent_on_three)
+    assert receipt_of(Matcher().match(runs, shorter)) == (12, 24, 0)  # of 24, 12 have no response to compare
+    corrected = [*run_all(store, mostly_once), *runs[1:3]]
+    assert receipt_of(Matcher().match(corrected, shorter)) == (4, 20, 0)
+    longer = run_all(store, once, twice, thrice, texts=[*TEXTS, "klmno"])
+    assert receipt_of(Matcher().match(longer, shorter)) == (6, 24, 0)
+    assert receipt_of(Matcher().match(longer[::-1], shorter)) == (0, 30, 0)
+    assert receipt_of(Matcher().match(longer[::2], shorter)) == (0, 10, 0)
+    assert receipt_of(Matcher().match(longer[::2], shorter)) == (0, 0, 10)
+
+
+def test_equal_responses_tie_without_a_call_and_equal_pairs_share_one(store: Store) -> None:
+    runs = run_all(store, once, mostly_once, twice)
+    matches = Matcher().match(runs, shorter)
+    equal = [row for row in matches.table().to_pylist() if row["equal"]]
+    assert {(row["a"], row["b"]) for row in equal} == {(0, 1)}
+    assert {(row["outcome"], row["judgement"]) for row in equal} == {(0.5, None)}
+    assert len(equal) == 6
+    assert receipt_of(matches) == (12, 0, 0)  # 4 examples against `twice`, and 2 comparisons more on the third
+    judgements = [row for row in rows_of(matches, "_index_", "order", "judgement", "b") if row[3] == 2]
+    assert len(judgements) == 16
+    assert len({judgement for *_, judgement, _ in judgements}) == 10
+
+
+def test_a_missing_response_is_counted_and_never_scored(store: Store) -> None:
+    matches = Matcher().match(run_all(store, once, silent_on_three), shorter)
+    assert matches.counts == {"scored": 4, "failed": 2, "abstained": 2}
+    missing = [row for row in matches.table().to_pylist() if row["missing"]]
+    assert [(row["missing"], row["outcome"], row["reason"]) for row in missing] == [
+        *[("b", None, "silent_on_three: the task failed")] * 2,
+        *[("b", None, "silent_on_three: the task gave no answer")] * 2,
+    ]
+    assert receipt_of(matches) == (4, 0, 0)
+
+
+def test_one_random_order_depends_on_the_responses_and_not_on_the_company(store: Store) -> None:
+    texts = ["x" * n for n in range(1, 41)]
+    runs = run_all(store, once, twice, thrice, texts=texts)
+    matches = Matcher().match(runs, shorter, orders="random")
+    assert receipt_of(matches) == (120, 0, 0)
+    orders = {(index, a, b): order for index, a, b, order in rows_of(matches, "_index_", "a", "b", "order")}
+    assert 30 < list(orders.values()).count("ab") < 90
+    assert receipt_of(Matcher().match(runs[::-1], shorter, orders="random")) == (0, 120, 0)
+    assert receipt_of(Matcher().match(runs[1:], shorter, orders="random")) == (0, 40, 0)
+    other = Matcher().match(runs, shorter, orders="random", seed=1)
+    assert {(i, a, b): order for i, a, b, order in rows_of(other, "_index_", "a", "b", "order")} != orders
+
+
+def test_against_a_baseline_only_its_pairs_are_judged(store: Store) -> None:
+    runs = run_all(store, once, twice, thrice)
+    matches = Matcher().match(runs, shorter, schedule=AgainstBaseline("twice"))
+    assert {(a, b) for a, b in rows_of(matches, "a", "b")} == {(0, 1), (1, 2)}
+    with pytest.raises(SpecError, match=r"baseline 'twic' is not one of the systems \(did you mean 'twice'"):
+        Matcher().match(runs, shorter, schedule=AgainstBaseline("twic"))
+
+
+def test_a_judge_of_all_responses_is_called_once_for_each_example_and_order(store: Store) -> None:
+    seen = []
+
+    @comparison_scorer(version="1")
+    def shortest(responses: list[str]) -> list[float]:
+        seen.append(responses)
+        return [-len(response) for response in responses]
+
+    matches = Matcher(policy=Policy(concurrency=1)).match(run_all(store, once, mostly_once, twice, thrice), shortest)
+    assert receipt_of(matches) == (8, 0, 0)
+    assert sorted(len(responses) for responses in seen) == [3] * 6 + [4] * 2  # equal ones are shown once
+    assert seen[0] == seen[1][::-1]
+    outcomes = {(a, b, outcome) for a, b, outcome, equal in rows_of(matches, "a", "b", "outcome", "equal") if not equal}
+    assert outcomes == {(a, b, 1.0) for a, b in itertools.combinations(range(4), 2)}
+    again = Matcher().match(run_all(store, thrice, twice, mostly_once, once), shortest)
+    assert receipt_of(again) == (0, 8, 0)
+    assert len(seen) == 8
+
+
+def test_the_number_of_numbers_of_such_a_judge_is_checked(store: Store) -> None:
+    with pytest.warns(ScorerFailed, match="compared 2 responses and gave 1 number; give one each"):
+        matches = Matcher().match(run_all(store, once, twice), comparison_scorer(lambda responses: [1.0]))
+    assert matches.counts == {"failed": 8}
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "label"),
+    [
+        ("first", 1.0, "first"),
+        ("second", 0.0, "second"),
+        ("tie", 0.5, "tie"),
+        (0.25, 0.25, None),
+        (Preference("second", strength=3.0, label="A<<B"), 0.0, "A<<B"),
+        (Score(1.0, "yes"), 1.0, "yes"),
+    ],
+)
+def test_what_a_judge_may_say(store: Store, said: Any, first: float, label: str | None) -> None:
+    matches = Matcher().match(run_all(store, once, twice, texts=["a"]), lambda first, second: said)
+    assert rows_of(matches, "order", "first", "outcome", "label") == [
+        ("ab", first, first, label),
+        ("ba", first, 1 - first, label),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("frist", "the judge returned 'frist'; give first, second or tie (did you mean 'first'?)"),
+        (1.5, "the judge returned the number 1.5; give first, second or tie, or the probability"),
+        (True, "the judge returned true; give first"),
+        (Preference("first", strength=-1.0), "the strength is the number -1.0; give a finite number of at least 0"),
+        (Score(label="a"), "the judge gave no value"),
+    ],
+)
+def test_what_a_judge_must_not_say(store: Store, said: Any, reason: str) -> None:
+    with pytest.warns(ScorerFailed, match="the judge failed on all 2 comparisons"):
+        matches = Matcher().match(run_all(store, once, twice, texts=["a"]), lambda first, second: said)
+    assert matches.counts == {"failed": 2}
+    assert all(reason in row for (row,) in rows_of(matches, "reason"))
+
+
+def test_a_judge_abstains_with_none_and_its_failures_are_retried_on_request(store: Store) -> None:
+    answers: Iterator[Any] = iter([ValueError("busy"), None, "first"])
+
+    @comparison_scorer(version="1")
+    def judge(first: str, second: str) -> Any:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    runs = run_all(store, once, twice, texts=["a"])
+    policy = Policy(concurrency=1, retries=0)
+    matches = Matcher(policy=policy).match(runs, judge)
+    assert rows_of(matches, "status", "reason") == [
+        ("failed", matches.table()["reason"][0].as_py()),
+        ("abstained", "the judge returned None"),
+    ]
+    assert receipt_of(Matcher(policy=policy).match(runs, judge)) == (0, 0, 2)
+    again = Matcher(policy=policy).match(runs, judge, retry_failed=True)
+    assert receipt_of(again) == (1, 1, 0)
+    assert rows_of(again, "status") == [("scored",), ("abstained",)]
+
+
+def test_an_asynchronous_judge_is_called_several_at_once(store: Store) -> None:
+    most = running = 0
+
+    async def judge(first: str, second: str) -> str:
+        nonlocal most, running
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.01)
+        running -= 1
+        return shorter(first, second)
+
+    matches = Matcher(policy=Policy(concurrency=4)).match(run_all(store, once, twice), judge)
+    assert matches.counts == {"scored": 8}
+    assert most == 4
+
+
+def test_scores_of_one_response_decide_by_score(store: Store) -> None:
+    data = Dataset.from_rows([{"input": text, "expected": text} for text in TEXTS])
+    runs = [Runner(store).run(task, data) for task in (once, mostly_once, twice)]
+    matches = Matcher().match(runs, ByScore(ExactMatch()), labels=["a", "b", "c"])
+    wins = {(a, b): outcome for a, b, outcome, index in rows_of(matches, "a", "b", "outcome", "_index_") if index == 2}
+    assert wins == {(0, 1): 1.0, (0, 2): 1.0, (1, 2): 0.5}
+    with pytest.raises(SpecError, match="grades one response; to compare two by its scores, write ByScore"):
+        Matcher().match(runs, ExactMatch())  # type: ignore[arg-type]
+
+
+def test_replications_meet_each_other(store: Store) -> None:
+    data = Dataset.from_rows([{"input": text} for text in TEXTS])
+    three = Runner(store).run(once, data, replications=3, name="three")
+    two = Runner(store).run(twice, data, replications=2, name="two")
+    matches = Matcher().match([three, two], shorter)
+    keys = rows_of(matches, "_index_", "replication", "order")
+    assert keys == [(index, r, order) for index in range(4) for r in range(2) for order in ("ab", "ba")]
+    assert receipt_of(matches) == (8, 0, 0)  # both replications have the same responses
+
+
+def test_examples_that_a_run_left_out_are_not_matched(store: Store) -> None:
+    data = Dataset.from_rows([{"input": text} for text in TEXTS])
+    part, whole = Runner(store).run(once, data, limit=2), Runner(store).run(twice, data)
+    assert Matcher().match([part, whole], shorter).counts == {"scored": 4}
+
+
+def test_the_style_of_responses_is_stored(store: Store) -> None:
+    texts = ["# Title\n- one **bold** word"]
+    matches = Matcher().match(run_all(store, once, silent_on_three, texts=[*texts, "def"]), shorter)
+    first = matches.table(["style_a", "style_b"]).to_pylist()
+    assert first[0]["style_a"] | {"code_blocks": 0} == {
+        "characters": 27,
+        "words": 6,
+        "headings": 1,
+        "list_items": 1,
+        "bold": 1,
+        "code_blocks": 0,
+    }
+    assert first[0]["style_b"]["characters"] == 4 * 27
+    assert first[2]["style_b"] is None
+
+
+def test_matches_are_stored_verified_and_opened_by_name(tmp_path: Any) -> None:
+    store = DirectoryStore(tmp_path)
+    matches = Matcher().match(run_all(store, once, twice, thrice), shorter, name="first/matches")
+    opened = Matches.open(store, "first/matches")
+    assert opened.id == matches.id
+    assert [run and run.name for run in opened.runs] == ["once", "twice", "thrice"]
+    assert verify(store, "matches", matches.id) == []
+
+
+def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
+    runs = run_all(store, once, twice)
+    other = run_all(store, once, texts=["other"])
+    with pytest.raises(SpecError, match="matches need two runs or more"):
+        Matcher().match(runs[:1], shorter)
+    with pytest.raises(SpecError, match="is over another dataset"):
+        Matcher().match([runs[0], other[0]], shorter)
+    with pytest.raises(SpecError, match=r"orders is the text 'bth'; give one of both, random \(did you mean 'both'"):
+        Matcher().match(runs, shorter, orders="bth")
+    with pytest.raises(SpecError, match="two systems are called 'a'"):
+        Matcher().match(runs, shorter, labels=["a", "a"])
+    with pytest.raises(SpecError, match="give it the parameters first and second"):
+        Matcher().match(runs, lambda first: 1.0)
+    with pytest.raises(SpecError, match="compares all pairs; leave out against_baseline"):
+        Matcher().match(runs, comparison_scorer(lambda responses: []), schedule=AgainstBaseline("once"))
