@@ -160,13 +160,30 @@ class _ShelfEvaluations(EvaluationRepository):
     def example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
     ) -> Sequence[Result[Evaluation]]:
-        return [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id) or ()]
+        found = [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id) or ()]
+        further = [
+            _result(evaluation_id, row, evaluation_type)
+            for rows in itertools.islice(self._rows_by_place(evaluation_id), 1, None)
+            for row in rows
+        ]
+        return sorted(found + further, key=lambda each: each.example_id) if further else found
+
+    def _rows_by_place(self, evaluation_id: str) -> Iterator[Rows]:
+        """The rows with the first result of each example, with its second result, and so on."""
+        for place in itertools.count():
+            rows = self._shelf.rows(evaluation_id, _rows_name(place))
+            if not rows.ids():
+                return
+            yield rows
 
     def _results(self, evaluation_id: str) -> Rows | None:
         rows = self._shelf.all_rows(evaluation_id, ROWS)
-        if rows is None and self._shelf.get(evaluation_id) is None:
+        if rows is None and not self._has_head(evaluation_id):
             raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
         return rows
+
+    def _has_head(self, evaluation_id: str) -> bool:
+        return self._shelf.get(evaluation_id) is not None
 
 
 class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
@@ -185,6 +202,9 @@ class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
     def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
         self._shelf.rows(evaluation_id, ROWS).take_back(example_id)
 
+    def _has_head(self, evaluation_id: str) -> bool:
+        return super()._has_head(evaluation_id) or self._shelf.get(evaluation_id, PARTIAL) is not None
+
     def store_example_results(self, evaluation_id: str, example_id: str, results: Sequence[Any]) -> None:
         stored = sum(rows.get(example_id) is not None for rows in self._rows_by_place(evaluation_id))
         for place in range(max(stored, len(results))):
@@ -194,25 +214,6 @@ class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
                 rows.append(example_id, exact_text(result), failed=isinstance(result, FailedExampleEvaluation))
             else:
                 rows.take_back(example_id)
-
-    def example_evaluations(
-        self, evaluation_id: str, evaluation_type: type[Evaluation]
-    ) -> Sequence[Result[Evaluation]]:
-        found = list(super().example_evaluations(evaluation_id, evaluation_type))
-        further = [
-            _result(evaluation_id, row, evaluation_type)
-            for rows in itertools.islice(self._rows_by_place(evaluation_id), 1, None)
-            for row in rows
-        ]
-        return sorted(found + further, key=lambda each: each.example_id) if further else found
-
-    def _rows_by_place(self, evaluation_id: str) -> Iterator[Rows]:
-        """The rows with the first result of each example, with its second result, and so on."""
-        for place in itertools.count():
-            rows = self._shelf.rows(evaluation_id, _rows_name(place))
-            if not rows.ids():
-                return
-            yield rows
 
 
 class InMemoryEvaluationRepository(_ShelfEvaluations):
