@@ -132,6 +132,9 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
         workspace_id: where to create datasets there.
     """
 
+    _evaluation_logic: ArgillaEvaluationLogic[Input, Output, ExpectedOutput, Evaluation]
+    _evaluation_repository: AsyncEvaluationRepository
+
     def __init__(
         self,
         dataset_repository: DatasetRepository,
@@ -143,7 +146,6 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
         workspace_id: str,
     ) -> None:
         super().__init__(dataset_repository, run_repository, evaluation_repository, description, evaluation_logic)
-        self._records, self._waiting = evaluation_logic, evaluation_repository
         self._client = argilla_client
         self._workspace_id = workspace_id
 
@@ -176,14 +178,14 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
             Refused: the runs cannot be evaluated together. Nothing was created in Argilla.
         """
         require_head_fields(description=dataset_name, labels=labels, metadata=metadata)
-        runs = self._heads(run_ids)
+        runs = self._load_run_overviews(*run_ids)
         start = utc_now()
-        evaluable = self._evaluable(runs, num_examples, skip_example_on_any_failure)
+        evaluable = self._retrieve_eval_logic_input(runs, skip_example_on_any_failure, num_examples)
         records: dict[str, Sequence[RecordData]] = {}
         failures: dict[str, FailedExampleEvaluation] = {}
         for example, outputs in evaluable:
             try:
-                records[example.id] = self._records.to_record(example, *outputs).records
+                records[example.id] = self._evaluation_logic.to_record(example, *outputs).records
             except FAILING as error:
                 if abort_on_error:
                     raise
@@ -191,12 +193,12 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
         id = self._client.create_dataset(
             self._workspace_id,
             dataset_name or new_id(),
-            fields=list(self._records.fields.values()),
-            questions=self._records.questions,
+            fields=list(self._evaluation_logic.fields.values()),
+            questions=self._evaluation_logic.questions,
         )
         self._client.add_records(id, [*itertools.chain.from_iterable(records.values())])
         for example_id, failure in failures.items():
-            self._waiting.store_example_results(id, example_id, [failure])
+            self._evaluation_repository.store_example_results(id, example_id, [failure])
         configuration = {
             "num_examples": num_examples,
             "skip_example_on_any_failure": skip_example_on_any_failure,
@@ -210,7 +212,7 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
             failed_example_ids=tuple(failures),
             **self._head(runs, evaluable, None, labels, metadata, configuration),
         )
-        self._waiting.store_partial_evaluation_overview(overview)
+        self._evaluation_repository.store_partial_evaluation_overview(overview)
         return overview
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
@@ -222,13 +224,15 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
             Unknown: nothing with this id was submitted here.
         """
         waiting = require_stored(
-            self._waiting.partial_evaluation_overview(partial_evaluation_id), "submission", partial_evaluation_id
+            self._evaluation_repository.partial_evaluation_overview(partial_evaluation_id),
+            "submission",
+            partial_evaluation_id,
         )
         results: dict[str, list[Any]] = {id: [] for id in waiting.submitted_example_ids or ()}
         for answered in self._client.evaluations(waiting.id):
             results.setdefault(answered.example_id, []).append(self._result(answered))
         for example_id, found in results.items():
-            self._waiting.store_example_results(waiting.id, example_id, found)
+            self._evaluation_repository.store_example_results(waiting.id, example_id, found)
         every = [*itertools.chain.from_iterable(results.values())]
         failed = sum(isinstance(result, FailedExampleEvaluation) for result in every)
         unlabelled = max(waiting.submitted_evaluation_count - len(every), 0)
@@ -248,12 +252,12 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
             skipped_example_count=(waiting.skipped_example_count or 0) + unlabelled,
             unlabelled_example_count=unlabelled,
         )
-        self._waiting.store_evaluation_overview(overview)
+        self._evaluation_repository.store_evaluation_overview(overview)
         return overview
 
     def _result(self, answered: ArgillaEvaluation) -> Any:
         try:
-            result = self._records.from_record(answered)
+            result = self._evaluation_logic.from_record(answered)
             what = f"the result of example {answered.example_id}"
             return to_storable(result, declared_or_any(self.evaluation_type), what)
         except FAILING as error:
