@@ -155,9 +155,12 @@ class _ShelfEvaluations(EvaluationRepository):
 
     def _results(self, evaluation_id: str) -> Rows | None:
         rows = self._shelf.all_rows(evaluation_id, ROWS)
-        if rows is None and self._shelf.get(evaluation_id) is None:
+        if rows is None and not self._has_head(evaluation_id):
             raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
         return rows
+
+    def _has_head(self, evaluation_id: str) -> bool:
+        return self._shelf.get(evaluation_id) is not None
 
 
 class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
@@ -175,6 +178,9 @@ class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
 
     def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
         self._shelf.rows(evaluation_id, ROWS).take_back(example_id)
+
+    def _has_head(self, evaluation_id: str) -> bool:
+        return super()._has_head(evaluation_id) or self._shelf.get(evaluation_id, PARTIAL) is not None
 
 
 class InMemoryEvaluationRepository(_ShelfEvaluations):
