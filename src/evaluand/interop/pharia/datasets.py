@@ -114,7 +114,7 @@ class DatasetRepository(ABC):
         return None
 
 
-class _StoredDatasets(DatasetRepository):
+class StoredDatasets(DatasetRepository):
     """A repository whose storage three methods define.
 
     Attributes:
@@ -173,7 +173,7 @@ class _StoredDatasets(DatasetRepository):
         return next(_convert(found, dataset_id, input_type, expected_output_type, self.shares_values), None)
 
 
-class InMemoryDatasetRepository(_StoredDatasets):
+class InMemoryDatasetRepository(StoredDatasets):
     """Stores datasets in memory."""
 
     shares_values = True
@@ -208,7 +208,7 @@ class InMemoryDatasetRepository(_StoredDatasets):
         return [found] if found else []
 
 
-class FileDatasetRepository(_StoredDatasets):
+class FileDatasetRepository(StoredDatasets):
     """Stores datasets in a folder, which is created if it does not exist, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.stats.resampling import resample_sums, resampling_units
 
-Side = Literal["wins", "ties", "losses", "score"]
+Side = Literal["wins", "ties", "losses", "score", "n"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class MatchRows:
         cluster: the number of the example. Matches on one example belong together.
         systems: how many systems there are.
         weight: of each match, above 0; 1 for all by default.
+        covariates: matches × covariates: how much more of something `a` has than `b`.
 
     Example:
         >>> rows = MatchRows.read(a=[0, 1], b=[1, 2], outcome=[1.0, 0.5], cluster=[0, 0])
@@ -45,6 +46,7 @@ class MatchRows:
     cluster: np.ndarray
     systems: int
     weight: np.ndarray
+    covariates: np.ndarray
 
     @classmethod
     def read(
@@ -56,6 +58,7 @@ class MatchRows:
         *,
         systems: int | None = None,
         weight: Sequence[float] | np.ndarray | None = None,
+        covariates: Sequence[float] | np.ndarray | None = None,
     ) -> MatchRows:
         """The rows of these columns, after validation; rows with the weight 0 are left out.
 
@@ -65,8 +68,10 @@ class MatchRows:
         first, second, keys = (_integers(name, each) for name, each in (("a", a), ("b", b), ("cluster", cluster)))
         shares = np.asarray(outcome, np.float64)
         weights = np.ones(len(first)) if weight is None else np.asarray(weight, np.float64)
-        if not len(first) == len(second) == len(shares) == len(keys) == len(weights):
-            raise SpecError("matches: the columns a, b, outcome, cluster and weight must have the same length")
+        more = np.zeros((len(first), 0)) if covariates is None else np.asarray(covariates, np.float64)
+        more = more[:, None] if more.ndim == 1 else more
+        if not len(first) == len(second) == len(shares) == len(keys) == len(weights) == len(more):
+            raise SpecError("matches: all columns must have the same length")
         largest = int(max(first.max(), second.max())) + 1 if len(first) else 0
         n = largest if systems is None else systems
         outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n)
@@ -74,13 +79,20 @@ class MatchRows:
         _refuse("a and b must be two different systems", first == second)
         _refuse("the outcome must be a number from 0 to 1", ~((shares >= 0) & (shares <= 1)))
         _refuse("the weight must be a finite number of at least 0", ~((weights >= 0) & np.isfinite(weights)))
-        known = weights > 0
-        if not known.all():
-            first, second, shares, keys, weights = (each[known] for each in (first, second, shares, keys, weights))
-        return cls(first, second, shares, keys, n, weights)
+        _refuse("covariates must be finite numbers", np.asarray(~np.isfinite(more).all(axis=-1)))
+        return cls(first, second, shares, keys, n, weights, more).select(weights > 0)
 
     def __len__(self) -> int:
         return len(self.a)
+
+    def select(self, known: np.ndarray) -> MatchRows:
+        """The matches of a mask, with the same numbers of systems."""
+        if known.all():
+            return self
+        columns = {
+            name: getattr(self, name)[known] for name in ("a", "b", "outcome", "cluster", "weight", "covariates")
+        }
+        return replace(self, **columns)
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -122,6 +134,11 @@ class MatchCounts:
         """The weight of the matches of each pair."""
         return np.asarray(self.wins + self.ties + self.losses)
 
+    @property
+    def played(self) -> np.ndarray:
+        """… × systems: the systems that have matches."""
+        return np.asarray(self.square("n").any(axis=-1))
+
     def square(self, side: Side = "wins") -> np.ndarray:
         """The counts as … × systems × systems, in which each row is one system's view of its opponents.
 
@@ -131,7 +148,8 @@ class MatchCounts:
             [[0.0, 1.5], [0.5, 0.0]]
         """
         ours: np.ndarray = getattr(self, side)
-        others = {"wins": self.losses, "losses": self.wins, "ties": self.ties, "score": self.n - self.score}[side]
+        n = self.n
+        others = {"wins": self.losses, "losses": self.wins, "ties": self.ties, "score": n - self.score, "n": n}[side]
         found = np.zeros((*ours.shape[:-1], self.systems, self.systems))
         found[..., self.a, self.b] = ours
         found[..., self.b, self.a] = others
@@ -140,6 +158,16 @@ class MatchCounts:
     def select(self, replicates: slice | np.ndarray | int) -> MatchCounts:
         """The counts of some replicates: of these places on the first axis."""
         sides = {name: getattr(self, name)[replicates] for name in _SIDES}
+        return replace(self, **sides)
+
+    def reshape(self, *axes: int) -> MatchCounts:
+        """The counts with other leading axes."""
+        sides = {name: getattr(self, name).reshape(*axes, len(self.a)) for name in _SIDES}
+        return replace(self, **sides)
+
+    def scale(self, factor: np.ndarray) -> MatchCounts:
+        """The counts times a factor, … × pairs."""
+        sides = {name: getattr(self, name) * factor for name in _SIDES}
         return replace(self, **sides)
 
     def select_pairs(self, pairs: np.ndarray) -> MatchCounts:

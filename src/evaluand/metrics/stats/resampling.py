@@ -75,16 +75,56 @@ def _bca_interval(
         return math.nan, math.nan
     if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # all draws are equal up to rounding
         return math.nan, math.nan
-    normal = NormalDist()
-    below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
-    bias = normal.inv_cdf(min(max(below / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
     deviation = total - value * weight
     skew = float((deviation**3).sum()) / (6 * float((deviation**2).sum()) ** 1.5)
+    low, high = bca_ends(drawn, np.array(value), np.array(skew), normal_quantile(confidence))
+    return float(low), float(high)
+
+
+def bca_ends(drawn: np.ndarray, value: np.ndarray, skew: np.ndarray, quantile: float) -> tuple[np.ndarray, np.ndarray]:
+    """The bias-corrected and accelerated interval of statistics from their values in replicates.
+
+    A replicate may be infinite, and NaN where it is unknown, which counts as far below at the lower end and far above
+    at the upper. An end that falls on or next to such a replicate is infinite.
+    Source: B. Efron, "Better bootstrap confidence intervals" (JASA 82, 1987).
+
+    Args:
+        drawn: replicates × statistics.
+        value: of each statistic, on all rows.
+        skew: the acceleration: Σ influence³ / (6 (Σ influence²)^1.5).
+        quantile: of the normal distribution; a larger one widens the interval.
+
+    Example:
+        >>> low, high = bca_ends(np.array([1.0, 2.0, 3.0, 4.0, np.inf]), np.array(3.0), np.array(0.0), 1.0)
+        >>> round(float(low), 2), float(high)
+        (1.63, inf)
+    """
+    normal, n = NormalDist(), len(drawn)
+    unknown = np.isnan(drawn)
+    below = ((drawn < value).sum(axis=0) + (drawn <= value).sum(axis=0) + unknown.sum(axis=0)) / 2
+    share = np.clip(below / n, 0.5 / n, 1 - 0.5 / n)
+    bias = np.array([normal.inv_cdf(each) for each in share.ravel().tolist()]).reshape(share.shape)
     ends = []
-    for z in (-normal_quantile(confidence), normal_quantile(confidence)):
-        shifted = bias + (bias + z) / (1 - skew * (bias + z))
-        ends.append(float(np.quantile(drawn, normal.cdf(shifted), method="linear")))
+    for z, unlikely in ((-quantile, -np.inf), (quantile, np.inf)):
+        shrunk = 1 - skew * (bias + z)
+        shifted = bias + (bias + z) / np.where(shrunk > 0, shrunk, np.nan)
+        levels = [normal.cdf(each) if each == each else float(z > 0) for each in shifted.ravel().tolist()]
+        some = np.sort(np.where(unknown, unlikely, drawn), axis=0)
+        ends.append(_between(some, np.array(levels).reshape(share.shape), outwards=z > 0))
     return ends[0], ends[1]
+
+
+def _between(ordered: np.ndarray, level: np.ndarray, outwards: bool) -> np.ndarray:
+    """The quantiles of sorted columns by linear interpolation; with an infinite neighbour, that on the outer side."""
+    place = level * (len(ordered) - 1)
+    under = np.floor(place).astype(np.int64)
+    over = np.minimum(under + 1, len(ordered) - 1)
+    low, high = (np.take_along_axis(ordered, each[None], axis=0)[0] for each in (under, over))
+    outer = np.where(place == under, low, high) if outwards else low
+    with np.errstate(invalid="ignore"):
+        step, share = high - low, place - under
+        exact = np.where(share < 0.5, low + step * share, high - step * (1 - share))
+    return np.asarray(np.where(np.isfinite(low) & np.isfinite(high), exact, outer))
 
 
 UNITS: Final = 2048
