@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import statistics
 import sys
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from support.places import VECTORS_FOLDER
 from evaluand import Aggregator, Dataset, Evaluator, FBeta, Mean, Measure, Precision, Recall, Runner
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.registry import find
-from evaluand.core.text.language import language_of
+from evaluand.core.text.language import language_of, language_shares
 from evaluand.evaluation.scorer import ReferenceScorer, Score
 from evaluand.evaluation.scorers.language_match import LanguageMatch
 from evaluand.evaluation.scorers.spans import HighlightCoverage
@@ -220,7 +221,7 @@ def test_what_cannot_be_compared_is_abstained_from_and_what_is_no_reference_refu
         lambda: Bleu(lowercase="no"),  # type: ignore[arg-type]
         lambda: Chrf(char_order=0),
         lambda: Rouge(variant="3"),
-        lambda: HighlightCoverage(beta=0),
+        lambda: HighlightCoverage(beta=-1),
         lambda: LanguageMatch(language="deutsch"),
         lambda: LanguageMatch(threshold=2),
     ],
@@ -278,6 +279,30 @@ def test_the_other_systems_grader_lets_an_unknown_input_match_and_an_unknown_ans
     grader = LanguageMatchesGrader()
     assert grader.languages_match("123", ENGLISH) is True
     assert grader.languages_match(ENGLISH, "123") is False
+
+
+MIXED = f"{ENGLISH} {GERMAN}"
+
+
+@pytest.mark.parametrize(
+    ("output", "asked", "reason"),
+    [
+        (MIXED, ENGLISH, r"the language of the answer is unclear: it is in (de and en|en and de)"),
+        (ENGLISH, MIXED, r"the language of the input is unclear: it is in (de and en|en and de)"),
+    ],
+)
+def test_a_text_in_two_languages_has_no_clear_one(output: str, asked: str, reason: str) -> None:
+    score = LanguageMatch().score(output, None, asked)
+    assert (score.status, re.fullmatch(reason, str(score.reason)) is not None) == ("abstained", True)
+    grader = LanguageMatchesGrader()
+    assert grader.languages_match(asked, output) is (asked == MIXED)
+
+
+def test_a_few_words_of_another_language_leave_the_language_of_a_text_clear() -> None:
+    text = " ".join([ENGLISH] * 6 + [GERMAN])
+    assert LanguageMatch().score(text, None, ENGLISH)[:2] == (1, "en")
+    assert language_shares(text)["de"] < 0.2 < 0.8 < language_shares(text)["en"]
+    assert language_shares("42!") == {}
 
 
 def test_texts_without_letters_have_no_language() -> None:

@@ -114,7 +114,8 @@ def test_hostile_ids_stay_below_the_root_and_come_back_one_to_one(tmp_path: Path
     )
     aggregations = FileAggregationRepository(root)
     for id in HOSTILE:
-        datasets.create_dataset([Example(id=each, input=id, expected_output=None) for each in HOSTILE], "n", id=id)
+        named = [each for each in HOSTILE if each]
+        datasets.create_dataset([Example(id=each, input=id, expected_output=None) for each in named], "n", id=id)
         runs.store_run_overview(a_run(id))
         runs.create_temporary_run_data(id, id)
         evaluations.store_evaluation_overview(an_evaluation(id))
@@ -166,7 +167,7 @@ def test_hostile_ids_stay_below_the_root_and_come_back_one_to_one(tmp_path: Path
     with again.begun("nothing", resume=True) as begun:
         assert begun.finished_examples == []
     for id in HOSTILE:
-        assert [each.id for each in again_datasets.examples(id, str, type(None))] == ids
+        assert [each.id for each in again_datasets.examples(id, str, type(None))] == sorted(named)
         assert again.run_overview(id) == a_run(id)
         assert again.finished_examples(id).run_id == id
         assert list(again.example_output_ids(id)) == ids

@@ -201,10 +201,19 @@ def test_without_a_confidence_there_is_a_value_and_no_interval() -> None:
     assert "interval" not in row.signature
 
 
-@pytest.mark.parametrize("beta", [0, -1, math.nan, math.inf])
-def test_a_beta_that_is_not_positive_is_refused(beta: float) -> None:
-    with pytest.raises(SpecError, match="must be a number above 0"):
+@pytest.mark.parametrize("beta", [-1, math.nan, math.inf])
+def test_a_beta_below_zero_or_without_a_value_is_refused(beta: float) -> None:
+    with pytest.raises(SpecError, match="must be a number of at least 0"):
         FBeta(beta=beta)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"average": "macro"}, {"label": "A"}, {"label": "Z"}, {"bootstrap": 100}])
+def test_a_beta_of_zero_is_the_precision(parameters: dict[str, Any]) -> None:
+    shard = table([*PAIRS, ("B", "")])
+    found, wanted = one(shard, FBeta(beta=0, **parameters)), one(shard, Precision(**parameters))
+    assert (found.reason, found.data) == (wanted.reason, wanted.data)
+    for name in ("value", "low", "high", "worst", "best"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name), nan_ok=True), name
 
 
 def test_direction_and_range_are_in_the_type() -> None:

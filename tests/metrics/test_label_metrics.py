@@ -100,7 +100,7 @@ def test_one_class_agrees_with_scikit_learn(kind: str) -> None:
 
 
 def test_beta_agrees_with_scikit_learn() -> None:
-    for beta in (0.5, 2.0):
+    for beta in (0, 0.5, 2.0):
         wanted = sk.fbeta_score(TRUTH, PREDICTION, beta=beta, average="macro")
         assert value(TRUTH, PREDICTION, "f_beta", beta=beta, average="macro") == pytest.approx(wanted, abs=1e-12)
 

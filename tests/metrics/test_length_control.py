@@ -14,6 +14,7 @@ from evaluand.metrics.ratings.counts import MatchRows
 from evaluand.metrics.ratings.length_control import (
     LengthControl,
     LengthReference,
+    length_controlled_difference,
     length_controlled_win_rate,
     length_controlled_win_rates,
 )
@@ -158,6 +159,36 @@ def test_matches_on_the_same_example_do_not_narrow_the_interval() -> None:
     assert tripled.high - tripled.low == pytest.approx(once.high - once.low, rel=0.1)
 
 
+def both_judged(n: int, seed: int) -> tuple[LengthControl, LengthControl]:
+    """Two systems on the same examples, some of which suit both; they win at equal length with 0.6 and 0.4."""
+    rng = np.random.default_rng(seed)
+    found = []
+    suits, latent = rng.normal(size=n), rng.normal(size=(2, n))
+    for each, quality in enumerate((0.2533, -0.2533)):
+        difference = rng.normal(200, 400, n)
+        better = quality + np.tanh(difference / 400) + 0.8 * suits + 0.6 * latent[each]
+        found.append(length_controlled_win_rate((better > 0) * 1.0, difference, np.zeros(n), np.arange(n)))
+    return found[0], found[1]
+
+
+def test_the_difference_of_systems_that_vary_together_has_a_narrower_interval() -> None:
+    first, second = both_judged(400, 3)
+    value, low, high = length_controlled_difference(first, second)
+    assert value == pytest.approx(first.win_rate - second.win_rate)
+    elsewhere = replace(second, example=second.example + 1000)
+    _, wide_low, wide_high = length_controlled_difference(first, elsewhere)
+    assert wide_low < low < value < high < wide_high
+    assert high - low < 0.9 * (wide_high - wide_low)
+    assert length_controlled_difference(first, first) == pytest.approx((0, 0, 0), abs=0.02)
+
+
+@pytest.mark.slow
+def test_intervals_of_differences_cover_the_truth() -> None:
+    # a probit judge, so the logistic model is only nearly right
+    found = [length_controlled_difference(*both_judged(200, seed)) for seed in range(200)]
+    assert 0.92 <= np.mean([low <= 0.2 <= high for _, low, high in found]) <= 0.98
+
+
 def test_a_table_stays_put_when_a_system_is_added() -> None:
     first, second = biased(200, 0.4, 1, 100), biased(200, -0.5, 0.5, -200, seed=5)
     zeros, ones = np.zeros(200, int), np.ones(200, int)
@@ -227,6 +258,10 @@ def test_equal_lengths_need_no_control() -> None:
 
 
 def test_unusable_columns_are_refused() -> None:
+    with pytest.raises(SpecError, match="outcomes must be numbers from 0 to 1"):
+        control(outcome=outcomes() + 1)
+    with pytest.raises(SpecError, match="all columns must have the same length"):
+        control(cluster=PLACE[1:])
     with pytest.raises(SpecError, match="every match needs a finite length; leave matches without one out"):
         control(length=np.where(PLACE == 3, np.nan, LENGTH))
     with pytest.raises(SpecError, match="every match needs a finite difficulty"):

@@ -122,6 +122,13 @@ def test_an_unknown_rule_is_refused() -> None:
         resolve_orders(OUTCOME, A_FIRST, PAIR, "ignore")  # type: ignore[arg-type]
 
 
+def test_unusable_columns_are_refused() -> None:
+    with pytest.raises(SpecError, match="row 1: the outcome must be a number from 0 to 1"):
+        inconsistency(np.array([1, np.nan]), A_FIRST[:2], PAIR[:2], PAIR[:2])
+    with pytest.raises(SpecError, match="all columns must have the same length"):
+        resolve_orders(OUTCOME, A_FIRST[:3], PAIR)
+
+
 def test_equal_keys_have_equal_numbers() -> None:
     assert pair_numbers(np.array([1, 0, 1, 1]), np.array([5, 9, 4, 5])).tolist() == [2, 0, 1, 2]
     assert pair_numbers(np.zeros(0, int)).tolist() == []

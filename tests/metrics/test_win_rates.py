@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from evaluand import SpecError
-from evaluand.metrics.ratings.counts import MatchRows
-from evaluand.metrics.ratings.win_rates import Kind, WinRates, win_rates
+from evaluand.metrics.ratings.counts import MatchRows, count_matches, resample_counts
+from evaluand.metrics.ratings.win_rates import Kind, WinRates, count_win_rates, win_rates
 from evaluand.metrics.stats.intervals import Spread, clustered_wilson
 
 NAN = float("nan")
@@ -89,6 +91,21 @@ def test_no_matches_give_no_rates() -> None:
     rates = win_rates(MatchRows.read(empty, empty, np.zeros(0), empty, systems=2))
     assert np.isnan(rates.rate.value).all()
     assert np.isnan(rates.average.value).all()
+
+
+@pytest.mark.parametrize("kind", ["discrete", "weighted"])
+def test_win_rates_of_replicates_are_those_of_the_rows_drawn(kind: Kind) -> None:
+    rows = crossed(25, 3)
+    rows = replace(rows, outcome=np.round(0.8 * rows.outcome + 0.1 * (rows.a + 1), 3))
+    rate, average = count_win_rates(count_matches(rows), kind)
+    expected = win_rates(rows, kind)
+    np.testing.assert_allclose(rate, expected.rate.value)
+    np.testing.assert_allclose(average, expected.average.value)
+    replicates = count_win_rates(resample_counts(rows, 1000), kind)
+    assert replicates[0].shape == (1000, 3, 3)
+    spread = expected.average.high - expected.average.low
+    np.testing.assert_allclose(np.quantile(replicates[1], 0.975, axis=0), expected.average.high, atol=0.2 * spread[0])
+    np.testing.assert_allclose(replicates[1].std(axis=0) * 4, spread, rtol=0.15)
 
 
 def test_an_unknown_kind_is_refused() -> None:

@@ -691,8 +691,10 @@ class Asking(Task[str, str]):
 def test_a_trace_kept_beside_another_tracer_has_all_that_that_has(make: Any) -> None:
     texts: list[bytes] = []
     memory = InMemoryTracer()
-    Asking().run("q", CompositeTracer([make(), memory, ExampleTracer(texts.append)]))
+    stored = ExampleTracer(texts.append, lambda: map(orjson.loads, texts))
+    Asking().run("q", CompositeTracer([make(), memory, stored]))
     assert exported(restore_traces(orjson.loads(text) for text in texts)) == exported(memory)
+    assert stored.export_for_viewing() == memory.export_for_viewing()
 
 
 def test_a_composite_of_no_tracer_is_refused() -> None:

@@ -57,7 +57,8 @@ class FBeta(Counting):
     Source: C. J. van Rijsbergen, Information Retrieval (2nd ed., 1979), chapter 7.
 
     Args:
-        beta: how much more recall counts than precision, above 0; 1 weighs both equally.
+        beta: how much more recall counts than precision; 1 weighs both equally. 0 gives the precision, which is
+            undefined if nothing was predicted.
 
     Example:
         >>> FBeta(beta=2).signature
@@ -65,19 +66,25 @@ class FBeta(Counting):
     """
 
     kind = "f_beta"
-    nothing = "nothing was expected or predicted"
 
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise SpecError(f"f_beta: beta={self.beta!r} must be a number above 0; 1 weighs precision and recall alike")
+        if not 0 <= self.beta < math.inf:
+            raise SpecError(
+                f"f_beta: beta={self.beta!r} must be a number of at least 0; 1 weighs precision and recall alike"
+            )
         object.__setattr__(self, "beta", float(self.beta))
         super().__post_init__()
 
     @property
+    def nothing(self) -> str:  # type: ignore[override]
+        """What an undefined value lacks."""
+        return "nothing was expected or predicted" if self.beta else Precision.nothing
+
+    @property
     def prefix(self) -> str:
-        return f"f{self.beta:g}"
+        return f"f{self.beta:g}" if self.beta else Precision.kind
 
     @property
     def sides(self) -> tuple[float, float]:

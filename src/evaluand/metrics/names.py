@@ -214,6 +214,8 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
         )
     if kind == FUNCTION and "name" in words:
         return words["name"].strip('"'), frozenset({"name", "code"})
+    if kind == "f_beta" and words.get("beta") == "0.0":
+        return kind, frozenset()  # no name has a zero, and that of the precision is another metric's
     if kind == "f_beta" and "beta" in words:
         name = f"f{float(words['beta']):g}"
         expressed.add("beta")

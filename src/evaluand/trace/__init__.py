@@ -58,7 +58,13 @@ if TYPE_CHECKING:
         current_span as current_span,
         switch as switch,
     )
-    from evaluand.trace.tracer import OpenSpanError as OpenSpanError, RootTracer as RootTracer, Tracer as Tracer
+    from evaluand.trace.tracer import (
+        ClosedSpanError as ClosedSpanError,
+        EnteredSpanError as EnteredSpanError,
+        OpenSpanError as OpenSpanError,
+        RootTracer as RootTracer,
+        Tracer as Tracer,
+    )
     from evaluand.trace.tracers.composite import CompositeTracer as CompositeTracer
     from evaluand.trace.tracers.file import FileTracer as FileTracer, TracerLogEntryFailed as TracerLogEntryFailed
     from evaluand.trace.tracers.in_memory import (

@@ -16,7 +16,7 @@ from orjson import Fragment
 from evaluand.core.errors import SpecError
 from evaluand.core.identity import encode
 from evaluand.core.json_like import unstorable
-from evaluand.trace.tracer import OpenSpanError, Tracer
+from evaluand.trace.tracer import ClosedSpanError, EnteredSpanError, OpenSpanError, Tracer
 from evaluand.trace.tree import label
 from evaluand.trace.values import error_text, nanoseconds, stack_trace, text_of, value_of
 
@@ -226,7 +226,7 @@ class Span(Tracer):
         """Add an event; it happened now unless there is a timestamp.
 
         Raises:
-            SpecError: the span is closed.
+            ClosedSpanError: the span is closed.
         """
         if self.end_ns is not None:
             self._require_open(f"log {message!r} on")
@@ -242,7 +242,7 @@ class Span(Tracer):
         """Set attributes; the last value of a name counts.
 
         Raises:
-            SpecError: the span is closed.
+            ClosedSpanError: the span is closed.
         """
         self._require_open("set attributes on")
         self._put(attributes)
@@ -253,7 +253,7 @@ class Span(Tracer):
         """Set `output`.
 
         Raises:
-            SpecError: the span is closed.
+            ClosedSpanError: the span is closed.
         """
         self._require_open("record the output of")
         self._output = output if self._above is None and self._by_reference else self._storable(output, "output")
@@ -318,10 +318,10 @@ class Span(Tracer):
 
     def _require_open(self, what: str) -> None:
         if self.end_ns is not None:
-            raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do it inside its `with` block")
+            raise ClosedSpanError(f"cannot {what} the span {self.name!r}: it is closed; do it inside its `with` block")
 
     def _refuse_entry(self) -> None:
-        raise SpecError(f"span {self.name!r} was already entered; open a child with .span(…) and enter that")
+        raise EnteredSpanError(f"span {self.name!r} was already entered; open a child with .span(…) and enter that")
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, GeneratorExit):  # dropped by its reader: neither completed nor failed

@@ -41,7 +41,7 @@ class Tracer(ABC):
             attributes: further data known at the start.
 
         Raises:
-            SpecError: the tracer is a closed span.
+            ClosedSpanError: the tracer is a closed span.
         """
 
     def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> TaskSpan:
@@ -85,3 +85,11 @@ class RootTracer(Tracer):
 
 class OpenSpanError(SpecError, RuntimeError):
     """A span cannot be exported before it is closed."""
+
+
+class ClosedSpanError(SpecError, RuntimeError):
+    """A closed span cannot be changed, and no span can be opened below it."""
+
+
+class EnteredSpanError(SpecError, ValueError):
+    """A span cannot be entered twice."""

@@ -7,6 +7,7 @@ The model's probabilities get flatter the longer a text is. So several pieces of
 classified and their probabilities averaged: a text of two languages has half of each.
 """
 
+import re
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,9 @@ from evaluand.core.errors import SpecError
 
 _PIECE: Final = 1000  # characters of a piece
 _PIECES: Final = 4  # the most pieces of a text
+_SHORT: Final = 25  # letters of a sentence that is joined to the next
+_CLEAR: Final = 0.8  # the least probability by which a sentence is in a language
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?;:\n。！？।])\s*")
 
 NO_LANGUAGE: Final = "zxx"
 """ISO 639 for text without linguistic content."""
@@ -62,6 +66,31 @@ def languages_of(text: str) -> dict[str, float] | None:
     return dict(sorted(means.items(), key=lambda pair: -pair[1]))
 
 
+def language_shares(text: str) -> dict[str, float]:
+    """How much of a text is in each language, the largest share first: shares of its letters, by sentence.
+
+    Sentences count for no language where none has a probability of 0.8. Short ones are joined to the next, up to 25
+    letters, since fewer are often in no clear language. Of a long text, pieces are read.
+
+    Raises:
+        SpecError: the extra `language` is not installed.
+
+    Example:
+        >>> [*language_shares("Das Wetter ist heute schön. The weather was worse yesterday.")]
+        ['en', 'de']
+    """
+    letters: dict[str, int] = {}
+    total = 0
+    for sentence in _sentences(" ".join(_pieces(text))):
+        number = _letter_count(sentence)
+        total += number
+        code, probability = _model().rank(sentence)[0]
+        if probability >= _CLEAR:
+            letters[str(code)] = letters.get(str(code), 0) + number
+    ranked = sorted(letters.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {code: number / total for code, number in ranked if number}
+
+
 def known_languages() -> frozenset[str]:
     """The codes of all known languages.
 
@@ -82,6 +111,26 @@ def require_language(what: str) -> None:
     """
     if find_spec("py3langid") is None:
         raise SpecError(f"{what} needs py3langid: pip install 'evaluand[language]'")
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text, short ones joined to the next or, at the end, to the one before."""
+    sentences: list[str] = []
+    begun = ""
+    for part in _SENTENCE_END.split(text):
+        begun = f"{begun} {part}".strip()
+        if _letter_count(begun) >= _SHORT:
+            sentences.append(begun)
+            begun = ""
+    if begun and sentences:
+        sentences[-1] += f" {begun}"
+    elif begun:
+        sentences.append(begun)
+    return sentences
+
+
+def _letter_count(text: str) -> int:
+    return sum(map(str.isalpha, text))
 
 
 def _pieces(text: str) -> list[str]:

@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError
-from evaluand.core.text.language import Language, known_languages, language_of, require_language
+from evaluand.core.text.language import Language, known_languages, language_of, language_shares, require_language
 from evaluand.evaluation.scorer import Score, Scorer, described, require_text, wrong_parameter
+
+_CONSIDERABLE: Final = 0.2  # the share of a text that is too much for a quotation or a name
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageMatch(Scorer):
     """1 where the answer is in the language of the input, 0 where it is in another; the answer's is the `label`.
 
-    Abstains if the language of the input or of the answer cannot be detected: it is not text, has no letters, or no
-    language reaches the threshold. A few words rarely suffice.
+    Abstains if the language of the input or of the answer cannot be detected: it is not text, has no letters, no
+    language reaches the threshold, or a second language has a fifth of its letters or more, by sentence. A few words
+    rarely suffice.
 
     Needs the extra `language`: `pip install 'evaluand[language]'`.
 
@@ -32,7 +35,7 @@ class LanguageMatch(Scorer):
     """
 
     kind = "language_match"
-    version = 1
+    version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
     arguments = ("output", "expected", "input")
@@ -84,4 +87,7 @@ class LanguageMatch(Scorer):
             return Score.abstained(
                 f"the language of the {what} is uncertain: {found.code} has a probability of {found.probability:.2f}"
             )
+        several = [code for code, share in language_shares(text).items() if share >= _CONSIDERABLE]
+        if len(several) > 1:
+            return Score.abstained(f"the language of the {what} is unclear: it is in {' and '.join(several)}")
         return found.code

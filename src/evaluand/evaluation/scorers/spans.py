@@ -302,12 +302,12 @@ class HighlightCoverage(Scorer):
     Abstains where nothing is expected (null) or answered.
 
     Attributes:
-        beta: how much more recall counts than precision; 2 is twice as much.
+        beta: how much more recall counts than precision; 2 is twice as much, 0 gives the precision.
         start_key: the key of the start in a highlight that is an object.
         end_key: the key of its end.
 
     Raises:
-        SpecError: beta is not a number above 0, or a key is not text.
+        SpecError: beta is not a number of at least 0, or a key is not text.
 
     Example:
         >>> score = HighlightCoverage(beta=2).score([[3, 5]], [[4, 7]])
@@ -326,8 +326,8 @@ class HighlightCoverage(Scorer):
 
     def __post_init__(self) -> None:
         beta: Any = self.beta
-        if not isinstance(beta, int | float) or isinstance(beta, bool) or not 0 < beta < math.inf:
-            raise wrong_parameter(self, "beta", "give a number above 0")
+        if not isinstance(beta, int | float) or isinstance(beta, bool) or not 0 <= beta < math.inf:
+            raise wrong_parameter(self, "beta", "give a number of at least 0")
         for name in ("start_key", "end_key"):
             require_text(self, name)
 
@@ -346,7 +346,8 @@ class HighlightCoverage(Scorer):
         given = self._covered("generated", output)
         both, n_given, n_wanted = _shared(given, wanted), _places(given), _places(wanted)
         weight = self.beta**2
-        value = (1 + weight) * both / (n_given + weight * n_wanted) if n_given or n_wanted else 1.0
+        total = n_given + weight * n_wanted
+        value = (1 + weight) * both / total if total else float(n_given == n_wanted)
         shares = {"precision": both / n_given if n_given else None, "recall": both / n_wanted if n_wanted else None}
         counts = (both, 0, n_wanted, n_given)
         why = _UNDEFINED.get((bool(n_given), bool(n_wanted)))

@@ -51,17 +51,17 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         failure_counts_as: Evaluation | None = None,
     ) -> None:
         self.description = description
-        self._evaluations, self._aggregations = evaluation_repository, aggregation_repository
-        self._logic = aggregation_logic
+        self._evaluation_repository, self._aggregation_repository = evaluation_repository, aggregation_repository
+        self._aggregation_logic = aggregation_logic
         self._substitute = failure_counts_as
 
     def evaluation_type(self) -> type[Evaluation]:
         """The type of results, as the logic's class declares it; override this where it does not."""
-        return aggregation_types(self._logic)[0]  # type: ignore[no-any-return]
+        return aggregation_types(self._aggregation_logic)[0]  # type: ignore[no-any-return]
 
     def aggregated_evaluation_type(self) -> type[AggregatedEvaluation]:
         """The type of statistics, as the logic's class declares it; override this where it does not."""
-        return aggregation_types(self._logic)[1]  # type: ignore[no-any-return]
+        return aggregation_types(self._aggregation_logic)[1]  # type: ignore[no-any-return]
 
     def aggregate_evaluation(
         self,
@@ -91,7 +91,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         results = self._results(overviews)
         successes = [each for each in results if not isinstance(each.result, FailedExampleEvaluation)]
         crashed = len(results) - len(successes)
-        statistics = self._logic.aggregate(
+        statistics = self._aggregation_logic.aggregate(
             ExampleResults(
                 [each.result for each in successes] + self._substitutes(overviews, crashed),
                 [each.example_id for each in successes],
@@ -112,15 +112,17 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
             labels=labels or set(),
             metadata=metadata or {},
             failure_policy=policy,
-            provenance=origin(code_identity("metric", self._logic, type(self._logic).__qualname__), {}),
+            provenance=origin(
+                code_identity("metric", self._aggregation_logic, type(self._aggregation_logic).__qualname__), {}
+            ),
         )
-        self._aggregations.store_aggregation_overview(overview)
+        self._aggregation_repository.store_aggregation_overview(overview)
         return overview
 
     def _heads(self, eval_ids: tuple[str, ...]) -> list[EvaluationOverview]:
         if not eval_ids:
             raise Refused("give the id of an evaluation to aggregate")
-        overviews = require_all_stored(self._evaluations.evaluation_overview, "evaluation", eval_ids)
+        overviews = require_all_stored(self._evaluation_repository.evaluation_overview, "evaluation", eval_ids)
         for overview in overviews:
             left_out = [id for id in overview.previous_evaluation_ids if id not in eval_ids]
             if left_out:
@@ -132,7 +134,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         """The stored results and failures; warns where some are lost."""
         results: list[ExampleEvaluation[Any]] = []
         for overview in overviews:
-            found = self._evaluations.example_evaluations(overview.id, self.evaluation_type())
+            found = self._evaluation_repository.example_evaluations(overview.id, self.evaluation_type())
             expected = overview.successful_evaluation_count + overview.failed_evaluation_count
             if len(found) < expected:
                 lost = f"{expected} results, of which {expected - len(found)} are lost or cannot be read"

@@ -5,6 +5,7 @@ A shelf has heads, each a text under an id, and rows, one for each example, in l
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,10 @@ class MemoryRows(Rows):
     def ids(self) -> list[str]:
         return sorted(self._rows)
 
+    def ids_as_written(self) -> list[str]:
+        """The ids of the examples that have a row, in the order of their first rows."""
+        return list(self._rows)
+
     def get(self, example_id: str) -> dict[str, Any] | None:
         if example_id not in self._rows:
             return None
@@ -83,6 +88,10 @@ class MemoryShelf:
     def all_rows(self, id: str, name: str) -> MemoryRows | None:
         """The rows of an id, with those that the SDKs wrote; None if there are none."""
         return self._rows.get((id, name))
+
+    def remove_rows(self, id: str, name: str) -> None:
+        """Remove the rows of an id, if there are any."""
+        self._rows.pop((id, name), None)
 
     def hold(self, id: str, suffix: str) -> bool:
         """Lock a head until `let_go` or until this process ends; false if it is locked elsewhere."""
@@ -141,6 +150,13 @@ class FileShelf:
         if sdk_folder and sdk_folder.is_dir():
             return JoinedRows(own, self._sdk_rows.setdefault(sdk_folder, SdkRows(sdk_folder, self._row)))
         return own if own.path.is_file() else None
+
+    def remove_rows(self, id: str, name: str) -> None:
+        rows = self._rows.pop((id, name), None) or AppendedRows(self.folder / file_name(id) / f"{name}.jsonl")
+        rows.close()
+        rows.path.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder does not exist, or contains other rows
+            rows.path.parent.rmdir()
 
     def hold(self, id: str, suffix: str) -> bool:
         path = self._path(id, suffix)

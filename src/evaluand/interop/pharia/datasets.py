@@ -52,7 +52,8 @@ class DatasetRepository(ABC):
             metadata: further facts to store with it.
 
         Raises:
-            Refused: the id is in use, two examples have the same id, or an id cannot be written as text.
+            Refused: the id is in use, two examples have the same id, or an example's id is empty or cannot be
+                written as text.
         """
 
     @abstractmethod
@@ -105,7 +106,7 @@ class DatasetRepository(ABC):
         return None
 
 
-class _StoredDatasets(DatasetRepository):
+class StoredDatasets(DatasetRepository):
     """A repository whose storage three methods define."""
 
     @abstractmethod
@@ -158,7 +159,7 @@ class _StoredDatasets(DatasetRepository):
         return next(_convert(found, dataset_id, input_type, expected_output_type), None)
 
 
-class InMemoryDatasetRepository(_StoredDatasets):
+class InMemoryDatasetRepository(StoredDatasets):
     """Stores datasets in memory."""
 
     def __init__(self) -> None:
@@ -190,7 +191,7 @@ class InMemoryDatasetRepository(_StoredDatasets):
         return [found.model_copy(deep=True)] if found else []
 
 
-class FileDatasetRepository(_StoredDatasets):
+class FileDatasetRepository(StoredDatasets):
     """Stores datasets in a folder, which is created if it does not exist, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:
@@ -224,15 +225,14 @@ class FileDatasetRepository(_StoredDatasets):
         if text is None:
             return None
         found: list[Example[Any, Any]] = []
-        faults: list[Fault] = []
+        causes: list[Misfit] = []
         for number, line in enumerate(text.split(b"\n"), 1):
             try:
                 if line.strip():
                     found.append(_read(line, path, number))
             except Misfit as error:
-                faults += error.faults
-        if faults:
-            raise Misfit(faults)
+                causes.append(error)
+        _raise_misfits([fault for each in causes for fault in each.faults], causes)
         return sorted(found, key=lambda example: example.id)
 
     def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
@@ -274,22 +274,24 @@ def _read(line: bytes, path: Path, number: int) -> Example[Any, Any]:
     try:
         return adapter_of(type_).validate_python(row)  # type: ignore[no-any-return]
     except ValidationError as error:
-        raise Misfit(_faults(f"{path}:{number}", error)) from None
+        raise Misfit.from_faults(_faults(f"{path}:{number}", error), [error]) from None
 
 
 def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         row = from_json(line)
     except ValueError as error:
-        raise Misfit(Fault(f"{path}:{number}", f"is not JSON: {error}")) from None
+        raise Misfit.from_faults(Fault(f"{path}:{number}", f"is not JSON: {error}")) from None
     if not (isinstance(row, dict) and isinstance(row.get("id"), str)):
-        raise Misfit(Fault(f"{path}:{number}", "is not an example; write an object whose id is a text"))
+        raise Misfit.from_faults(Fault(f"{path}:{number}", "is not an example; write an object whose id is a text"))
     return row
 
 
 def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, Any]]:
     seen: set[str] = set()
     for example in examples:
+        if not example.id:
+            raise Refused("the id of an example is empty; give it a text that no other example has")
         if example.id in seen:
             raise Refused(f"two examples have the id {example.id!r}; their results could not be distinguished")
         seen.add(example.id)
@@ -302,13 +304,14 @@ def as_class(
 ) -> Iterator[Example[Any, Any]]:
     """Yield the examples as a user's subclass; raises a Misfit at the end that lists each field that does not fit."""
     faults: list[Fault] = []
+    causes: list[ValidationError] = []
     for each in examples:
         try:
             yield each if isinstance(each, class_) else class_.model_validate(dict(each))
         except ValidationError as error:
             faults += _faults(f"dataset {dataset_id}, example {each.id}", error)
-    if faults:
-        raise Misfit(faults)
+            causes.append(error)
+    _raise_misfits(faults, causes)
 
 
 def _convert(
@@ -316,6 +319,7 @@ def _convert(
 ) -> Iterator[Example[Any, Any]]:
     """Yield the examples with their values converted to the types; raises at the end if some do not fit."""
     faults: list[Fault] = []
+    causes: list[ValidationError] = []
     for example in examples:
         found = {}
         for name, type_ in (("input", input_type), ("expected_output", expected_type)):
@@ -323,10 +327,15 @@ def _convert(
                 found[name] = adapter_of(type_).validate_python(getattr(example, name))
             except ValidationError as error:
                 faults += _faults(f"dataset {dataset_id}, example {example.id}, {name}", error)
+                causes.append(error)
         if not faults:
             yield retyped(example, found)
+    _raise_misfits(faults, causes)
+
+
+def _raise_misfits(faults: Sequence[Fault], causes: Sequence[ValidationError]) -> None:
     if faults:
-        raise Misfit(faults)
+        raise Misfit.from_faults(faults, causes)
 
 
 def _faults(where: str, error: ValidationError) -> Iterator[Fault]:

@@ -102,7 +102,7 @@ def _lost_count(run: RunOverview, outputs: Mapping[str, Any]) -> int:
 
 
 class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
-    """Base of evaluators.
+    """Base of evaluators; its attributes and methods with an underscore are for derived classes, as in the SDKs.
 
     Args:
         dataset_repository: where the examples are stored.
@@ -121,25 +121,27 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         evaluation_logic: EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation],
     ) -> None:
         self.description = description
-        self._datasets, self._runs, self._evaluations = dataset_repository, run_repository, evaluation_repository
-        self._logic = evaluation_logic
+        self._dataset_repository = dataset_repository
+        self._run_repository = run_repository
+        self._evaluation_repository = evaluation_repository
+        self._evaluation_logic = evaluation_logic
         self._navigator = RepositoryNavigator(dataset_repository, run_repository, evaluation_repository)
 
     def input_type(self) -> type[Input]:
         """The type of inputs, as the logic's class declares it; override this where it does not."""
-        return LogicTypes(self._logic).input()  # type: ignore[no-any-return]
+        return LogicTypes(self._evaluation_logic).input()  # type: ignore[no-any-return]
 
     def output_type(self) -> type[Output]:
         """The type of outputs, as the logic's class declares it; override this where it does not."""
-        return LogicTypes(self._logic).output()  # type: ignore[no-any-return]
+        return LogicTypes(self._evaluation_logic).output()  # type: ignore[no-any-return]
 
     def expected_output_type(self) -> type[ExpectedOutput]:
         """The type of expected outputs, as the logic's class declares it; override this where it does not."""
-        return LogicTypes(self._logic).expected()  # type: ignore[no-any-return]
+        return LogicTypes(self._evaluation_logic).expected()  # type: ignore[no-any-return]
 
     def evaluation_type(self) -> type[Evaluation]:
         """The type of results, as the logic's class declares it; override this where it does not."""
-        return LogicTypes(self._logic).evaluation()  # type: ignore[no-any-return]
+        return LogicTypes(self._evaluation_logic).evaluation()  # type: ignore[no-any-return]
 
     def evaluation_lineages(
         self, evaluation_id: str
@@ -164,25 +166,34 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
     def _types(self) -> tuple[Any, Any, Any, Any]:
         return self.input_type(), self.expected_output_type(), self.output_type(), self.evaluation_type()
 
-    def _heads(self, run_ids: tuple[str, ...]) -> list[RunOverview]:
+    def _load_run_overviews(self, *run_ids: str) -> list[RunOverview]:
         """The heads of runs, each once, in the order of the ids."""
         if not run_ids:
             raise Refused("give the id of a run to evaluate")
-        runs = require_all_stored(self._runs.run_overview, "run", run_ids)
+        runs = require_all_stored(self._run_repository.run_overview, "run", run_ids)
+        self._raise_if_overviews_have_different_dataset(runs)
+        return runs
+
+    def _raise_if_overviews_have_different_dataset(self, run_overviews: Iterable[RunOverview]) -> None:
+        runs = list(run_overviews)
         if len({run.dataset_id for run in runs}) > 1:
             listed = ", ".join(f"{run.id} of {run.dataset_id}" for run in runs)
             raise Refused(f"the runs are of several datasets, so they cannot be compared: {listed}")
-        return runs
 
-    def _evaluable(self, runs: list[RunOverview], num_examples: int | None, require_all: bool) -> Evaluable:
+    def _retrieve_eval_logic_input(
+        self, run_overviews: Iterable[RunOverview], skip_example_on_any_failure: bool, num_examples: int | None = None
+    ) -> Evaluable:
         """The examples to evaluate, all read in advance, so that nothing is evaluated where types do not fit."""
+        runs = list(run_overviews)
         require_count("num_examples", num_examples)
         types = self.input_type(), self.expected_output_type()
-        examples = list(self._datasets.examples(runs[0].dataset_id, *types))
-        own = LogicTypes(self._logic).example
+        examples = list(self._dataset_repository.examples(runs[0].dataset_id, *types))
+        own = LogicTypes(self._evaluation_logic).example
         if own is not None:
             examples = list(as_class(own, examples, runs[0].dataset_id))
-        return Evaluable(runs, examples, self._runs, self.output_type(), num_examples, require_all)
+        return Evaluable(
+            runs, examples, self._run_repository, self.output_type(), num_examples, skip_example_on_any_failure
+        )
 
     def _head(
         self,
@@ -193,7 +204,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         metadata: SerializableDict | None,
         configuration: dict[str, Any],
     ) -> dict[str, Any]:
-        identity = code_identity("scorer", self._logic, type(self._logic).__qualname__)
+        identity = code_identity("scorer", self._evaluation_logic, type(self._evaluation_logic).__qualname__)
         return {
             "run_overviews": frozenset(runs),
             "run_order": tuple(run.id for run in runs),
@@ -251,12 +262,12 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             Misfit: the examples do not have the types of the logic; nothing was evaluated.
         """
         require_head_fields(description=description, labels=labels, metadata=metadata)
-        runs = self._heads(run_ids)
-        if len(runs) > 1 and isinstance(self._logic, SingleOutputEvaluationLogic):
-            name = type(self._logic).__name__
+        runs = self._load_run_overviews(*run_ids)
+        if len(runs) > 1 and isinstance(self._evaluation_logic, SingleOutputEvaluationLogic):
+            name = type(self._evaluation_logic).__name__
             raise Refused(f"{name} evaluates the outputs of one run; evaluate the {len(runs)} runs one by one")
-        start, id = utc_now(), self._evaluations.initialize_evaluation()
-        evaluable = self._evaluable(runs, num_examples, skip_example_on_any_failure)
+        start, id = utc_now(), self._evaluation_repository.initialize_evaluation()
+        evaluable = self._retrieve_eval_logic_input(runs, skip_example_on_any_failure, num_examples)
         counts = {True: 0, False: 0}
 
         def evaluate(each: tuple[Example[Any, Any], list[SuccessfulExampleOutput[Any]]]) -> bool:
@@ -277,7 +288,7 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             failed_evaluation_count=counts[True],
             **self._head(runs, evaluable, description, labels, metadata, configuration),
         )
-        self._evaluations.store_evaluation_overview(overview)
+        self._evaluation_repository.store_evaluation_overview(overview)
         return overview
 
     def evaluate(
@@ -303,7 +314,7 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         evaluation: ExampleEvaluation[Any] = ExampleEvaluation(
             evaluation_id=evaluation_id, example_id=example.id, result=result
         )
-        self._evaluations.store_example_evaluation(evaluation)
+        self._evaluation_repository.store_example_evaluation(evaluation)
         return result  # type: ignore[no-any-return]
 
     @cached_property

@@ -89,7 +89,7 @@ class HighlightCoverageGrader:
     """The positions that highlights cover, compared with those they should cover.
 
     Args:
-        beta_factor: the weight of recall relative to precision.
+        beta_factor: the weight of recall relative to precision; 0 gives the precision.
 
     Example:
         >>> HighlightCoverageGrader(beta_factor=2.0).compute_fscores([(3, 5)], [(4, 7)]).recall
@@ -130,7 +130,8 @@ class LanguageMatchesGrader:
         self._scorer = LanguageMatch(threshold=min(max(acceptance_threshold, 0.0), 1.0))
 
     def languages_match(self, input: str, output: str) -> bool:
-        """Also true if the language of the input cannot be detected; false where only that of the output cannot.
+        """Also true if the language of the input is unclear: it has no letters, no language reaches the threshold, or
+        it is in two languages; false where only that of the output is.
 
         Raises:
             NoText: one of them is not a text.

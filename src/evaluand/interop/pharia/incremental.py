@@ -274,7 +274,7 @@ class IncrementalEvaluator(Evaluator[Input, Output, ExpectedOutput, Evaluation])
             raise Refused("give the id of a run to evaluate; it may be one of an earlier evaluation")
         with self._one_at_a_time:
             ids = previous_evaluation_ids or []
-            previous = require_all_stored(self._evaluations.evaluation_overview, "evaluation", ids)
+            previous = require_all_stored(self._evaluation_repository.evaluation_overview, "evaluation", ids)
             self._extend(previous)
             return super().evaluate_runs(
                 *_in_order(previous, run_ids),
@@ -301,7 +301,9 @@ class IncrementalEvaluator(Evaluator[Input, Output, ExpectedOutput, Evaluation])
         self._incremental.set_previous_run_output_ids([*evaluated.values()])
 
     def _evaluated_runs(self, evaluation: EvaluationOverview) -> EvaluatedRuns:
-        results = self._evaluations.successful_example_evaluations(evaluation.id, declared_or_any(self.evaluation_type))
+        results = self._evaluation_repository.successful_example_evaluations(
+            evaluation.id, declared_or_any(self.evaluation_type)
+        )
         return EvaluatedRuns((run.id for run in evaluation.run_overviews), (each.example_id for each in results))
 
     def _ancestors(self, evaluation: EvaluationOverview) -> Iterable[EvaluationOverview]:
@@ -309,7 +311,7 @@ class IncrementalEvaluator(Evaluator[Input, Output, ExpectedOutput, Evaluation])
         seen: set[str] = set()
         waiting = [*evaluation.previous_evaluation_ids]
         for id in waiting:
-            if id not in seen and (found := self._evaluations.evaluation_overview(id)):
+            if id not in seen and (found := self._evaluation_repository.evaluation_overview(id)):
                 seen.add(id)
                 waiting += found.previous_evaluation_ids
                 yield found

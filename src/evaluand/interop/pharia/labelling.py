@@ -81,6 +81,9 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         labelling_folder: where the files to be labelled are written.
     """
 
+    _evaluation_logic: LabellingLogic[Input, Output, ExpectedOutput, Evaluation]
+    _evaluation_repository: AsyncEvaluationRepository
+
     def __init__(
         self,
         dataset_repository: DatasetRepository,
@@ -91,7 +94,6 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         labelling_folder: Path | str = "labelling",
     ) -> None:
         super().__init__(dataset_repository, run_repository, evaluation_repository, description, evaluation_logic)
-        self._labelling, self._waiting = evaluation_logic, evaluation_repository
         self._folder = Path(labelling_folder)
 
     def submit(
@@ -123,9 +125,9 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             Refused: the runs cannot be evaluated together.
         """
         require_head_fields(description=dataset_name, labels=labels, metadata=metadata)
-        runs = self._heads(run_ids)
-        start, id = utc_now(), self._waiting.initialize_evaluation()
-        evaluable = self._evaluable(runs, num_examples, skip_example_on_any_failure)
+        runs = self._load_run_overviews(*run_ids)
+        start, id = utc_now(), self._evaluation_repository.initialize_evaluation()
+        evaluable = self._retrieve_eval_logic_input(runs, skip_example_on_any_failure, num_examples)
         lines = [self._line(example, outputs, abort_on_error) for example, outputs in evaluable]
         self._write(id, lines)
         configuration = {
@@ -139,14 +141,14 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             submitted_example_ids=tuple(line["example_id"] for line in lines),
             **self._head(runs, evaluable, dataset_name, labels, metadata, configuration),
         )
-        self._waiting.store_partial_evaluation_overview(overview)
+        self._evaluation_repository.store_partial_evaluation_overview(overview)
         return overview
 
-    def labelling_file(self, partial_evaluation_id: str) -> Path:
+    def labelling_file(self, partial_overview_id: str) -> Path:
         """The file to be labelled: replace the `label` of each line."""
-        return self._folder / f"{file_name(partial_evaluation_id)}.jsonl"
+        return self._folder / f"{file_name(partial_overview_id)}.jsonl"
 
-    def import_labels(self, partial_evaluation_id: str, path: Path | str) -> None:
+    def import_labels(self, partial_overview_id: str, path: Path | str) -> None:
         """Import labels from another file of the same format. An `EvaluandWarning` lists the examples whose label
         is replaced by another.
 
@@ -155,7 +157,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             DataError: a line has another format, belongs to no submitted example, or repeats an example; lists each.
                 Nothing is imported.
         """
-        waiting = self._submitted(partial_evaluation_id)
+        waiting = self._submitted(partial_overview_id)
         lines = {id: dict(line) for id, line in self._lines(waiting).items()}
         replaced_labels: list[str] = []
         for id, line in _by_example(Path(path), waiting.submitted_example_ids or lines).items():
@@ -166,9 +168,9 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         if replaced_labels:
             message = f"{len(replaced_labels)} examples had another label, which is replaced"
             warn(f"{path}: {message}: {reprlib.repr(replaced_labels)}")
-        self._write(partial_evaluation_id, list(lines.values()))
+        self._write(partial_overview_id, list(lines.values()))
 
-    def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
+    def retrieve(self, partial_overview_id: str) -> EvaluationOverview:
         """Evaluate by the labels in the file now; may be called again when there are more.
 
         The head counts examples without a label among those skipped (`unlabelled_example_count`), including those
@@ -179,7 +181,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             DataError: the file cannot be read, or lines belong to no submitted example or repeat one; lists each.
                 Nothing is changed.
         """
-        waiting = self._submitted(partial_evaluation_id)
+        waiting = self._submitted(partial_overview_id)
         lines = self._lines(waiting)
         results = {id: self._result(line) for id, line in lines.items()}
         missing = [id for id in waiting.submitted_example_ids or () if id not in lines]
@@ -188,11 +190,11 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             warn(f"{self.labelling_file(waiting.id)}: {message}: {reprlib.repr(missing)}")
         for id in self._submitted_ids(waiting.id):
             if results.get(id) is None:
-                self._waiting.delete_example_evaluation(waiting.id, id)
+                self._evaluation_repository.delete_example_evaluation(waiting.id, id)
         labelled = {id: result for id, result in results.items() if result is not None}
         for id, result in labelled.items():
             row: ExampleEvaluation[Any] = ExampleEvaluation(evaluation_id=waiting.id, example_id=id, result=result)
-            self._waiting.store_example_evaluation(row)
+            self._evaluation_repository.store_example_evaluation(row)
         unlabelled = len(results) + len(missing) - len(labelled)
         failed = sum(isinstance(result, FailedExampleEvaluation) for result in labelled.values())
         own = {"submitted_evaluation_count", "submitted_example_ids", "run_overviews", "skipped_example_count"}
@@ -205,11 +207,11 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             skipped_example_count=(waiting.skipped_example_count or 0) + unlabelled,
             unlabelled_example_count=unlabelled,
         )
-        self._waiting.store_evaluation_overview(overview)
+        self._evaluation_repository.store_evaluation_overview(overview)
         return overview
 
     def _submitted(self, id: str) -> PartialEvaluationOverview:
-        waiting = self._waiting.partial_evaluation_overview(id)
+        waiting = self._evaluation_repository.partial_evaluation_overview(id)
         if waiting is None:
             raise Unknown(f"this repository has nothing submitted as {id!r}")
         return waiting
@@ -220,7 +222,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
     def _submitted_ids(self, id: str) -> set[str]:
         """The examples that already have a result."""
         try:
-            return {each.example_id for each in self._waiting.example_evaluations(id, Any)}
+            return {each.example_id for each in self._evaluation_repository.example_evaluations(id, Any)}
         except Unknown:
             return set()
 
@@ -229,7 +231,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
     ) -> dict[str, Any]:
         line: dict[str, Any] = {"example_id": example.id, "record": None, "label": None}
         try:
-            return line | {"record": self._labelling.to_record(example, *outputs)}
+            return line | {"record": self._evaluation_logic.to_record(example, *outputs)}
         except FAILING as error:
             if abort_on_error:
                 raise
@@ -247,7 +249,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         if line["label"] is None:
             return None
         try:
-            return self._labelling.from_label(line["label"], self.evaluation_type())
+            return self._evaluation_logic.from_label(line["label"], self.evaluation_type())
         except FAILING as error:
             return FailedExampleEvaluation.from_exception(error)
 

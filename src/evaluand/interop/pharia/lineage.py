@@ -112,7 +112,9 @@ class RepositoryNavigator:
         run_repository: RunRepository,
         evaluation_repository: EvaluationRepository | None = None,
     ) -> None:
-        self._datasets, self._runs, self._evaluations = dataset_repository, run_repository, evaluation_repository
+        self._dataset_repository = dataset_repository
+        self._run_repository = run_repository
+        self._evaluation_repository = evaluation_repository
 
     def run_lineages(
         self,
@@ -129,9 +131,9 @@ class RepositoryNavigator:
         run = self._run(run_id)
         examples = self._examples(run.dataset_id, input_type, expected_output_type)
         missing: list[str] = []
-        for output in self._runs.example_outputs(run_id, output_type):
+        for output in self._run_repository.example_outputs(run_id, output_type):
             if output.example_id in examples:
-                yield RunLineage(examples[output.example_id], output, self._runs)  # type: ignore[arg-type]
+                yield RunLineage(examples[output.example_id], output, self._run_repository)  # type: ignore[arg-type]
             else:
                 missing.append(output.example_id)
         _warn_of_missing(missing, run.dataset_id, f"run {run_id}")
@@ -150,11 +152,11 @@ class RepositoryNavigator:
             Unknown: there is no such run.
         """
         run = self._run(run_id)
-        example = self._datasets.example(run.dataset_id, example_id, input_type, expected_output_type)
-        output = self._runs.example_output(run_id, example_id, output_type)
+        example = self._dataset_repository.example(run.dataset_id, example_id, input_type, expected_output_type)
+        output = self._run_repository.example_output(run_id, example_id, output_type)
         if example is None or output is None:
             return None
-        return RunLineage(example, output, self._runs)  # type: ignore[arg-type]
+        return RunLineage(example, output, self._run_repository)  # type: ignore[arg-type]
 
     def evaluation_lineages(
         self,
@@ -171,14 +173,17 @@ class RepositoryNavigator:
         """
         runs = self._runs_of(evaluation_id)
         examples = self._examples(runs[0].dataset_id, input_type, expected_output_type) if runs else {}
-        outputs = [{each.example_id: each for each in self._runs.example_outputs(run.id, output_type)} for run in runs]
+        outputs = [
+            {each.example_id: each for each in self._run_repository.example_outputs(run.id, output_type)}
+            for run in runs
+        ]
         results = self._require_evaluations().example_evaluations(evaluation_id, evaluation_type)
         missing: list[str] = []
         for result in results:
             id = result.example_id
             if id in examples:
                 own = [of_run[id] for of_run in outputs if id in of_run]
-                yield EvaluationLineage(examples[id], own, result, self._runs)  # type: ignore[arg-type]
+                yield EvaluationLineage(examples[id], own, result, self._run_repository)  # type: ignore[arg-type]
             else:
                 missing.append(id)
         _warn_of_missing(missing, runs[0].dataset_id if runs else "", f"evaluation {evaluation_id}")
@@ -201,25 +206,25 @@ class RepositoryNavigator:
         result = self._require_evaluations().example_evaluation(evaluation_id, example_id, evaluation_type)
         if result is None or not runs:
             return None
-        example = self._datasets.example(runs[0].dataset_id, example_id, input_type, expected_output_type)
-        found = (self._runs.example_output(run.id, example_id, output_type) for run in runs)
+        example = self._dataset_repository.example(runs[0].dataset_id, example_id, input_type, expected_output_type)
+        found = (self._run_repository.example_output(run.id, example_id, output_type) for run in runs)
         outputs = [each for each in found if each is not None]
-        return None if example is None else EvaluationLineage(example, outputs, result, self._runs)  # type: ignore[arg-type]
+        return None if example is None else EvaluationLineage(example, outputs, result, self._run_repository)  # type: ignore[arg-type]
 
     def _run(self, run_id: str) -> RunOverview:
-        return require_stored(self._runs.run_overview(run_id), "run", run_id)
+        return require_stored(self._run_repository.run_overview(run_id), "run", run_id)
 
     def _runs_of(self, evaluation_id: str) -> list[RunOverview]:
         overview = self._require_evaluations().evaluation_overview(evaluation_id)
         return require_stored(overview, "evaluation", evaluation_id).ordered_runs
 
     def _require_evaluations(self) -> EvaluationRepository:
-        if self._evaluations is None:
-            raise SpecError("lineages of evaluations need evaluation_repository; pass it to RepositoryNavigator")
-        return self._evaluations
+        if self._evaluation_repository is None:
+            raise Refused("lineages of evaluations need evaluation_repository; pass it to RepositoryNavigator")
+        return self._evaluation_repository
 
     def _examples(self, dataset_id: str, input_type: Any, expected_type: Any) -> dict[str, Example[Any, Any]]:
-        return {each.id: each for each in self._datasets.examples(dataset_id, input_type, expected_type)}
+        return {each.id: each for each in self._dataset_repository.examples(dataset_id, input_type, expected_type)}
 
 
 def _warn_of_missing(missing: list[str], dataset_id: str, what: str) -> None:
@@ -255,11 +260,13 @@ def aggregation_overviews_to_pandas(
     strict: bool = True,
     unwrap_metadata: bool = True,
 ) -> pd.DataFrame:
-    """A row for each aggregation.
+    """A row for each aggregation, with a column for each of its fields, among them `failure_policy`: two aggregations
+    of one evaluation may differ in nothing else.
 
     Args:
         aggregation_overviews: the aggregations.
-        unwrap_statistics: whether each of the statistics has a column.
+        unwrap_statistics: whether each of the statistics has a column; one with the name of another column becomes
+            `statistics.<name>`.
         strict: whether all statistics must be of one type.
         unwrap_metadata: whether each item of the metadata has a column; one with the name of another
             column becomes `metadata.<name>`.
@@ -272,12 +279,10 @@ def aggregation_overviews_to_pandas(
     rows = []
     for overview in aggregation_overviews:
         row = from_json(exact_text(overview))
-        del row["provenance"], row["failure_policy"]
         if unwrap_statistics and isinstance(row["statistics"], dict):
-            row |= row.pop("statistics")
+            _unwrap(row, "statistics", row["statistics"])
         if unwrap_metadata:
-            metadata = dict(_flatten(row.pop("metadata"), ""))
-            row |= {f"metadata.{name}" if name in row else name: value for name, value in metadata.items()}
+            _unwrap(row, "metadata", dict(_flatten(row["metadata"], "")))
         rows.append(row)
     frame: pd.DataFrame = _pandas().DataFrame(rows)
     return frame
@@ -306,6 +311,12 @@ def _example_columns(lineage: Any) -> dict[str, Any]:
 
 def _output_columns(output: ExampleOutput[Any]) -> dict[str, Any]:
     return {"run_id": output.run_id, "output": output.output}
+
+
+def _unwrap(row: dict[str, Any], field: str, values: dict[str, Any]) -> None:
+    """Replace a field by columns for its values."""
+    del row[field]
+    row |= {f"{field}.{name}" if name in row else name: value for name, value in values.items()}
 
 
 def _flatten(value: Any, name: str) -> Iterable[tuple[str, Any]]:

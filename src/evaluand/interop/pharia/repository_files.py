@@ -149,6 +149,12 @@ class AppendedRows(Rows):
             self._catch_up()
             return sorted(self._places)
 
+    def ids_as_written(self) -> list[str]:
+        """The ids of the examples that have a row, in the order of their first rows."""
+        with self._lock:
+            self._catch_up()
+            return list(self._places)
+
     def get(self, example_id: str) -> dict[str, Any] | None:
         found = self.all(example_id)
         return found[-1] if found else None

@@ -60,12 +60,21 @@ def command(
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command with these arguments, by default those of the process.
+    """Run the command with the arguments of a process: its name, then the options; by default `sys.argv`.
 
     Raises:
-        SystemExit: an invalid argument, reported without a traceback.
+        SystemExit: an error, which is reported without a traceback, or the help was shown.
     """
-    command.main(args=None if args is None else list(args), standalone_mode=args is None)
+    name, *options = args or sys.argv
+    try:
+        shown = command.main(args=options, prog_name=Path(name).name or None, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from error
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    if shown is not None:
+        raise SystemExit(shown)
 
 
 def _construct(name: str) -> Any:

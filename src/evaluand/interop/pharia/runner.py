@@ -70,7 +70,7 @@ class Runner(Generic[Input, Output]):
         self._original_task = task
         self._task = as_task(task)
         self._identity = self._task.identify()  # before it runs, since it may collect state
-        self._datasets, self._runs = dataset_repository, run_repository
+        self._dataset_repository, self._run_repository = dataset_repository, run_repository
         self._navigator = RepositoryNavigator(dataset_repository, run_repository)
 
     def input_type(self) -> type[Input]:
@@ -127,9 +127,9 @@ class Runner(Generic[Input, Output]):
         require_count("num_examples", num_examples)
         require_head_fields(description=description, labels=labels, metadata=metadata)
         require_head_fields(seed=seed, environment_version=environment_version)
-        require_stored(self._datasets.dataset(dataset_id), "dataset", dataset_id)
+        require_stored(self._dataset_repository.dataset(dataset_id), "dataset", dataset_id)
         start = utc_now()
-        examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
+        examples = list(self._dataset_repository.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
         type_ = declared_or_any(self.output_type)
         request = [dataset_id, self._digest(dataset_id, num_examples), full, metadata or {}, seed, environment_version]
@@ -139,14 +139,14 @@ class Runner(Generic[Input, Output]):
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
             output = self._output(example, span_tracer, type_, abort_on_error)
             row: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
-            self._runs.store_example_output_parallel(note, row)
+            self._run_repository.store_example_output_parallel(note, row)
             return isinstance(output, FailedExampleRun)
 
-        with self._runs.begun(note, resume_from_recovery_data) as begun:
+        with self._run_repository.begun(note, resume_from_recovery_data) as begun:
             done = {each.id for each in examples}.intersection(begun.finished_examples)
             if done:
                 self._warn_if_unpinned(begun.run_id)
-            earlier_failures = self._runs.failed_example_outputs(begun.run_id, Any) if done else ()
+            earlier_failures = self._run_repository.failed_example_outputs(begun.run_id, Any) if done else ()
             failed = sum(each.example_id in done for each in earlier_failures)
             missing = [each for each in examples if each.id not in done]
             failed += sum(each_in_threads(run, missing, max_workers))
@@ -163,12 +163,12 @@ class Runner(Generic[Input, Output]):
                 metadata=metadata or {},
                 provenance=origin(self._identity, configuration, seed, environment_version),
             )
-            self._runs.store_run_overview(overview)
+            self._run_repository.store_run_overview(overview)
         return overview
 
     def run_is_already_computed(self, metadata: SerializableDict) -> bool:
         """Whether there is a run with this metadata, all of it and no other."""
-        return any(overview.metadata == metadata for overview in self._runs.run_overviews())
+        return any(overview.metadata == metadata for overview in self._run_repository.run_overviews())
 
     def run_lineages(
         self, run_id: str, expected_output_type: type[ExpectedOutput]
@@ -206,14 +206,14 @@ class Runner(Generic[Input, Output]):
     def _digest(self, dataset_id: str, num_examples: int | None) -> str:
         """A digest of the stored examples, the same in every process; of the stored form, since sets have no order."""
         content = blake2b(digest_size=identity.DIGEST_SIZE)
-        for each in islice(self._datasets.examples(dataset_id, Any, Any), num_examples):
+        for each in islice(self._dataset_repository.examples(dataset_id, Any, Any), num_examples):
             content.update(exact_text(each) + b"\n")
         return content.hexdigest()
 
     def _tracer(self, tracer: Tracer | None, run_id: str, example_id: str, individually: bool) -> Tracer:
         if not individually:
             return tracer or NoOpTracer()
-        own = self._runs.create_tracer_for_example(run_id, example_id)
+        own = self._run_repository.create_tracer_for_example(run_id, example_id)
         return own if tracer is None else CompositeTracer([tracer, own])
 
     def _output(self, example: Example[Input, Any], tracer: Tracer, type_: Any, abort_on_error: bool) -> Any:

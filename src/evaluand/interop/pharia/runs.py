@@ -10,6 +10,7 @@ flight are lost when a process dies; their examples have no output and are run a
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,9 +38,9 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.repository_files import exact_text, place, sdk_place
 from evaluand.interop.pharia.types import read_as, read_head
 from evaluand.run.task import Output
-from evaluand.trace.export import at, json_text
+from evaluand.trace.export import ExportedSpan, at, json_text
 from evaluand.trace.spans import STATUSES, Span, TaskSpan
-from evaluand.trace.tracer import RootTracer, Tracer
+from evaluand.trace.tracer import OpenSpanError, RootTracer, Tracer
 from evaluand.trace.tracers.file import FileTracer
 from evaluand.trace.tracers.in_memory import InMemoryTracer
 from evaluand.trace.traces import Trace
@@ -47,13 +48,28 @@ from evaluand.trace.watcher import Watcher
 
 
 class ExampleTracer(RootTracer):
-    """A tracer that stores each trace, as JSON text, when its root span is closed."""
+    """A tracer that stores each trace, as JSON text, when its root span is closed.
 
-    def __init__(self, store: Callable[[bytes], None]) -> None:
-        self._watchers = (_Writer(store),)
+    Args:
+        store: stores a trace.
+        read: the stored traces, as parsed JSON.
+    """
+
+    def __init__(self, store: Callable[[bytes], None], read: Callable[[], Iterable[Any]]) -> None:
+        self._writer, self._read = _Writer(store), read
 
     def new_trace(self) -> Trace:
-        return Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=self._watchers)
+        return Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=(self._writer,))
+
+    def traces(self) -> InMemoryTracer:
+        """The traces stored so far."""
+        return restore_traces(self._read())
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        if self._writer.open_roots:
+            names = ", ".join(repr(root.name) for root in self._writer.open_roots.copy())
+            raise OpenSpanError(f"the span {names} is still open; close it before you export the trace")
+        return self.traces().export_for_viewing()
 
 
 def restore_traces(rows: Iterable[Any]) -> InMemoryTracer:
@@ -85,14 +101,20 @@ class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
 class _Writer(Watcher):
     """Stores a trace when its root span is closed."""
 
-    __slots__ = ("_store",)
+    __slots__ = ("_store", "open_roots")
 
     def __init__(self, store: Callable[[bytes], None]) -> None:
         self._store = store
+        self.open_roots: set[Span] = set()
+
+    def opened(self, span: Span) -> None:
+        if span._above is None:
+            self.open_roots.add(span)
 
     def closed(self, span: Span) -> None:
         if span._above is not None:
             return
+        self.open_roots.discard(span)
         trace, end = span._trace, cast(int, span.end_ns)
         status = STATUSES.index(span.status)
         head = (trace.id.hex, span.name, span.kind, span.start_ns, end, status, span._input, span._output)
@@ -159,11 +181,18 @@ def _value(stored: Any) -> Any:
 
 
 NOTE: Final = ".tmp"
+FINISHED: Final = "finished"
 Result = ExampleOutput[Output] | ExampleOutput[FailedExampleRun]
 
 
 class RunRepository(ABC):
-    """Stores runs: a head, and for each example an output and perhaps a trace."""
+    """Stores runs: a head, and for each example an output and perhaps a trace.
+
+    Methods of a derived class that store something are called in one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
 
     @abstractmethod
     def store_run_overview(self, overview: RunOverview) -> None:
@@ -198,7 +227,7 @@ class RunRepository(ABC):
         """The traces of an example, or None."""
 
     @abstractmethod
-    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
+    def _create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
         """Note that a run has begun, so that it can be resumed.
 
         Args:
@@ -207,20 +236,42 @@ class RunRepository(ABC):
         """
 
     @abstractmethod
-    def delete_temporary_run_data(self, tmp_hash: str) -> None:
+    def _delete_temporary_run_data(self, tmp_hash: str) -> None:
         """Delete the note, if there is one."""
+
+    @abstractmethod
+    def _temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:
+        """Note that an example is done."""
 
     @abstractmethod
     def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
         """The run that began under this note, with the examples that are done; None if there is no note."""
 
-    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:  # noqa: B027 - see its docstring
-        """Note that an example is done; does nothing by default, since the stored output shows it."""
+    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
+        """Note that a run has begun, so that it can be resumed; in one thread at a time.
+
+        Args:
+            tmp_hash: the key for finding the run again; see `Runner`.
+            run_id: its id.
+        """
+        with self._lock:
+            self._create_temporary_run_data(tmp_hash, run_id)
+
+    def delete_temporary_run_data(self, tmp_hash: str) -> None:
+        """Delete the note, if there is one; in one thread at a time."""
+        with self._lock:
+            self._delete_temporary_run_data(tmp_hash)
+
+    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:
+        """Note that an example is done; in one thread at a time."""
+        with self._lock:
+            self._temp_store_finished_example(tmp_hash, example_id)
 
     def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
-        """Store the output for an example of a run that can be resumed."""
-        self.store_example_output(example_output)
-        self.temp_store_finished_example(tmp_hash, example_output.example_id)
+        """Store the output for an example of a run that can be resumed; in one thread at a time."""
+        with self._lock:
+            self.store_example_output(example_output)
+            self._temp_store_finished_example(tmp_hash, example_output.example_id)
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
@@ -293,18 +344,29 @@ class _ShelfRuns(RunRepository):
         rows = self._shelf.all_rows(run_id, "outputs")
         return rows.ids() if rows else []
 
-    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
+    def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
+        """Store the output for an example of a run that can be resumed; it also shows that the example is done."""
+        self.store_example_output(example_output)
+
+    def _create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
         self._shelf.put(tmp_hash, exact_text({"id": tmp_hash, "run_id": run_id}), NOTE)
 
-    def delete_temporary_run_data(self, tmp_hash: str) -> None:
+    def _delete_temporary_run_data(self, tmp_hash: str) -> None:
+        self._shelf.remove_rows(tmp_hash, FINISHED)
         self._shelf.let_go(tmp_hash, NOTE, remove=True)
+
+    def _temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:
+        self._shelf.rows(tmp_hash, FINISHED).append(example_id, b"null")
 
     def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
         text = self._shelf.get(tmp_hash, NOTE)
         if text is None:
             return None
         run_id = from_json(text)["run_id"]
-        return RecoveryData(run_id=run_id, finished_examples=list(self.example_output_ids(run_id)))
+        noted = self._shelf.rows(tmp_hash, FINISHED).ids_as_written()
+        return RecoveryData(
+            run_id=run_id, finished_examples=list(dict.fromkeys([*noted, *self.example_output_ids(run_id)]))
+        )
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
@@ -347,6 +409,7 @@ class InMemoryRunRepository(_ShelfRuns):
     """Stores runs in memory, outputs as JSON, so that later changes of an object change no run."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._shelf = MemoryShelf()
         self._tracers: dict[tuple[str, str], InMemoryTracer] = {}
 
@@ -361,11 +424,14 @@ class FileRunRepository(_ShelfRuns):
     """Stores runs in a folder, which is created if it does not exist."""
 
     def __init__(self, root_directory: Path) -> None:
+        super().__init__()
         self._shelf: FileShelf = FileShelf(Path(root_directory) / "runs", lambda folder: folder / "output", _parse_row)
 
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
         rows = self._shelf.rows(run_id, "traces")
-        return ExampleTracer(lambda text: rows.append(example_id, text))
+        return ExampleTracer(
+            lambda text: rows.append(example_id, text), lambda: (row["value"] for row in rows.all(example_id))
+        )
 
     def example_tracer(self, run_id: str, example_id: str) -> Tracer | None:
         rows = self._shelf.rows(run_id, "traces").all(example_id)

@@ -8,10 +8,9 @@ from typing import Any, Self
 from uuid import UUID, uuid4
 
 from evaluand import trace
-from evaluand.core.errors import SpecError
 from evaluand.interop.pharia.domain import Refused
 from evaluand.trace.export import Context, ErrorValue, ExportedSpan, SpanStatus, TaskSpanAttributes
-from evaluand.trace.tracer import Tracer
+from evaluand.trace.tracer import EnteredSpanError, Tracer
 
 
 class Span(Tracer):
@@ -44,7 +43,7 @@ class Span(Tracer):
 
     def __enter__(self) -> Self:
         if self._closed:
-            raise SpecError("the span is closed; open another one")
+            raise EnteredSpanError("the span is closed; open another one")
         return self
 
     def __exit__(

@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, StrictInt, ValidationError
 from pydantic_core import from_json
 
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import SpecError
+from evaluand.core.invalid_data import InvalidData
 from evaluand.interop.pharia.domain import Refused, SerializableDict
 from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.run.types import adapter_of
@@ -19,8 +20,8 @@ class Untyped(SpecError, TypeError):
     """A class does not declare a required type; a TypeError, as users of the SDKs expect."""
 
 
-class Misfit(DataError, ValueError):
-    """Stored values do not have the requested types; a ValueError, as users of the SDKs expect."""
+class Misfit(InvalidData):
+    """Stored values do not have the requested types; a pydantic ValidationError, as users of the SDKs expect."""
 
 
 def first_declared(*types: Any) -> Any:
@@ -52,7 +53,7 @@ def read_as(type_: Any, value: Any, what: str) -> Any:
     try:
         return adapter_of(type_).validate_python(value)
     except ValidationError as error:
-        raise Misfit(_misfit_message(error, what, type_)) from None
+        raise Misfit.from_faults(_misfit_message(error, what, type_), [error]) from None
 
 
 def read_head(model: type[Head], text: bytes | None, where: object) -> Head | None:
@@ -60,7 +61,7 @@ def read_head(model: type[Head], text: bytes | None, where: object) -> Head | No
     try:
         return None if text is None else model.model_validate_json(text)
     except ValidationError as error:
-        raise Misfit(_misfit_message(error, str(where), model)) from None
+        raise Misfit.from_faults(_misfit_message(error, str(where), model), [error]) from None
 
 
 def to_storable(value: Any, type_: Any, what: str) -> Any:

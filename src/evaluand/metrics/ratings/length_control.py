@@ -12,8 +12,11 @@ rates does not change when systems are added. The coefficients have an L1 penalt
 cross-validation in five folds among ten values. `LengthReference` adds matches of the baseline against itself with
 other lengths, which draw the coefficients of length and difficulty to those of pure length.
 
-The difficulties come from a fit to other systems and stay fixed (`difficulty=`); without them, or without a reference,
-the terms are left out, and `definition` says so.
+A system whose outcomes hardly differ from ½ may get so strong a penalty that its win rate is exactly ½; the interval is
+that of the weakest penalty, and still covers the truth.
+
+The difficulties come from a fit to other systems and stay fixed (see `instruction_difficulty`). Without them, or
+without a reference, the terms are left out, and `definition` says so.
 Source: Y. Dubois, B. Galambosi, P. Liang & T. Hashimoto, "Length-Controlled AlpacaEval: A Simple Way to Debias
 Automatic Evaluators" (arXiv 2404.04475), and `glm_winrate.py` of alpaca_eval 0.6, whose coefficient of length has the
 opposite sign.
@@ -22,13 +25,14 @@ opposite sign.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.intervals import Spread, interval_within
+from evaluand.metrics.ratings.bradley_terry import logistic
+from evaluand.metrics.stats.intervals import Spread, interval_within, runs
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class LengthControl:
         definition: what alpaca_eval calls this combination of terms.
         examples: how many examples have an outcome.
         reason: why there is no win rate, or why it is not estimated.
+        example: the numbers of the examples, sorted.
+        influence: of each example on the win rate, for differences between systems.
     """
 
     win_rate: float
@@ -80,6 +86,8 @@ class LengthControl:
     definition: str
     examples: int
     reason: str | None = None
+    example: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False, compare=False)
+    influence: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
 
 
 def length_controlled_win_rate(
@@ -184,12 +192,55 @@ def length_controlled_win_rates(
     return found
 
 
+def length_controlled_difference(first: LengthControl, second: LengthControl) -> tuple[float, float, float]:
+    """How much larger one length-controlled win rate is than another, with an interval by example.
+
+    Systems that won on the same examples vary together, which narrows the interval.
+    Source: G. Zou & A. Donner (see `mean_of_shares`), with the correlation of the examples' influences.
+
+    Args:
+        first: with an interval of the confidence wanted for the difference, as `second`.
+
+    Returns:
+        The difference and the ends of its interval, NaN where one of the win rates has none.
+
+    Example:
+        >>> rng = np.random.default_rng(1)
+        >>> length, chance = rng.normal(0, 300, (2, 500)), np.array([[0.7], [0.4]])
+        >>> won = (rng.random((2, 500)) < chance).astype(float)
+        >>> rates = [
+        ...     length_controlled_win_rate(each, 1000 + longer, np.full(500, 1000.0), np.arange(500))
+        ...     for each, longer in zip(won, length)
+        ... ]
+        >>> [round(value, 2) for value in length_controlled_difference(*rates)]
+        [0.3, 0.24, 0.36]
+    """
+    difference = first.win_rate - second.win_rate
+    correlation = _correlate(first, second)
+    off_low, off_high = (
+        math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0))
+        for one, other in (
+            (first.win_rate - first.low, second.high - second.win_rate),
+            (first.high - first.win_rate, second.win_rate - second.low),
+        )
+    )
+    return difference, max(difference - off_low, -1.0), min(difference + off_high, 1.0)
+
+
+def _correlate(first: LengthControl, second: LengthControl) -> float:
+    """The correlation of two win rates, from the influences of the examples that both have; 0 without variance."""
+    _, ours, theirs = np.intersect1d(first.example, second.example, assume_unique=True, return_indices=True)
+    size = float(first.influence @ first.influence) * float(second.influence @ second.influence)
+    return float(first.influence[ours] @ second.influence[theirs]) / math.sqrt(size) if size > 0 else 0.0
+
+
 class _Matches(NamedTuple):
-    """The matches of one system; `example` numbers the examples from 0."""
+    """The matches of one system; `example` is the place of the example in the sorted `numbers`."""
 
     outcome: np.ndarray
     difference: np.ndarray
     deviation: float
+    numbers: np.ndarray
     example: np.ndarray
     weight: np.ndarray
     difficulty: np.ndarray | None
@@ -236,11 +287,15 @@ def _read_matches(
     outcomes = np.asarray(outcome, np.float64)
     difference = np.asarray(length, np.float64) - np.asarray(baseline_length, np.float64)
     weights = np.ones(len(outcomes)) if weight is None else np.asarray(weight, np.float64)
+    if not (len(outcomes) == len(difference) == len(cluster) == len(weights)):
+        raise SpecError("length control: all columns must have the same length")
+    if ((outcomes < 0) | (outcomes > 1)).any():
+        raise SpecError("length control: outcomes must be numbers from 0 to 1")
     for name, column in (("length", difference), ("difficulty", difficulty)):
         if column is not None and not np.isfinite(column).all():
             raise SpecError(f"length control: every match needs a finite {name}; leave matches without one out")
-    example = np.unique(cluster, return_inverse=True)[1]
-    return _Matches(outcomes, difference, _deviation(difference), example, weights, difficulty)
+    numbers, example = np.unique(cluster, return_inverse=True)
+    return _Matches(outcomes, difference, _deviation(difference), numbers, example, weights, difficulty)
 
 
 def _build_rows(matches: _Matches, reference: LengthReference | None) -> _Rows:
@@ -275,12 +330,18 @@ def _reference_terms(reference: LengthReference, with_difficulty: bool) -> tuple
         names, group = np.zeros(1), np.zeros(len(difference), np.int64)
     else:
         names, group = np.unique(reference.group, return_inverse=True)
-    squashed = np.zeros(len(difference))
-    for variant in range(len(names)):
-        rows = group == variant
-        squashed[rows] = _squash(difference[rows], _deviation(difference[rows]))
+    squashed = standardise_lengths(difference, group)
     terms = _stack_terms(squashed, reference.difficulty if with_difficulty else None, 0.0)
     return terms, reference.strength / len(names)
+
+
+def standardise_lengths(difference: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """The length term of each match, tanh of its difference divided by the standard deviation of its group."""
+    squashed = np.zeros(len(difference))
+    order = np.argsort(group, kind="stable")
+    for rows in np.split(order, runs(group[order])[1:]):
+        squashed[rows] = _squash(difference[rows], _deviation(difference[rows]))
+    return squashed
 
 
 def _deviation(difference: np.ndarray) -> float:
@@ -326,7 +387,9 @@ def _choose_penalty(rows: _Rows) -> float:
         coefficients = np.zeros(rows.terms.shape[1])
         for place, penalty in enumerate(_INVERSE_PENALTIES):
             coefficients = _fit(terms, outcome, weight, float(penalty), coefficients)
-            loss[place] += _loss(rows.terms[left] @ coefficients, rows.outcome[left], rows.weight[left]) / left.sum()
+            loss[place] += (
+                cross_entropy(rows.terms[left] @ coefficients, rows.outcome[left], rows.weight[left]) / left.sum()
+            )
     return float(_INVERSE_PENALTIES[int(np.argmin(loss))])
 
 
@@ -343,9 +406,9 @@ def _fit(
     """
     at = start
     log_odds = terms @ at
-    value = inverse_penalty * _loss(log_odds, outcome, weight) + np.abs(at).sum()
+    value = inverse_penalty * cross_entropy(log_odds, outcome, weight) + np.abs(at).sum()
     for _ in range(_MOST_STEPS):
-        chance = _logistic(log_odds)
+        chance = logistic(log_odds)
         gradient = inverse_penalty * (terms.T @ (weight * (chance - outcome)))
         curvature = inverse_penalty * (terms.T @ ((weight * chance * (1 - chance))[:, None] * terms))
         step = _penalised_step(at, gradient, curvature)
@@ -356,7 +419,8 @@ def _fit(
         while True:
             following = at + length * step
             next_value = (
-                inverse_penalty * _loss(log_odds + length * direction, outcome, weight) + np.abs(following).sum()
+                inverse_penalty * cross_entropy(log_odds + length * direction, outcome, weight)
+                + np.abs(following).sum()
             )
             if next_value <= value + 0.1 * length * decrease or length < _PRECISION:
                 break
@@ -409,13 +473,9 @@ def _solve_with_signs(
 _NEAR: Final = 1e-9
 
 
-def _loss(log_odds: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> float:
+def cross_entropy(log_odds: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> float:
     """The weighted sum of the cross-entropy of outcomes."""
     return float(weight @ (np.logaddexp(0.0, log_odds) - outcome * log_odds))
-
-
-def _logistic(log_odds: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(-np.logaddexp(0.0, -log_odds)))
 
 
 def _result(
@@ -427,7 +487,7 @@ def _result(
     confidence: float,
 ) -> LengthControl:
     value = _predict_level(matches, coefficients)[0]
-    low, high = _interval(matches, rows, coefficients, confidence)
+    low, high, influence = _interval(matches, rows, coefficients, confidence)
     with_difficulty = matches.difficulty is not None
     return LengthControl(
         win_rate=value,
@@ -441,41 +501,53 @@ def _result(
         inverse_penalty=penalty,
         definition=_definition(with_difficulty, reference is not None),
         examples=matches.examples,
+        example=matches.numbers,
+        influence=influence,
     )
 
 
 def _predict_level(matches: _Matches, coefficients: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The mean prediction at equal length, its slope in the coefficients, and the influence of each example on it."""
     level = _stack_terms(np.zeros(len(matches.outcome)), matches.difficulty, 1.0)
-    predicted = _logistic(level @ coefficients)
+    predicted = logistic(level @ coefficients)
     share = matches.weight / matches.weight.sum()
     value = float(share @ predicted)
     slope = level.T @ (share * predicted * (1 - predicted))
     return value, slope, np.bincount(matches.example, share * (predicted - value))
 
 
-def _interval(matches: _Matches, rows: _Rows, start: np.ndarray, confidence: float) -> tuple[float, float]:
-    """The interval at equal length by example, linearised in the coefficients.
+def _interval(matches: _Matches, rows: _Rows, start: np.ndarray, confidence: float) -> tuple[float, float, np.ndarray]:
+    """The interval at equal length by example, linearised in the coefficients, and the influence of each example.
 
     It is that of the fit with the weakest penalty: a strong one, which cross-validation may choose for few examples,
     draws the win rate to ½, and an interval around it would miss the true value too often.
 
     Where all outcomes are equal, the likelihood has hardly any curvature, and the spread is 0: see `clustered_wilson`.
+    Source of the spread: J. MacKinnon & H. White, "Some heteroskedasticity-consistent covariance matrix estimators with
+    improved finite sample properties" (Journal of Econometrics 29, 1985), HC3, by example.
     """
     coefficients = _fit(rows.terms, rows.outcome, rows.weight, float(_INVERSE_PENALTIES[-1]), start)
     value, slope, influence = _predict_level(matches, coefficients)
-    chance = _logistic(rows.terms @ coefficients)
-    curvature = rows.terms.T @ ((rows.weight * chance * (1 - chance))[:, None] * rows.terms)
-    pull = rows.weight * (rows.outcome - chance) * (rows.terms @ (np.linalg.pinv(curvature, hermitian=True) @ slope))
-    influence = influence + np.bincount(matches.example[matches.judged], pull[rows.reference :], len(influence))
-    influence -= influence.mean()
-    own = rows.outcome[rows.reference :]
-    n = matches.examples
-    variance = 0.0 if (own == own[0]).all() else n / (n - len(coefficients)) * float(influence @ influence)
+    chance = logistic(rows.terms @ coefficients)
+    steepness = rows.weight * chance * (1 - chance)
+    inverse = np.linalg.pinv(rows.terms.T @ (steepness[:, None] * rows.terms), hermitian=True)
+    pull = rows.weight * (rows.outcome - chance) * (rows.terms @ (inverse @ slope))
+    leverage = steepness * np.einsum("ij,jk,ik->i", rows.terms, inverse, rows.terms)
+    pulls, leverages = (
+        np.bincount(matches.example[matches.judged], each[rows.reference :], len(influence))
+        for each in (pull, leverage)
+    )
+    influence = influence + pulls / np.maximum(1 - leverages, _LEAST_REST)
+    own, n = rows.outcome[rows.reference :], matches.examples
+    influence = (influence - influence.mean()) * (0.0 if (own == own[0]).all() else math.sqrt(n / (n - 1)))
     heaviness = np.bincount(matches.example, matches.weight) / matches.weight.sum()
-    spread = Spread(np.array([variance]), np.array([n]), np.array([1 / float(heaviness @ heaviness)]))
+    spread = Spread(np.array([influence @ influence]), np.array([n]), np.array([1 / float(heaviness @ heaviness)]))
     low, high = interval_within(np.array([value]), spread, (0.0, 1.0), confidence)
-    return float(low[0]), float(high[0])
+    return float(low[0]), float(high[0]), influence
+
+
+_LEAST_REST: Final = 0.1
+"""What remains of the outcomes of an example, at least, when the fit has followed them."""
 
 
 def _without_win_rate(matches: _Matches, reference: LengthReference | None, reason: str) -> LengthControl:

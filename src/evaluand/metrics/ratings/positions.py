@@ -109,6 +109,7 @@ def position_bias(
         >>> bias.share, bias.first, bias.second
         (0.75, 3.0, 1.0)
     """
+    outcome = _read_outcomes(outcome, a, b, a_first, cluster)
     weights = np.ones(len(outcome)) if weight is None else np.asarray(weight, np.float64)
     swapped = a > b
     systems = pair_numbers(np.where(swapped, b, a), np.where(swapped, a, b))
@@ -143,7 +144,7 @@ def inconsistency(
         >>> found.share, found.pairs, found.first_twice
         (0.5, 2, 1)
     """
-    row, by_order = _outcomes_by_order(outcome, a_first, pair)
+    row, by_order = _outcomes_by_order(_read_outcomes(outcome, a_first, pair, cluster), a_first, pair)
     both = ~np.isnan(by_order).any(axis=0)
     winner = np.sign(by_order[:, both] - 0.5)
     contradictory = winner[0] * winner[1] < 0
@@ -184,7 +185,7 @@ def resolve_orders(
     """
     if rule not in get_args(Rule):
         raise SpecError(f"the rule for contradictory pairs must be one of {', '.join(get_args(Rule))}, not {rule!r}")
-    row, by_order = _outcomes_by_order(outcome, a_first, pair)
+    row, by_order = _outcomes_by_order(_read_outcomes(outcome, a_first, pair), a_first, pair)
     resolved = np.where(np.isnan(by_order[0]), by_order[1], by_order[0])
     both = ~np.isnan(by_order).any(axis=0)
     resolved[both] = by_order[:, both].mean(axis=0)
@@ -211,6 +212,16 @@ def pair_numbers(*keys: np.ndarray) -> np.ndarray:
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.cumsum(starts) - 1
     return numbers
+
+
+def _read_outcomes(outcome: np.ndarray, *columns: np.ndarray) -> np.ndarray:
+    shares = np.asarray(outcome, np.float64)
+    if any(len(column) != len(shares) for column in columns):
+        raise SpecError("matches: all columns must have the same length")
+    wrong = ~((shares >= 0) & (shares <= 1))
+    if wrong.any():
+        raise SpecError(f"matches: row {int(np.argmax(wrong))}: the outcome must be a number from 0 to 1")
+    return shares
 
 
 _A_FIRST: Final = 1

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.ratings.counts import MatchRows, count_matches
+from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Arrays, cluster_sums, cluster_variance, interval_within
 
@@ -46,6 +46,30 @@ class WinRates:
     average_examples: np.ndarray
 
 
+def count_win_rates(counts: MatchCounts, kind: Kind = "discrete") -> tuple[np.ndarray, np.ndarray]:
+    """The win rates in counts with any leading axes, such as the replicates of a bootstrap.
+
+    Returns:
+        … × systems × systems, the share of wins of the row's system against the column's, NaN where they never met; and
+        … × systems, the mean over opponents.
+
+    Raises:
+        SpecError: There is no such kind.
+
+    Example:
+        >>> rows = MatchRows.read(a=[0, 0, 0, 1], b=[1, 1, 2, 2], outcome=[1.0, 0.5, 0.8, 1.0], cluster=[0, 1, 0, 1])
+        >>> count_win_rates(count_matches(rows))[1].tolist()
+        [0.875, 0.625, 0.0]
+    """
+    _check_kind(kind)
+    won = counts.square("wins") + counts.square("ties") / 2 if kind == "discrete" else counts.square("score")
+    n = _Square(counts.systems, counts.a, counts.b).fill(counts.n, counts.n, 0.0)
+    rate = np.divide(won, n, out=np.full(won.shape, np.nan), where=n > 0)
+    opponents = np.count_nonzero(n, axis=-1)
+    total = np.nansum(rate, axis=-1)
+    return rate, np.divide(total, opponents, out=np.full(total.shape, np.nan), where=opponents > 0)
+
+
 def win_rates(rows: MatchRows, kind: Kind = "discrete", *, confidence: float = 0.95) -> WinRates:
     """The win rates of all pairs of systems and on average, with intervals by example.
 
@@ -59,8 +83,7 @@ def win_rates(rows: MatchRows, kind: Kind = "discrete", *, confidence: float = 0
         >>> win_rates(rows, "weighted").average.value.round(3).tolist()
         [0.775, 0.625, 0.1]
     """
-    if kind not in get_args(Kind):
-        raise SpecError(f"the kind of win rates must be one of {', '.join(get_args(Kind))}, not {kind!r}")
+    _check_kind(kind)
     share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
     if kind == "discrete":
         share = (np.sign(share - 0.5) + 1) / 2
@@ -83,6 +106,11 @@ def win_rates(rows: MatchRows, kind: Kind = "discrete", *, confidence: float = 0
     )
 
 
+def _check_kind(kind: str) -> None:
+    if kind not in get_args(Kind):
+        raise SpecError(f"the kind of win rates must be one of {', '.join(get_args(Kind))}, not {kind!r}")
+
+
 @dataclass(frozen=True)
 class _Square:
     """The pairs that played, as places of a square of systems."""
@@ -92,9 +120,9 @@ class _Square:
     b: np.ndarray
 
     def fill(self, ours: np.ndarray, others: np.ndarray, otherwise: float) -> np.ndarray:
-        found = np.full((self.systems, self.systems), otherwise, ours.dtype)
-        found[self.a, self.b] = ours
-        found[self.b, self.a] = others
+        found = np.full((*ours.shape[:-1], self.systems, self.systems), otherwise, ours.dtype)
+        found[..., self.a, self.b] = ours
+        found[..., self.b, self.a] = others
         return found
 
 

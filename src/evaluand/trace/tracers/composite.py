@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 from weakref import WeakKeyDictionary
 
 from evaluand.core.errors import SpecError
@@ -40,7 +40,7 @@ class CompositeTracer(WatchedTracer, Generic[TracerVar]):
             raise SpecError("a CompositeTracer needs at least one tracer")
         self.tracers = tracers
         self._flat = list({id(tracer): tracer for tracer in _flatten(tracers)}.values())
-        self._watched = [tracer for tracer in self._flat if isinstance(tracer, WatchedTracer)]
+        self._watched = [tracer for tracer in self._flat if _is_watched(tracer)]
         self.stack_traces = any(tracer.stack_traces for tracer in self._watched if tracer.kinds)
 
     @property
@@ -66,8 +66,13 @@ def _flatten(tracers: Iterable[Tracer]) -> Iterator[Tracer]:
             yield tracer
 
 
+def _is_watched(tracer: Tracer) -> TypeGuard[WatchedTracer]:
+    """Whether a tracer has watchers; a span in memory counts as an `InMemoryTracer` and has none."""
+    return isinstance(tracer, WatchedTracer) and not isinstance(tracer, Span)
+
+
 def _watchers(tracer: Tracer) -> Sequence[Watcher]:
-    if isinstance(tracer, WatchedTracer):
+    if _is_watched(tracer):
         return tracer.watchers
     return () if isinstance(tracer, UntracedSpan) else (_Forwarding(tracer),)
 

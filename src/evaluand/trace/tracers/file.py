@@ -18,6 +18,7 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.errors import DataError, EngineError, Fault, warn
+from evaluand.core.invalid_data import InvalidData
 from evaluand.core.system import BINARY, read_at
 from evaluand.trace.export import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
 from evaluand.trace.spans import Span
@@ -33,6 +34,10 @@ class TracerLogEntryFailed(EngineError):
 
     def __init__(self, error_message: str, id: str) -> None:
         super().__init__(f"the trace {id} could not be written: {error_message}")
+
+
+class MissingTraceFile(DataError, FileNotFoundError):
+    """There is no file of traces at a path."""
 
 
 class FileTracer(WatchedTracer):
@@ -65,7 +70,8 @@ class FileTracer(WatchedTracer):
         """Read the traces in the file, or one of them; spans that were never closed are open.
 
         Raises:
-            DataError: the file is missing, or a line other than the last is not a line of a trace.
+            MissingTraceFile: there is no such file.
+            InvalidData: a line other than the last is not a line of a trace; also a pydantic `ValidationError`.
         """
         return read_traces(self._path, trace_id)
 
@@ -102,15 +108,17 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
                 reader.read(parsed["entry_type"], parsed["entry"], parsed["trace_id"])
         except _UnknownSpan as error:
             if not cut:
-                raise DataError(Fault(where, f"not a line of a trace: {error.args[0]!r} is missing")) from None
+                raise InvalidData.from_faults(
+                    Fault(where, f"not a line of a trace: {error.args[0]!r} is missing")
+                ) from None
             warn(f"{where}: belongs to a span whose first line is incomplete; left out")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(Fault(where, f"not a line of a trace: {fault_message(error)}")) from None
+            raise InvalidData.from_faults(Fault(where, f"not a line of a trace: {fault_message(error)}")) from None
         if refused and reader.none_read:
             warn(f"{refused[0].where}: the line is incomplete; left out")
         reader.none_read = False
     if refused and reader.none_read:
-        raise DataError(refused[0])
+        raise InvalidData.from_faults(refused[0])
     return tracer
 
 
@@ -220,7 +228,8 @@ def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         with path.open("rb") as file:
             yield from ((number, line) for number, line in enumerate(file, 1) if not line.isspace())
     except OSError as error:
-        raise DataError(Fault(os.fspath(path), f"cannot be read: {error.strerror}")) from None
+        kind = MissingTraceFile if isinstance(error, FileNotFoundError) else DataError
+        raise kind(Fault(os.fspath(path), f"cannot be read: {error.strerror}")) from None
 
 
 class _UnknownSpan(Exception):
@@ -276,7 +285,7 @@ class _Reader:
     def _end(self, span: InMemorySpan, entry: Mapping[str, Any]) -> None:
         span._output = entry.get("output")
         span._attributes.update(entry.get("attributes") or {})
-        span._status = 2 if entry["status_code"] == "ERROR" else 1
+        span._status = 2 if entry.get("status_code") == "ERROR" else 1  # older versions of the SDKs write none
         span.end_ns = nanoseconds(_time(entry["end"]))
 
 

@@ -29,6 +29,9 @@ HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</
 class InMemoryTracer(WatchedTracer):
     """Stores every trace that is opened from it.
 
+    A span in memory is an instance too, so that code can walk through all entries: those that are an `InMemoryTracer`
+    have entries, the others are values (`LogEntry`).
+
     Attributes:
         entries: the roots of the traces.
         stack_traces: whether stack traces of exceptions are stored.
@@ -130,6 +133,9 @@ class InMemorySpan(RecordedSpan, metaclass=_StartsTrace):
 
     def _repr_html_(self) -> str:
         return _html(self.__rich__())
+
+
+InMemoryTracer.register(InMemorySpan)  # in the Pharia SDKs a span is one, by which code walks through its entries
 
 
 class InMemoryTaskSpan(InMemorySpan, RecordedTaskSpan):
