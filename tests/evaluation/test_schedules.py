@@ -304,9 +304,9 @@ class RandomPairs(Budgeted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("systems", "budget", "spread"), [(6, 200, 1.0), (10, 1000, 1.0), (10, 1000, 2.0)])
+@pytest.mark.parametrize(("systems", "budget", "spread"), [(6, 200, 1.0), (10, 1000, 2.0)])
 def test_for_the_same_budget_they_rank_better_than_random_pairs(systems: int, budget: int, spread: float) -> None:
-    trials = 120
+    trials = 60
     found = np.zeros((trials, 3))
     for trial in range(trials):
         strengths = np.random.default_rng([trial, systems]).normal(0, spread, systems)

@@ -16,7 +16,8 @@ A system whose outcomes hardly differ from ½ may get so strong a penalty that i
 that of the weakest penalty, and still covers the truth.
 
 The difficulties come from a fit to other systems and stay fixed (see `instruction_difficulty`). Without them, or
-without a reference, the terms are left out, and `definition` says so.
+without a reference, the terms are left out, and `definition` says so. How close the numbers are to alpaca_eval's:
+docs/design/0017-length-controlled-win-rates.md.
 Source: Y. Dubois, B. Galambosi, P. Liang & T. Hashimoto, "Length-Controlled AlpacaEval: A Simple Way to Debias
 Automatic Evaluators" (arXiv 2404.04475), and `glm_winrate.py` of alpaca_eval 0.6, whose coefficient of length has the
 opposite sign.
