@@ -184,7 +184,8 @@ def _strengths(systems: int, rounds: Sequence[Played]) -> np.ndarray:
     )
     outcome = np.concatenate([played.outcome[each] for played, each in zip(rounds, known, strict=True)])
     rows = MatchRows.read(a, b, outcome, row, systems=systems)
-    return np.round(np.nan_to_num(fit_bradley_terry(count_matches(rows), penalty=_PENALTY).strength), 6)
+    fit = fit_bradley_terry(count_matches(rows), penalty=_PENALTY)
+    return np.asarray(np.round(np.nan_to_num(fit.strength), 6))
 
 
 def _loss_slopes(strengths: np.ndarray, covariance: np.ndarray) -> np.ndarray:

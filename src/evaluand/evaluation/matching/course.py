@@ -57,7 +57,7 @@ class Course:
     def rows(self, pair: int, n: int) -> np.ndarray:
         """The next rows of a pair: up to the n-th that must be judged, or all where no more must be."""
         first, second = (self._field.responses[:, each[pair]] for each in (self.a, self.b))
-        order = self._order_of(pair)
+        order: np.ndarray = self._order_of(pair)
         order = order[(first[order] != 0) & (second[order] != 0)][self._passed[pair] :]
         if n >= self.left[pair]:
             return order
