@@ -22,7 +22,6 @@ from uuid import UUID
 
 import orjson
 from orjson import Fragment
-from pydantic_core import from_json
 
 from evaluand.core.identity import decode, encode
 from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
