@@ -395,6 +395,7 @@ def test_main_takes_the_arguments_of_a_process_and_returns(tmp_path: Path, capsy
         main(["run_evaluation", *options[:-2]])
     assert (raised.value.code, "run_evaluation" in (shown := capsys.readouterr().err)) == (2, True)
     assert "--target-dir" in shown
-    with pytest.raises(SystemExit) as raised:
-        main(["", "--help"])
-    assert raised.value.code == 0
+    for arguments, code in ((["", "--help"], 0), ([], 2)):
+        with pytest.raises(SystemExit) as raised:
+            main(arguments)
+        assert raised.value.code == code

@@ -65,7 +65,7 @@ def main(cli_args: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: an error, which is reported without a traceback, or the help was shown.
     """
-    name, *options = cli_args or sys.argv
+    name, *options = (sys.argv if cli_args is None else cli_args) or [""]
     try:
         shown = command.main(args=options, prog_name=Path(name).name or None, standalone_mode=False)
     except click.ClickException as error:
