@@ -264,6 +264,8 @@ def test_invalid_calls_are_refused_before_anything_is_judged(world: World) -> No
     judge.take()
     with pytest.raises(ValueError, match="give the id of a run to evaluate"):
         evaluator.evaluate_additional_runs(previous_evaluation_ids=[first.id])
+    with pytest.raises(ValueError, match="previous_evaluation_ids must be a list of ids"):
+        evaluator.evaluate_additional_runs(b, previous_evaluation_ids=first.id)
     with pytest.raises(ValueError, match="no evaluation 'none'"):
         evaluator.evaluate_additional_runs(b, previous_evaluation_ids=["none"])
     with pytest.raises(ValueError, match="no run 'none'"):
