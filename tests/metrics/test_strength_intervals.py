@@ -14,7 +14,7 @@ from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
 from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, merge_counts
 from evaluand.metrics.ratings.standard_errors import influences, standard_errors
-from evaluand.metrics.ratings.strength_intervals import draw_strengths, strength_intervals
+from evaluand.metrics.ratings.strength_intervals import draw_strengths, explain_open_ends, strength_intervals
 from evaluand.metrics.stats.resampling import resampling_units
 
 TIES = get_args(Ties)
@@ -126,6 +126,10 @@ def test_an_undefeated_replicate_of_one_system_leaves_the_others_differences_clo
     assert math.isfinite(ends.difference_high[0, 1])
     assert (ends.difference_high[2, 0], ends.high[2], ends.low[0]) == (math.inf, math.inf, -math.inf)
     assert math.isfinite(ends.difference_low[2, 0])
+    assert ends.parted == pytest.approx([0, 0, 0.95**20], abs=0.06)
+    own = f'wins and ties do not link "C" both ways with the others in {ends.parted[2]:.0%} of the draws'
+    mean = f"the interval is open, as strengths are relative to the mean of all, and {own}"
+    assert explain_open_ends(ends, "ABC") == [mean, mean, f"the interval is open, as {own}"]
 
 
 def test_an_interval_is_open_on_both_sides_where_replicates_fall_apart() -> None:

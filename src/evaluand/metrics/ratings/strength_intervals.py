@@ -15,6 +15,7 @@ the matches do not exclude that the system would win, or lose, ever so often.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,12 +37,14 @@ class StrengthIntervals(NamedTuple):
         low: of each strength, as is `high`.
         difference_low: systems × systems, of the strength of the first minus that of the second, as is
             `difference_high`.
+        parted: of each system, the share of replicates in which it is not linked with more than half of the rated ones.
     """
 
     low: np.ndarray
     high: np.ndarray
     difference_low: np.ndarray
     difference_high: np.ndarray
+    parted: np.ndarray
 
 
 class Replicates(NamedTuple):
@@ -81,10 +84,13 @@ def strength_intervals(
         (0.41, 1.95)
     """
     units, systems, rated = resampling_units(rows.cluster), rows.systems, np.flatnonzero(fit.rated)
-    ends = StrengthIntervals(*(np.full(shape, np.nan) for shape in [systems] * 2 + [(systems, systems)] * 2))
+    shapes = [(systems,)] * 2 + [(systems, systems)] * 2 + [(systems,)]
+    ends = StrengthIntervals(*(np.full(shape, np.nan) for shape in shapes))
     if units.n < 2 or not len(rated):
         return ends
     drawn, influence = draw_strengths(rows, fit, replicates, seed), influences(rows, fit, units)
+    linked = (drawn.difference[:, :, rated] == 0).sum(axis=-1)
+    ends.parted[rated] = (linked <= len(rated) / 2).sum(axis=0)[rated] / replicates
     quantile = widened_quantile(confidence, len(np.unique(rows.cluster)))
     for system in rated.tolist():
         differences = drawn.differences(system)[:, rated]
@@ -98,6 +104,37 @@ def strength_intervals(
         skew = acceleration(influence[:, system])
         ends.low[system], ends.high[system] = bca_ends(mean, fit.strength[system], skew, quantile)
     return ends
+
+
+def explain_open_ends(ends: StrengthIntervals, labels: Sequence[str] | None = None) -> list[str | None]:
+    """Why each system's interval has an infinite end; None for those with two finite ends, or none at all.
+
+    Args:
+        labels: the names of the systems; their numbers by default.
+
+    Example:
+        >>> from evaluand.metrics.ratings.counts import count_matches
+        >>> rows = MatchRows.read([0] * 20, [1] * 20, [1.0] * 19 + [0.0], cluster=list(range(20)))
+        >>> ends = strength_intervals(rows, fit_bradley_terry(count_matches(rows)))
+        >>> explain_open_ends(ends, ["A", "B"])[0]
+        'the interval is open, as wins and ties do not link "A" both ways with the others in 36% of the draws'
+    """
+    names = [f"system {each}" for each in range(len(ends.low))] if labels is None else [f'"{each}"' for each in labels]
+    share = np.nan_to_num(ends.parted)
+    most = int(np.argmax(share)) if len(names) else 0
+    reasons: list[str | None] = []
+    for system, name in enumerate(names):
+        if not (np.isinf(ends.low[system]) or np.isinf(ends.high[system])):
+            reasons.append(None)
+            continue
+        own = share[system] > 0.5 * share[most]
+        which, place = (name, system) if own else (names[most], most)
+        relative = "" if own else "strengths are relative to the mean of all, and "
+        reasons.append(
+            f"the interval is open, as {relative}wins and ties do not link {which} both ways with the others "
+            f"in {share[place]:.0%} of the draws"
+        )
+    return reasons
 
 
 def draw_strengths(rows: MatchRows, fit: BradleyTerryFit, replicates: int, seed: int = 0) -> Replicates:
