@@ -7,6 +7,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+import scipy.stats
 import statsmodels.api as sm
 from support.places import ROOT_FOLDER
 
@@ -15,7 +16,7 @@ from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, merge_counts
 from evaluand.metrics.ratings.standard_errors import influences, standard_errors
 from evaluand.metrics.ratings.strength_intervals import draw_strengths, explain_open_ends, strength_intervals
-from evaluand.metrics.stats.resampling import resampling_units
+from evaluand.metrics.stats.resampling import acceleration, bca_ends, resampling_units
 
 TIES = get_args(Ties)
 
@@ -90,6 +91,17 @@ def test_intervals_are_about_as_wide_as_standard_errors_say() -> None:
         assert width[~np.eye(3, dtype=np.bool_)] == pytest.approx(
             2 * 1.96 * errors.difference[~np.eye(3, dtype=np.bool_)], rel=0.12
         )
+
+
+def test_ends_of_a_difference_are_bias_corrected_and_accelerated() -> None:
+    rows = draw(40, 3, seed=6)
+    fit = fit_bradley_terry(count_matches(rows))
+    ends, drawn = strength_intervals(rows, fit, replicates=200), draw_strengths(rows, fit, 200)
+    influence = influences(rows, fit, resampling_units(rows.cluster))
+    skew = acceleration(influence[:, [0]] - influence[:, [1]])
+    quantile = scipy.stats.t.ppf(0.975, 39) * math.sqrt(40 / 39)
+    low, high = bca_ends(drawn.differences(0)[:, [1]], fit.strength[[0]] - fit.strength[1], skew, quantile)
+    assert (ends.difference_low[0, 1], ends.difference_high[0, 1]) == (pytest.approx(low[0]), pytest.approx(high[0]))
 
 
 def test_intervals_of_differences_are_the_same_from_either_side() -> None:

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, fit_bradley_terry
 from evaluand.metrics.ratings.counts import MatchRows, resample_counts
 from evaluand.metrics.ratings.standard_errors import influences
@@ -53,17 +54,17 @@ class Replicates(NamedTuple):
     Attributes:
         strength: replicates × systems, with mean 0 in each component.
         parted: the numbers of the replicates in which rated systems are in different components or have no strength.
-        difference: of these: parted × systems × systems: 0 within a component, else ±∞, or NaN if unknown.
+        order: of these: parted × systems × systems, a code: within a component, above, below or unknown.
     """
 
     strength: np.ndarray
     parted: np.ndarray
-    difference: np.ndarray
+    order: np.ndarray
 
     def differences(self, system: int) -> np.ndarray:
         """Replicates × systems: the strength of a system minus those of all."""
         found = self.strength[:, system, None] - self.strength
-        found[self.parted] += self.difference[:, system]
+        found[self.parted] += _DIFFERENCES[self.order[:, system]]
         return np.asarray(found)
 
 
@@ -75,6 +76,9 @@ def strength_intervals(
     They are bias-corrected and accelerated, and widened to have the coverage of Student's with few examples. How often
     they include the true value is measured in benchmarks/README.md.
 
+    Raises:
+        SpecError: There are no replicates.
+
     Example:
         >>> from evaluand.metrics.ratings.counts import count_matches
         >>> rows = MatchRows.read([0] * 40, [1] * 40, [1.0, 1, 1, 0] * 10, cluster=list(range(40)))
@@ -83,26 +87,27 @@ def strength_intervals(
         >>> round(float(ends.difference_low[0, 1]), 2), round(float(ends.difference_high[0, 1]), 2)
         (0.41, 1.95)
     """
+    if replicates < 1:
+        raise SpecError(f"replicates={replicates} must be at least 1")
     units, systems, rated = resampling_units(rows.cluster), rows.systems, np.flatnonzero(fit.rated)
     shapes = [(systems,)] * 2 + [(systems, systems)] * 2 + [(systems,)]
     ends = StrengthIntervals(*(np.full(shape, np.nan) for shape in shapes))
     if units.n < 2 or not len(rated):
         return ends
     drawn, influence = draw_strengths(rows, fit, replicates, seed), influences(rows, fit, units)
-    linked = (drawn.difference[:, :, rated] == 0).sum(axis=-1)
+    linked = (drawn.order[:, :, rated] == _TOGETHER).sum(axis=-1)
     ends.parted[rated] = (linked <= len(rated) / 2).sum(axis=0)[rated] / replicates
     quantile = widened_quantile(confidence, len(np.unique(rows.cluster)))
+    skew, skews = acceleration(influence), _accelerations_of_differences(influence)
     for system in rated.tolist():
         differences = drawn.differences(system)[:, rated]
         value = fit.strength[system] - fit.strength[rated]
-        skew = acceleration(influence[:, system, None] - influence[:, rated])
-        low, high = bca_ends(differences, value, skew, quantile)
+        low, high = bca_ends(differences, value, skews[system, rated], quantile)
         ends.difference_low[system, rated], ends.difference_high[system, rated] = low, high
         ends.difference_low[system, system] = ends.difference_high[system, system] = 0.0
         with np.errstate(invalid="ignore"):
             mean = drawn.strength[:, system] if fit.penalty else differences.mean(axis=1)
-        skew = acceleration(influence[:, system])
-        ends.low[system], ends.high[system] = bca_ends(mean, fit.strength[system], skew, quantile)
+        ends.low[system], ends.high[system] = bca_ends(mean, fit.strength[system], skew[system], quantile)
     return ends
 
 
@@ -141,7 +146,7 @@ def draw_strengths(rows: MatchRows, fit: BradleyTerryFit, replicates: int, seed:
     """The strengths in each replicate."""
     pairs = len(rows.pairs[0])
     rated = np.flatnonzero(fit.rated)
-    strength, parted, difference = [], [], []
+    strength, parted, order = [], [], []
     step = max(1, _AT_ONCE // max(pairs, 1))
     for first in range(0, replicates, step):
         counts = resample_counts(rows, min(step, replicates - first), seed, first)
@@ -152,9 +157,14 @@ def draw_strengths(rows: MatchRows, fit: BradleyTerryFit, replicates: int, seed:
         parted.append(first + np.flatnonzero(apart))
         above = found.connections.above[apart]
         below = np.swapaxes(above, -1, -2)
-        order = np.select([above & below, above, below], [0.0, np.inf, -np.inf], np.nan)
-        difference.append(np.where(found.converged[apart][:, None, None], order, np.nan))
-    return Replicates(*(np.concatenate(each) for each in (strength, parted, difference)))
+        code = np.where(above, np.where(below, _TOGETHER, _ABOVE), np.where(below, _BELOW, _UNKNOWN)).astype(np.int8)
+        order.append(np.where(found.converged[apart][:, None, None], code, np.int8(_UNKNOWN)))
+    return Replicates(*(np.concatenate(each) for each in (strength, parted, order)))
+
+
+_TOGETHER, _ABOVE, _BELOW, _UNKNOWN = range(4)
+_DIFFERENCES: Final = np.array([0.0, np.inf, -np.inf, np.nan])
+"""What each code adds to a difference."""
 
 
 def widened_quantile(confidence: float, examples: int) -> float:
@@ -168,3 +178,19 @@ def widened_quantile(confidence: float, examples: int) -> float:
 
 
 _AT_ONCE: Final = 1 << 22  # counts in memory
+
+
+def _accelerations_of_differences(influence: np.ndarray) -> np.ndarray:
+    """The `acceleration` of the difference of each two columns: columns × columns.
+
+    From the sums of products, because the differences themselves would be a table for each two columns.
+    """
+    square, mixed = influence.T @ influence, np.square(influence).T @ influence
+    second, third = np.diagonal(square), np.diagonal(mixed)
+    spread = second[:, None] + second - 2 * square
+    skew = third[:, None] - third - 3 * (mixed - mixed.T)
+    known = spread > _ROUNDING * (second[:, None] + second)
+    return np.where(known, skew / (6 * np.where(known, spread, 1.0) ** 1.5), 0.0)
+
+
+_ROUNDING: Final = 1e-12
