@@ -108,8 +108,8 @@ class MemoryShelf:
 class FileShelf:
     """A shelf in a folder: heads as `<id><suffix>`, rows as `<id>/<name>.jsonl`, both under the name of their id.
 
-    The first write creates the folder. `sdk_folder` maps the folder of an id to the one where the SDKs wrote its rows, one file for each, and `row`
-    converts the content of such a file.
+    The first write creates the folder. `sdk_folder` maps the folder of an id to the one where the SDKs wrote its rows,
+    one file for each, and `row` converts the content of such a file.
     """
 
     def __init__(
