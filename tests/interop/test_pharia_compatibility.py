@@ -153,6 +153,22 @@ def test_a_run_repository_with_the_underscored_methods_runs_and_resumes_one_writ
     assert isinstance(runs.outputs[run.id, "3"].output, FailedExampleRun)
 
 
+def test_outputs_are_stored_one_at_a_time_in_a_repository_derived_from_a_ready_made_one() -> None:
+    class Counting(InMemoryRunRepository):
+        writers = most_writers = 0
+
+        def store_example_output(self, example_output: ExampleOutput[Any]) -> None:
+            self.writers += 1
+            self.most_writers = max(self.most_writers, self.writers)
+            time.sleep(0.001)
+            super().store_example_output(example_output)
+            self.writers -= 1
+
+    datasets, runs = InMemoryDatasetRepository(), Counting()
+    Runner(Shout(), datasets, runs, "r").run_dataset(datasets.create_dataset(examples(*"abcdefgh"), "n").id)
+    assert runs.most_writers == 1
+
+
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_the_public_recovery_calls_return_the_finished_examples_as_they_were_noted(kind: str, tmp_path: Path) -> None:
     def again() -> RunRepository:

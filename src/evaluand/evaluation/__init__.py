@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from evaluand.evaluation.matching.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
     from evaluand.evaluation.matching.matcher import Matcher as Matcher
     from evaluand.evaluation.matching.matches import Matches as Matches
+    from evaluand.evaluation.matching.people import (
+        agreement as agreement,
+        match_by_people as match_by_people,
+        pairs_to_judge as pairs_to_judge,
+        read_judged as read_judged,
+    )
     from evaluand.evaluation.matching.schedule import Schedule as Schedule
     from evaluand.evaluation.output_view import ExpectedView as ExpectedView, OutputView as OutputView
     from evaluand.evaluation.provider import (
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     from evaluand.evaluation.scorers.by_score import ByScore as ByScore
     from evaluand.evaluation.scorers.exact_match import TopK as TopK
     from evaluand.evaluation.scorers.prediction import Prediction as Prediction
+    from evaluand.evaluation.scorers.recorded_battles import RecordedBattles as RecordedBattles
     from evaluand.evaluation.scorers.spans import HighlightCoverage as HighlightCoverage
     from evaluand.evaluation.scorers.text_overlap import Bleu as Bleu, Chrf as Chrf, Rouge as Rouge
 
