@@ -1,4 +1,4 @@
-"""Matches that are interrupted between rounds: what is stored counts, for them and for others, and is never mixed up."""
+"""Matches that are interrupted between rounds: what is stored counts for them and for others, and is never mixed up."""
 
 from __future__ import annotations
 
