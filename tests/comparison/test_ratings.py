@@ -21,6 +21,7 @@ from evaluand import (
 )
 from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run
@@ -354,3 +355,44 @@ def test_gathered_pairs_have_the_lower_number_first() -> None:
     assert (table.a < table.b).all()
     assert table.systems == ["A", "B", "C", "D"]
     assert len(table) == 2 * (12 + 4)
+
+
+def battle(question: int, a: str, b: str, winner: str, **more: object) -> dict[str, object]:
+    return {"question_id": question, "model_a": a, "model_b": b, "winner": winner} | more
+
+
+def test_each_battle_of_a_file_is_a_match() -> None:
+    rows = [
+        battle(1, "A", "B", "model_a"),
+        battle(1, "A", "B", "model_b"),
+        battle(1, "B", "A", "model_b"),
+        battle(2, "B", "A", "tie"),
+    ]
+    ratings = rate(read_battles(rows))
+    row = row_of(ratings, "A")
+    assert [row[name] for name in ("n", "won", "tied", "lost", "examples")] == [4, 2, 1, 1, 2]
+    assert ratings.bias == []
+
+
+def test_battles_of_two_files_meet_in_examples_with_the_same_input() -> None:
+    store = MemoryStore()
+    first = [battle(1, "A", "B", "model_a", judge="ann", input="why?")]
+    second = [battle(1, "A", "C", "model_a", judge="ann", input="why?"), *first]
+    ratings = rate(*(read_battles(rows, store) for rows in (first, second)), method="win_rate", baseline="A")
+    assert {row["system"]: (row["n"], row["examples"]) for row in ratings.ratings} == {
+        "A": (2, 1),
+        "B": (1, 1),
+        "C": (1, 1),
+    }
+    unknown = [[battle(1, "A", "B", "model_a")], [battle(1, "B", "A", "model_a")]]
+    ratings = rate(*(read_battles(rows, store) for rows in unknown))
+    assert row_of(ratings, "A")["examples"] == 2
+
+
+def test_sets_with_equal_rows_and_other_systems_are_not_confused() -> None:
+    store = MemoryStore()
+    base = read_battles([battle(1, "A", "B", "model_a"), battle(2, "A", "B", "model_b")], store)
+    one = read_battles([battle(1, "B", "C", "model_a"), battle(2, "B", "C", "tie")], store)
+    other = read_battles([battle(1, "A", "C", "model_a"), battle(2, "A", "C", "tie")], store)
+    assert one.digest == other.digest
+    assert rate(base, one, penalty=1.0).id != rate(base, other, penalty=1.0).id

@@ -91,6 +91,7 @@ def rate(
         find_baseline(chosen.baseline, systems)
     spec = {
         "matches": [each.digest for each in sets],
+        "sets": [_identify_set(each) for each in sets],
         "systems": systems,
         "confidence": float(confidence),
         "method": chosen.spec,
@@ -115,7 +116,13 @@ def _check_matches(matches: Sequence[Any]) -> list[Matches]:
             raise SpecError(f"{each!r} is in another store; matches are rated in one store")
         if not store.is_sealed("matches", each.id):
             raise SpecError(f"matches {each.id} are not finished; continue them before they are rated")
-    return list({(each.digest, *each.systems): each for each in matches}.values())
+    return list({(each.digest, _identify_set(each)): each for each in matches}.values())
+
+
+def _identify_set(matches: Matches) -> str:
+    """A digest of what decides how matches are counted besides their rows."""
+    spec = matches.manifest["spec"]
+    return identity.digest({name: spec.get(name) for name in ("systems", "dataset", "judge", "battles")}).hex()
 
 
 def _compute(

@@ -110,6 +110,9 @@ def _covariates(matches: MatchTable, names: Sequence[str]) -> np.ndarray:
     counts = [field.name for field in STYLE]
     for name in names:
         if name == POSITION:
+            if not matches.ordered.all():
+                n = int((~matches.ordered).sum())
+                raise SpecError(f"covariate position: the order of {plural(n, 'match', 'matches')} is unknown")
             columns.append(np.where(matches.a_first, 1.0, -1.0))
             continue
         sides = matches.style[:, :, counts.index(COVARIATES[name])]
@@ -267,7 +270,7 @@ def _order_differences(
 
 def _bias_rows(matches: MatchTable, confidence: float) -> Iterator[Row]:
     """Position bias and inconsistency of all judges together, and of each if there are several."""
-    judged = matches.take(matches.known & ~matches.equal)
+    judged = matches.take(matches.known & matches.ordered & ~matches.equal)
     yield from _bias_of(judged, None, confidence)
     for number, name in enumerate(matches.judges if len(matches.judges) > 1 else ()):
         chosen = judged.judge == number
