@@ -320,7 +320,7 @@ def test_the_signature_names_what_differs_from_the_usual() -> None:
         ({"method": "elo"}, "method is 'elo'; give one of bradley_terry, win_rate"),
         ({"ties": "davidsen"}, "ties is 'davidsen'; give one of half, davidson, rao_kupper (did you mean 'davidson'?)"),
         ({"method": "win_rate", "ties": "half"}, "ties is a parameter of bradley_terry, not of win_rate; leave it out"),
-        ({"baseline": "A"}, "baseline is a parameter of win_rate, not of bradley_terry"),
+        ({"baseline": "A"}, "baseline is a parameter of win_rate and length_controlled, not of bradley_terry"),
         ({"method": "win_rate", "baseline": "Q"}, "baseline 'Q' is not one of the systems"),
         ({"penalty": -1}, "penalty is -1; give a finite number of at least 0"),
         ({"contradictory": "first"}, "contradictory is 'first'; give one of average, tie, drop"),
@@ -396,3 +396,62 @@ def test_sets_with_equal_rows_and_other_systems_are_not_confused() -> None:
     other = read_battles([battle(1, "A", "C", "model_a"), battle(2, "A", "C", "tie")], store)
     assert one.digest == other.digest
     assert rate(base, one, penalty=1.0).id != rate(base, other, penalty=1.0).id
+
+
+def judge_by_length(store: Store, systems: dict[str, tuple[float, int]], n: int = 240) -> Matches:
+    """Systems with a quality (their chance against the baseline) and a length; the judge prefers longer responses."""
+    labels = [*systems]
+
+    def respond(label: str) -> Callable[[int], str]:
+        return lambda number: label + "x" * (systems[label][1] * (number * (ord(label) - 63) % 7 + 1))
+
+    def judge(first: str, second: str, index: int) -> float:
+        quality = math.log(systems[first[0]][0] / systems[second[0]][0])
+        length = (len(first) - len(second)) / 20
+        draw = (index * 0.6180339887 + 0.1 * (ord(first[0]) + ord(second[0]))) % 1
+        chance = 1 / (1 + math.exp(-quality - length)) if first[0] < second[0] else 1 / (1 + math.exp(quality + length))
+        return float((draw < chance) == (first[0] < second[0]))
+
+    data = Dataset.from_rows([{"input": number} for number in range(n)])
+    runs = [Runner(store).run(respond(label), data, name=label) for label in labels]
+    scorer = comparison_scorer(judge, name="length", version=str(systems))
+    return Matcher().match(runs, scorer, labels=labels)
+
+
+def test_length_controlled_win_rates_are_at_equal_length_and_stay_when_systems_are_added() -> None:
+    store = MemoryStore()
+    systems = {"A": (1.0, 4), "B": (1.0, 8), "C": (3.0, 2)}
+    two = rate(judge_by_length(store, {name: systems[name] for name in "AB"}), method="length_controlled", baseline="A")
+    three = rate(judge_by_length(store, systems), method="length_controlled", baseline="A")
+    raw = row_of(rate(judge_by_length(store, systems), method="win_rate", baseline="A"), "B")
+    row = row_of(three, "B")
+    assert raw["rating"] > 0.6
+    assert row["low"] < 0.5 < row["high"]
+    assert row_of(two, "B")["rating"] == row["rating"]
+    assert row_of(three, "C")["rating"] > 0.6
+    assert row_of(three, "A")["reason"] == "the baseline: ½ by definition"
+    assert "definition=length_controlled_minimal" in three.signature
+    assert {(each["name"], each["system"]) for each in three.parameters} >= {("length", "B"), ("quality", "B")}
+    assert verify(store, "ratings", three.id) == []
+
+
+def test_covariates_free_strengths_from_length() -> None:
+    matches = judge_by_length(MemoryStore(), {"A": (1.0, 4), "B": (1.0, 8), "C": (1.0, 6)})
+    plain, free = rate(matches), rate(matches, covariates=["length", "position"])
+    assert plain.ratings[0]["system"] == "B"
+    assert abs(row_of(free, "B")["strength"]) < abs(row_of(plain, "B")["strength"]) / 2
+    [length, position] = free.parameters
+    assert length["low"] > 0
+    assert position["value"] == pytest.approx(0, abs=1e-6)
+    assert row_of(free, "B")["low"] < 1000 < row_of(free, "B")["high"]
+
+
+def test_lengths_must_be_known_for_length_control() -> None:
+    matches = read_battles([battle(number, "A", "B", "model_a") for number in range(9)])
+    for options in ({"method": "length_controlled", "baseline": "A"}, {"covariates": ["length"]}):
+        with pytest.raises(SpecError, match="length: 9 matches without the length and style of the responses"):
+            rate(matches, **options)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="covariate position: the order of 9 matches is unknown"):
+        rate(matches, covariates="position")
+    with pytest.raises(SpecError, match="length_controlled needs a baseline"):
+        rate(matches, method="length_controlled")

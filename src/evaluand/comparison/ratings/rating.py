@@ -45,7 +45,8 @@ def rate(
 
     Args:
         matches: one set or several, of one store.
-        method: `bradley_terry`, `win_rate`, or a `RatingMethod`; for the parameters up to `seed` see there.
+        method: `bradley_terry`, `win_rate`, `length_controlled` or a `RatingMethod`; see there for the parameters up to
+            `seed`.
         confidence: of the intervals and of the statement that two systems differ.
         name: a name for the ratings.
         origin: where the request came from, for provenance.
