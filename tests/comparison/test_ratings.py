@@ -1,10 +1,10 @@
 """Ratings of systems from matches."""
 
-import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import pytest
+from support.matches import Outcomes, play, play_runs, table_judge
 
 from evaluand import (
     DataError,
@@ -24,37 +24,13 @@ from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.report.verification import verify
-from evaluand.run.runner import Run
 from evaluand.store.store import Store
 
 POINTS = 400 / math.log(10)
 
-Outcomes = Mapping[tuple[str, str], Sequence[float | tuple[float, float] | None]]
-"""(a, b) → a's share of the win on each example; a pair is one for each order, None is a judge that abstains."""
-
 
 def answer(label: str) -> Callable[[int], str]:
     return lambda number: f"{label}{number}"
-
-
-def play(store: Store, outcomes: Outcomes, examples: int | None = None, **options: object) -> Matches:
-    """The matches with these outcomes."""
-    labels = list(dict.fromkeys(itertools.chain.from_iterable(outcomes)))
-    n = examples or max(len(each) for each in outcomes.values())
-    said = {}
-    for (a, b), shares in outcomes.items():
-        for number, share in enumerate(shares):
-            ab, ba = share if isinstance(share, tuple) else (share, share)
-            said[f"{a}{number}", f"{b}{number}"] = ab
-            said[f"{b}{number}", f"{a}{number}"] = None if ba is None else 1 - ba
-    judge = comparison_scorer(lambda first, second: said.get((first, second)), name="table", version=str(sorted(said)))
-    return Matcher().match(play_runs(store, labels, n), judge, labels=labels, **options)  # type: ignore[arg-type]
-
-
-def play_runs(store: Store, labels: Sequence[str], n: int) -> list[Run]:
-    data = Dataset.from_rows([{"input": number} for number in range(n)])
-    runner = Runner(store)
-    return [runner.run(answer(label), data, name=f"run/{label}") for label in labels]
 
 
 def row_of(ratings: Ratings, system: str) -> dict[str, object]:
@@ -171,18 +147,7 @@ def test_systems_share_a_rank_and_a_letter_unless_they_differ() -> None:
 
 
 def test_missing_responses_are_left_out_with_bounds_or_lost_or_refused() -> None:
-    def failing(number: int) -> str:
-        if number == 3:
-            raise ValueError("no answer")
-        return f"B{number}"
-
-    store = MemoryStore()
-    data = Dataset.from_rows([{"input": number} for number in range(4)])
-    runs = [Runner(store).run(task, data) for task in (answer("A"), failing)]
-    judge = comparison_scorer(
-        lambda first, second: "tie" if first[1] == "0" else "first" if first[0] == "B" else "second", name="b"
-    )
-    matches = Matcher().match(runs, judge, labels=["A", "B"])
+    matches = play(MemoryStore(), {("A", "B"): [0.5, 0.0, 0.0, 1.0]}, fails={"B": {3}})
     row = row_of(rate(matches, method="win_rate"), "B")
     assert [row[name] for name in ("rating", "n", "won", "tied", "n_missing")] == [pytest.approx(2.5 / 3), 3, 2, 1, 1]
     assert [row["win_rate_worst"], row["win_rate_best"]] == [2.5 / 4, 3.5 / 4]
@@ -211,11 +176,7 @@ ALL: Outcomes = {
 
 def extend(store: Store) -> tuple[Matches, Matches, Matches]:
     """The matches of three runs, those of a fourth against the first, and those of all four."""
-    said = {}
-    for (a, b), shares in ALL.items():
-        for number, share in enumerate(shares):
-            said[f"{a}{number}", f"{b}{number}"], said[f"{b}{number}", f"{a}{number}"] = share, 1 - share
-    judge = comparison_scorer(lambda first, second: said[first, second], name="table", version="1")
+    judge = table_judge(ALL)
     a, b, c, d = play_runs(store, "ABCD", 4)
     matcher = Matcher()
     three = matcher.match([a, b, c], judge, labels=["A", "B", "C"])

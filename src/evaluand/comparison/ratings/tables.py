@@ -22,6 +22,9 @@ from evaluand.metrics.ratings.positions import inconsistency, position_bias
 from evaluand.metrics.ratings.win_rates import WinRates, win_rates
 from evaluand.store.tables import STYLE
 
+MATCH_GATES: Final = ("win_rate", "rating", "position_bias", "inconsistency")
+"""The numbers of ratings that gates can check."""
+
 _DIGITS: Final = 10
 """Significant digits of stored numbers: the same on machines whose linear algebra rounds otherwise."""
 
@@ -35,7 +38,7 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
         DataError: matches have no outcome and `missing` refuses that.
         SpecError: the matches do not have what the method needs.
     """
-    decided = _decide_missing(matches, method)
+    decided = decide_missing(matches, method)
     rows, missing = _as_rows(decided, method)
     rates = win_rates(rows, "weighted", confidence=confidence)
     if method.kind == "bradley_terry":
@@ -69,7 +72,7 @@ def _round(value: float) -> float | None:
     return float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
 
 
-def _decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
+def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
     """The judgements without those that were not to be made, and with the outcomes that `missing` gives."""
     asked = matches.take(~matches.skipped | matches.known)
     unknown = ~asked.known
