@@ -147,9 +147,9 @@ def _differences(facts: Facts) -> RenderableType:
         p = row["p_holm"]
         shown = "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
         table.add_row(name, f"{factor * row['difference']:+,.{digits}f}", f"[{low}, {high}]", shown)
-    reasons = dict.fromkeys(row["reason"] for row in facts["differences"] if row["difference"] is None)
-    known = {row["reason"] for row in facts["ratings"]}
-    notes = [reason for reason in reasons if reason and reason not in known and " and " not in reason.partition(";")[0]]
+    unrated = {row["system"] for row in facts["ratings"] if row["rating"] is None}  # their reasons are above
+    rows = [row for row in facts["differences"] if row["difference"] is None and not {row["a"], row["b"]} & unrated]
+    notes = dict.fromkeys(f"{row['a']} − {row['b']}: {row['reason']}" for row in rows)
     return Group(table, *(Text(safe(note), "dim") for note in notes))
 
 
@@ -172,7 +172,9 @@ def _bias(facts: Facts) -> RenderableType:
         what = "judgement" if row["measure"] == "position_bias" else "pair"
         cells = (_percent(row["share"]), interval, plural(int(row["n"]), what))
         table.add_row(Text(judge), _BIASES.get(row["measure"], row["measure"]), *cells)
-    left_out = sum(row["n_left_out"] for row in facts["bias"] if row["judge"] is None and row["measure"] != "inconsistency")
+    left_out = sum(
+        row["n_left_out"] for row in facts["bias"] if row["judge"] is None and row["measure"] != "inconsistency"
+    )
     notes = ["position bias: how often the response seen first wins; inconsistency: pairs with opposite winners"]
     if left_out:
         notes.append(f"{plural(left_out, 'judgement')} of pairs seen in one order only cannot show a bias")
@@ -181,15 +183,12 @@ def _bias(facts: Facts) -> RenderableType:
 
 def _match(row: Facts) -> RenderableType:
     """A match: who won, why, and both responses."""
-    verdict = {None: row["status"], 1.0: f"{row['a']} wins", 0.0: f"{row['b']} wins", 0.5: "tie"}
-    said = verdict.get(row["outcome"], f"{row['a']} {_percent(row['outcome'])}")
-    order = row["a"] if row["order"] == "ab" else row["b"]
-    seen = "" if row["first"] is None else f", {safe(order, CELL)} seen first"
+    a, b = (safe(row[f"model_{side}"], CELL) for side in "ab")
+    verdicts = {None: row["status"], 1.0: f"{a} wins", 0.0: f"{b} wins", 0.5: "tie"}
+    verdict = verdicts.get(row["outcome"], f"{a} {_percent(row['outcome'])}")
+    seen = "" if row["first"] is None else f", {a if row['order'] == 'ab' else b} seen first"
     by = f", by {safe(row['judge'], CELL)}" if row["judge"] else ""
-    head = f"{example_name(row['_index_'], row['id'])}, {safe(row['a'], CELL)} – {safe(row['b'], CELL)}: {safe(said, CELL)}"
-    pairs = [(name, long_text(row[name])) for name in ("input", "reason", "explanation") if row[name] is not None]
-    for side in "ab":
-        if row[f"response_{side}"] is not None:
-            pairs.append((row[side], long_text(row[f"response_{side}"])))
-    return Group(Text(f"{head}{seen}{by}", "bold"), name_values(pairs, "  "))
-
+    head = f"{example_name(row['_index_'], row['id'])}, {a} – {b}: {verdict}{seen}{by}"
+    texts = [("input", row["input"]), (a, row["response_a"]), (b, row["response_b"])]
+    texts += [(name, row[name]) for name in ("reason", "explanation")]
+    return Group(Text(head, "bold"), name_values([(n, long_text(text)) for n, text in texts if text is not None], "  "))
