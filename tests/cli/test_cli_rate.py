@@ -32,7 +32,7 @@ def test_a_file_of_battles_is_rated(folder: Folder) -> None:
     first = lines[1].split()  # 1000 + 400 log₁₀ 3 / 2
     assert first[:4] + first[6:] == ["1", "mine", "a", "1,095", "75.0", "%", "30", "0", "10"]
     assert lines[2].split()[:4] == ["2", "base", "b", "905"]
-    assert "mine − base        +191  [+" in result.output
+    assert "mine − base        +191   [+" in result.output
     assert "again: evaluand show" in result.output
     again = json.loads(folder.call("rate", "arena", folder.path / "battles.jsonl", "--json").output)
     assert [row["n"] for row in again["ratings"]] == [40, 40]
