@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.errors import EngineError, SpecError, warn
 from evaluand.interop.pharia.datasets import FileDatasetRepository, StoredDatasets
 from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview, Dataset, Example, Refused
 from evaluand.interop.pharia.evaluations import FileAggregationRepository
@@ -190,7 +190,8 @@ class MultipleChoiceInput(BaseModel):
 class SingleHuggingfaceDatasetRepository(StoredDatasets):
     """A dataset of Hugging Face with multiple-choice questions, such as MMLU: each split is a dataset. Read only.
 
-    The expected output of an example is the letter of the right choice, and its id the number of its row.
+    The expected output of an example is the letter of the right choice, and its id the number of its row. An id that is
+    no split means `test`, with an `EvaluandWarning` unless it is empty.
 
     Args:
         huggingface_dataset: what `datasets.load_dataset` returns, or any other mapping of the names of splits to rows
@@ -221,14 +222,21 @@ class SingleHuggingfaceDatasetRepository(StoredDatasets):
         raise ReadOnly("datasets of Hugging Face are read only; store examples in a FileDatasetRepository")
 
     def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
-        if dataset_id not in self._splits:
+        split = self._split(dataset_id)
+        if split is None:
             return None
-        found = [_example(str(number), row) for number, row in enumerate(self._splits[dataset_id])]
+        if dataset_id and dataset_id != split:
+            warn(f"there is no split {dataset_id!r}, so {split!r} is read; there are {', '.join(self.dataset_ids())}")
+        found = [_example(str(number), row) for number, row in enumerate(self._splits[split])]
         return sorted(found, key=lambda example: example.id)
 
     def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
         examples = self._read_examples(dataset_id)
         return None if examples is None else [each for each in examples if each.id == example_id]
+
+    def _split(self, dataset_id: str) -> str | None:
+        """The split with this name; any other id means the test split, as in the SDKs."""
+        return next((name for name in (dataset_id, "test") if name in self._splits), None)
 
 
 def _example(id: str, row: Mapping[str, Any]) -> Example[Any, Any]:
