@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
 
@@ -138,7 +138,14 @@ class RatingMethod:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> RatingMethod:
-        """The method of stored ratings."""
+        """The method of stored ratings.
+
+        Raises:
+            DataError: somebody else has written the spec, and it has other parameters.
+        """
+        known = {each.name for each in fields(cls)} - {"kind"}
+        if unknown := sorted(spec["parameters"].keys() - known):
+            raise DataError(f"the manifest names a parameter of ratings that does not exist: {unknown[0]!r}")
         return cls(kind=spec["kind"], **spec["parameters"])
 
     def signature(self, confidence: float) -> str:
@@ -174,6 +181,8 @@ def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def _read_covariates(given: Any) -> tuple[str, ...]:
+    if not isinstance(given, str | Sequence):
+        raise SpecError(f"covariates must be names, such as length, not {given!r}")
     names = [given] if isinstance(given, str) else list(given)
     for name in names:
         _check_choice("a covariate", name, (*COVARIATES, POSITION))

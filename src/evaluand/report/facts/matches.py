@@ -33,12 +33,12 @@ def _describe_judge(matches: Matches) -> Facts:
     spec = matches.manifest["spec"]
     if "judge" not in spec:
         return {"judged": f"elsewhere, read from {matches.manifest['provenance'].get('source') or 'rows in memory'}"}
-    judge, schedule = spec["judge"], spec["schedule"]
+    judge, schedule, orders = spec["judge"], spec.get("schedule", {"kind": "unknown"}), str(spec.get("orders"))
     parameters = ", ".join(f"{name}={value}" for name, value in (schedule.get("parameters") or {}).items())
     return {
         "judge": str(judge.get("name") or judge.get("kind")),
         "schedule": f"{schedule['kind']}({parameters})" if parameters else str(schedule["kind"]),
-        "orders": f"{spec['orders']}, seed {spec['seed']}" if spec["orders"] == "random" else str(spec["orders"]),
+        "orders": f"{orders}, seed {spec.get('seed')}" if orders == "random" else orders,
     }
 
 
