@@ -180,6 +180,9 @@ class ReadOnly(Refused, NotImplementedError):
     """A repository that cannot be changed; a NotImplementedError, as users of the SDKs expect."""
 
 
+_READ_ONLY: Final = "a published dataset is read only here; store examples in a FileDatasetRepository"
+
+
 class MultipleChoiceInput(BaseModel):
     """A question and the answers to choose from."""
 
@@ -209,17 +212,21 @@ class SingleHuggingfaceDatasetRepository(StoredDatasets):
             raise Refused("give all splits, such as load_dataset(name) returns, and not the rows of one split")
         self._splits = huggingface_dataset
 
+    def create_dataset(self, *arguments: Any, **options: Any) -> Dataset:
+        raise ReadOnly(_READ_ONLY)
+
     def delete_dataset(self, dataset_id: str) -> None:
-        raise ReadOnly("datasets of Hugging Face are read only; delete the split where it was published")
+        raise ReadOnly(_READ_ONLY)
 
     def dataset(self, dataset_id: str) -> Dataset | None:
-        return Dataset(id=dataset_id, name=dataset_id) if dataset_id in self._splits else None
+        split = self._split(dataset_id)
+        return Dataset(id=dataset_id, name=split) if split else None
 
     def dataset_ids(self) -> Iterable[str]:
         return sorted(self._splits)
 
     def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
-        raise ReadOnly("datasets of Hugging Face are read only; store examples in a FileDatasetRepository")
+        raise ReadOnly(_READ_ONLY)
 
     def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
         split = self._split(dataset_id)
