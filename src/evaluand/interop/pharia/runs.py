@@ -420,7 +420,7 @@ class InMemoryRunRepository(_ShelfRuns):
 
 
 class FileRunRepository(_ShelfRuns):
-    """Stores runs in a folder, which is created if it does not exist."""
+    """Stores runs in a folder, which the first write creates."""
 
     def __init__(self, root_directory: Path) -> None:
         super().__init__()
