@@ -258,3 +258,22 @@ def test_battles_are_imported_by_the_command_line(tmp_path: Path) -> None:
     assert "--dataset is not for --battles; leave it out" in call(file, "--battles", "--dataset", "d").stderr
     assert "--column is for --battles; leave it out, or add --battles" in call(file, *columns).stderr
     assert "--column a must be a field and its column" in call(file, "--battles", "--column", "a").stderr
+
+
+def test_a_file_without_rows_has_no_battles(tmp_path: Path) -> None:
+    for name, text in (("empty.jsonl", ""), ("header.csv", "model_a,model_b,winner\n")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DataError, match=f"{name}: has no battles"):
+            read_battles(tmp_path / name)
+
+
+def test_faults_of_games() -> None:
+    rows = [{"uid": 1, "model": "m", "baseline": "b", "games": games} for games in ("x", [{}] * 3, [{"score": "C"}, 3])]
+    with pytest.raises(DataError) as raised:
+        read_battles(rows)
+    assert str(raised.value).splitlines() == [
+        "battles[0]:games: is a text; give a list of one or two games",
+        "battles[1]:games: has 3 games; give a list of one or two games",
+        "battles[2]:games[0].score: is 'C'; give a label such as A>>B, A>B or A=B",
+        "battles[2]:games[1]: is a number; give an object with a score",
+    ]

@@ -163,7 +163,7 @@ def test_an_answer_belongs_to_the_responses_and_not_to_the_runs(tmp_path: Path) 
         fewer = match_by_people(runs[:2], answers)
     assert (fewer.pairs, fewer.by) == (3, {"ann": 3})
     other = run_all(store, str.upper, str.title)
-    with pytest.raises(SpecError, match="none of the 5 answers is about a pair of responses of these runs"):
+    with pytest.raises(SpecError, match="no answer is about a pair of responses of these runs; 5 answers"):
         match_by_people(other, answers)
 
 

@@ -280,7 +280,7 @@ class _Row:
 
     def battles(self, texts: Texts) -> Iterator[Battle]:
         example, judge = self.text("example"), self.text("judge")
-        if example is None and "example" in self.columns.places and not self.columns.is_own:
+        if "example" in self.columns.places and not self.columns.is_own and self._is_empty("example"):
             self.fault("example", "is empty; give the id of the example")
         a, b = (self._system(side, name) for side, name in (("a", self.columns.a), ("b", self.columns.b)))
         replication, order = self._replication(), self._order()
@@ -289,9 +289,13 @@ class _Row:
 
     def _system(self, side: str, name: str | None) -> str:
         found = self.text(side) if name is None else name
-        if not found:
+        if name is None and self._is_empty(side):
             self.fault(side, "is empty; give the name of the system")
         return found or ""
+
+    def _is_empty(self, field: str) -> bool:
+        value = self.get(field)
+        return value is None or (type(value) is str and not value.strip())
 
     def _replication(self) -> int:
         for field, first in (("replication", 0), ("turn", 1)):
@@ -373,16 +377,19 @@ class _Row:
         """Arena-Hard's two games: the first shows the baseline first, the second shows it second."""
         games = _parse_json(self.get("games"))
         if not isinstance(games, list) or len(games) > len(_GAME_ORDERS):
-            return self.fault("games", f"is {kind_of(games)}; give a list of one or two games")
+            found = f"has {len(games):,} games" if isinstance(games, list) else f"is {kind_of(games)}"
+            return self.fault("games", f"{found}; give a list of one or two games")
         for number, (game, order) in enumerate(zip(games, _GAME_ORDERS, strict=False)):
             if not isinstance(game, dict | None):
                 self.fault(f"{self._column('games')}[{number}]", f"is {kind_of(game)}; give an object with a score")
                 continue
             verdict, explanation = _NO_VERDICT, None
+            score = (game or {}).get("score")
             try:
-                verdict = read_winner((game or {}).get("score") or "error", "", "")
-            except DataError as error:
-                self.fault(f"{self._column('games')}[{number}].score", str(error))
+                verdict = read_winner(score or "error", "", "")
+            except DataError:
+                message = f"is {_show(score)}; give a label such as A>>B, A>B or A=B"
+                self.fault(f"{self._column('games')}[{number}].score", message)
             if order == "ba" and verdict.outcome is not None:
                 verdict = verdict._replace(outcome=1 - verdict.outcome)
             if game is not None:

@@ -126,6 +126,8 @@ class BattleFile(NamedTuple):
         source = open_file(fspath(data), format, delimiter) if is_path else open_data(data, "battles")
         is_csv = source.texts is not None
         source = source.texts() if source.texts else source
+        if not source.schema.names:
+            raise DataError(f"{source.name}: has no battles")
         chosen = BattleColumns.choose(source.schema.names, columns or {}, a=a, b=b, in_order=in_order)
         return cls(source, chosen, is_csv and chosen.is_own)
 

@@ -168,7 +168,9 @@ def match_by_people(
                     done.setdefault(each.by, set()).add(pair)
                     recorded.append(_recorded(row, first, second, each))
     if judged and not used:
-        raise SpecError(f"none of the {plural(len(judged), 'answer')} is about a pair of responses of these runs")
+        raise SpecError(
+            f"no answer is about a pair of responses of these runs; {plural(len(judged), 'answer')} of other responses"
+        )
     known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else [*labels]
     matches = store_recorded_matches(runs, recorded, labels=known, judge={"kind": "people"}, name=name, tie_equal=True)
     unmatched = sum(each.key not in used for each in judged)
