@@ -11,7 +11,11 @@ from typing import Any
 
 from evaluand import Accuracy, Aggregator, App, Dataset, DirectoryStore, Evaluator, Feedback, Run, Runner, compare
 from evaluand.aggregation.aggregator import Measure
+from evaluand.comparison.ratings.rating import rate
 from evaluand.engine.engine import Policy
+from evaluand.evaluation.matching.adaptive import Swiss
+from evaluand.evaluation.matching.comparison_scorers import comparison_scorer
+from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.task import task
 from support.forks import call_in_fork
@@ -76,6 +80,20 @@ def slowly(output: Any, expected: Any, index: int) -> bool:
     return bool(output["answer"] == expected)
 
 
+@comparison_scorer(version="1")
+def closer(first: Any, second: Any, expected: Any) -> str | None:
+    errors = [abs(each["answer"] - expected) for each in (first, second)]
+    if errors[0] == errors[1]:
+        return "tie" if expected % 5 else None
+    return "first" if errors[0] < errors[1] else "second"
+
+
+@comparison_scorer(version="open")
+def slowly_closer(first: Any, second: Any, expected: Any) -> str | None:
+    calls.count(expected + bool(first["text"]))
+    return closer.function(first, second, expected)  # type: ignore[attr-defined, no-any-return]
+
+
 def answer(question: str) -> str:
     return question.upper()
 
@@ -99,22 +117,32 @@ def finish_evaluation(store: DirectoryStore) -> Any:
     return Evaluator(store, POLICY).evaluate(Run.open(store, "sample/double"), {"slowly": slowly}, name="sample/slowly")
 
 
+def finish_matches(store: DirectoryStore) -> Any:
+    """Does what is missing in the matches that were interrupted in their second round."""
+    runs = [Run.open(store, name) for name in ("sample/double", "sample/nearly")]
+    return Matcher(store, POLICY).match(runs, slowly_closer, schedule=Swiss(24, 3), name="sample/slowly")
+
+
 def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
     """Makes the store in a folder that does not exist yet."""
     store = DirectoryStore(folder)
     if recordings:  # an app that dies without closing its recording, forked while no other thread is at work
         assert call_in_fork(lambda: _record(store, "killed")) == 0
     runner, evaluator = Runner(store, POLICY), Evaluator(store, POLICY)
-    evaluations = []
+    evaluations, runs = [], []
     for each in (double, nearly):
         run = runner.run(each, dataset(), name=f"sample/{each.name}")
+        runs.append(run)
         evaluations.append(evaluator.evaluate(run, {"right": right}, name=f"sample/{each.name}"))
     Aggregator(store).aggregate(evaluations, [Measure("right", Accuracy(), by=("even",))], name="sample")
     compare(*evaluations, name="sample/two")
+    rate(Matcher(store, POLICY).match(runs, closer, name="sample/matches"), replicates=100, name="sample/ratings")
     with counted(OPEN_CALLS):
         finish_run(store)
     with counted(OPEN_CALLS):
         finish_evaluation(store)
+    with counted(OPEN_CALLS):
+        finish_matches(store)
     if recordings:
         _record(store, "closed")
     return store
