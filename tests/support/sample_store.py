@@ -9,13 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluand import Accuracy, Aggregator, App, Dataset, DirectoryStore, Evaluator, Feedback, Run, Runner, compare
+from evaluand import (
+    Accuracy,
+    Aggregator,
+    App,
+    Dataset,
+    DirectoryStore,
+    Evaluator,
+    Feedback,
+    Matcher,
+    Run,
+    Runner,
+    compare,
+    comparison_scorer,
+    rate,
+)
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.ratings.rating import rate
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.matching.adaptive import Swiss
-from evaluand.evaluation.matching.comparison_scorers import comparison_scorer
-from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.task import task
 from support.forks import call_in_fork
@@ -80,18 +91,18 @@ def slowly(output: Any, expected: Any, index: int) -> bool:
     return bool(output["answer"] == expected)
 
 
-@comparison_scorer(version="1")
-def closer(first: Any, second: Any, expected: Any) -> str | None:
-    errors = [abs(each["answer"] - expected) for each in (first, second)]
-    if errors[0] == errors[1]:
-        return "tie" if expected % 5 else None
-    return "first" if errors[0] < errors[1] else "second"
+@comparison_scorer(name="longer", version="1")
+def longer(first: Any, second: Any) -> float:
+    return float(len(first["text"]) > len(second["text"]))
 
 
 @comparison_scorer(version="open")
 def slowly_closer(first: Any, second: Any, expected: Any) -> str | None:
     calls.count(expected + bool(first["text"]))
-    return closer.function(first, second, expected)  # type: ignore[attr-defined, no-any-return]
+    errors = [abs(each["answer"] - expected) for each in (first, second)]
+    if errors[0] == errors[1]:
+        return "tie" if expected % 5 else None
+    return "first" if errors[0] < errors[1] else "second"
 
 
 def answer(question: str) -> str:
@@ -136,7 +147,8 @@ def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
         evaluations.append(evaluator.evaluate(run, {"right": right}, name=f"sample/{each.name}"))
     Aggregator(store).aggregate(evaluations, [Measure("right", Accuracy(), by=("even",))], name="sample")
     compare(*evaluations, name="sample/two")
-    rate(Matcher(store, POLICY).match(runs, closer, name="sample/matches"), replicates=100, name="sample/ratings")
+    matches = Matcher(store, POLICY).match(runs, longer, labels=["double", "nearly"], name="sample/matches")
+    rate(matches, penalty=1.0, name="sample/ratings")
     with counted(OPEN_CALLS):
         finish_run(store)
     with counted(OPEN_CALLS):
