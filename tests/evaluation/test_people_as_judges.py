@@ -69,7 +69,10 @@ def test_each_pair_of_different_responses_is_shown_once_without_a_name() -> None
 
 def test_the_order_is_random_and_the_same_for_a_person_and_a_seed() -> None:
     data = Dataset.from_rows([{"input": f"q{n}"} for n in range(40)])
-    runs = [Runner().run(task, data) for task in (short, long)]
+    runner = Runner()
+    runs = [runner.run(task, data) for task in (short, long)]
+    with pytest.raises(SpecError, match="is in another store; pairs are of runs in one store"):
+        pairs_to_judge([runs[0], Runner().run(long, data)])
     ann = pairs_to_judge(runs, by="ann")
     assert pairs_to_judge(runs[::-1], by="ann") == ann
     assert 8 < sum(pair.first.endswith("!") for pair in ann) < 32

@@ -197,9 +197,12 @@ class BattleColumns:
     def read(self, row: Mapping[str, Any], where: str, faults: list[Fault]) -> tuple[Texts, list[Battle]]:
         """The judgements of a row; its faults are added to the list."""
         reader = _Row(self, row, where, faults)
-        texts = reader.texts()
+        texts = reader.texts() if self.places.keys() & _TEXT_FIELDS else _NO_TEXTS
         return texts, [*reader.battles(texts)]
 
+
+_TEXT_FIELDS: Final = frozenset(Texts._fields)
+_NO_TEXTS: Final = Texts(None, None, None)
 
 _OWN_FIELDS: Final = ("status", "reason", "strength", "label", "data")
 """Fields whose columns mean something else in the files of others."""
@@ -229,27 +232,29 @@ class _Row:
         if place is None:
             return None
         value = self.row.get(place)
+        if type(value) is str:  # most values, in a file of many battles
+            return value or (value if self.columns.is_own else None)
         if value is None and place not in self.row:
             try:
                 value = _selector(place).get(self.row)
             except DataError:
                 return None
-        is_empty = (value == "" and not self.columns.is_own) or (isinstance(value, float) and math.isnan(value))
-        return None if is_empty else value
+        return None if isinstance(value, float) and math.isnan(value) else value
 
     def text(self, field: str) -> str | None:
         """A name: a text or a number; several, such as a model and its prompt, are joined by a slash."""
         value = self.get(field)
+        if value is None:
+            return None
+        if type(value) is str:
+            return value if self.columns.is_own else value.strip() or None
         if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value):
             return "/".join(value)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, str) and self.columns.is_own:
-            return value
-        if isinstance(value, str | int) and not isinstance(value, bool):
-            return str(value).strip() or None
-        if value is not None:
-            self.fault(field, f"is {kind_of(value)}; give a text")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        self.fault(field, f"is {kind_of(value)}; give a text")
         return None
 
     def number(self, field: str) -> float | None:
