@@ -189,6 +189,8 @@ class _Request:
         scorer = as_comparison_scorer(judge)
         if scorer.compares_all and schedule.kind != "all_pairs":
             raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
+        if scorer.has_pairs and schedule.kind != "all_pairs":
+            raise SpecError(f"the judge {scorer.kind} has the pairs that were judged; leave out {schedule.kind}")
         return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed)
 
     @property
