@@ -55,7 +55,7 @@ def standard_errors(rows: MatchRows, fit: BradleyTerryFit) -> StandardErrors:
     covariance = bread @ meat @ bread * (n / (n - 1) if n > 1 else np.nan)
     tie = float(np.sqrt(covariance[-1, -1]) * fit.tie) if fit.ties != "half" else np.nan
     covariance = np.where(fit.rated[:, None] & fit.rated, covariance[:-1, :-1], np.nan)
-    variance = np.diagonal(covariance)
+    variance = np.maximum(np.diagonal(covariance), 0.0)  # rounding may leave −1e-18 of a variance of 0
     squares = np.maximum(variance[:, None] + variance - 2 * covariance, 0.0)
     return StandardErrors(np.sqrt(variance), np.sqrt(squares), tie, covariance, n)
 
