@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
+    from evaluand.evaluation.matching.adaptive import InformationGain as InformationGain, Swiss as Swiss
     from evaluand.evaluation.matching.battles import read_battles as read_battles
     from evaluand.evaluation.matching.comparison_scorers import (
         ComparisonScorer as ComparisonScorer,
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from evaluand.evaluation.matching.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
     from evaluand.evaluation.matching.matcher import Matcher as Matcher
     from evaluand.evaluation.matching.matches import Matches as Matches
+    from evaluand.evaluation.matching.people import (
+        agreement as agreement,
+        match_by_people as match_by_people,
+        pairs_to_judge as pairs_to_judge,
+        read_judged as read_judged,
+    )
     from evaluand.evaluation.matching.schedule import Schedule as Schedule
     from evaluand.evaluation.output_view import ExpectedView as ExpectedView, OutputView as OutputView
     from evaluand.evaluation.provider import (
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
     from evaluand.evaluation.scorers.by_score import ByScore as ByScore
     from evaluand.evaluation.scorers.exact_match import TopK as TopK
     from evaluand.evaluation.scorers.prediction import Prediction as Prediction
+    from evaluand.evaluation.scorers.recorded_battles import RecordedBattles as RecordedBattles
     from evaluand.evaluation.scorers.spans import HighlightCoverage as HighlightCoverage
     from evaluand.evaluation.scorers.text_overlap import Bleu as Bleu, Chrf as Chrf, Rouge as Rouge
 

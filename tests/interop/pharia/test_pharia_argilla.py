@@ -166,6 +166,27 @@ def test_failures_cost_one_example_or_one_record(waiting: AsyncEvaluationReposit
     assert len(client.created) == 1
 
 
+def test_an_example_that_the_server_refuses_is_a_failure(waiting: AsyncEvaluationRepository) -> None:
+    evaluator, client, runs = starred(waiting, ["e0", "e1"], runs=1)
+    add = client.add_record
+
+    def add_others(dataset_id: str, record: RecordData) -> None:
+        if record.example_id == "e0":
+            raise ConnectionError("the server is busy")
+        add(dataset_id, record)
+
+    client.add_record = add_others  # type: ignore[method-assign]
+    submitted = evaluator.submit(*runs)
+    assert (submitted.submitted_evaluation_count, submitted.failed_example_ids) == (1, ("e0",))
+    (failure,) = waiting.failed_example_evaluations(submitted.id, int)
+    assert failure.result.error_message == "ConnectionError: the server is busy"
+    client.answers = {"r0": 5}
+    found = evaluator.retrieve(submitted.id)
+    assert (found.successful_evaluation_count, found.failed_evaluation_count) == (1, 1)
+    with pytest.raises(ConnectionError):
+        evaluator.submit(*runs, abort_on_error=True)
+
+
 def test_what_was_not_submitted_cannot_be_retrieved(waiting: AsyncEvaluationRepository) -> None:
     evaluator, client, _ = starred(waiting, ["e0"], runs=1)
     with pytest.raises(ValueError, match="no submission 'none'"):
@@ -196,7 +217,7 @@ def test_people_compare_completions_by_pair_in_random_order_and_runs_get_ratings
         Example(
             id=f"e{n}", input=InstructInput(instruction="Write", input="a line" if n else None), expected_output=None
         )
-        for n in range(6)
+        for n in range(30)  # so many that each order occurs
     ]
     datasets.create_dataset(examples, "lines", "lines")
     ids = {Runner(Writes(name), datasets, runs, name).run_dataset("lines").id: name for name in "ABC"}
@@ -204,7 +225,7 @@ def test_people_compare_completions_by_pair_in_random_order_and_runs_get_ratings
     evaluator = ArgillaEvaluator(datasets, runs, waiting, "which is better", logic, client, "team")
     submitted = evaluator.submit(*ids)
     records = client.records[submitted.id]
-    assert submitted.submitted_evaluation_count == len(records) == 18
+    assert submitted.submitted_evaluation_count == len(records) == 90
     assert records[0].content.keys() == {"instruction", "input", "first", "second"}
     assert (records[0].content["input"], records[3].content["input"]) == ("", "a line")
     for record in records:
@@ -215,13 +236,13 @@ def test_people_compare_completions_by_pair_in_random_order_and_runs_get_ratings
     assert len({tuple(ids[str(record.metadata[side])] for side in ("first", "second")) for record in records}) == 6
     client.answers = {record.id: 1 if record.content["first"] < record.content["second"] else 2 for record in records}
     found = evaluator.retrieve(submitted.id)
-    assert found.successful_evaluation_count == 18
+    assert found.successful_evaluation_count == 90
     aggregator = Aggregator(waiting, InMemoryAggregationRepository(), "ELO", ComparisonEvaluationAggregationLogic())
     scores = aggregator.aggregate_evaluation(found.id).statistics.scores
     assert {ids[id]: (score.win_rate, score.num_matches) for id, score in scores.items()} == {
-        "A": (1.0, 12),
-        "B": (0.5, 12),
-        "C": (0.0, 12),
+        "A": (1.0, 60),
+        "B": (0.5, 60),
+        "C": (0.0, 60),
     }
 
 

@@ -22,7 +22,6 @@ from uuid import UUID
 
 import orjson
 from orjson import Fragment
-from pydantic_core import from_json
 
 from evaluand.core.identity import decode, encode
 from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
@@ -345,8 +344,9 @@ class _ShelfRuns(RunRepository):
         return rows.ids() if rows else []
 
     def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
-        """Store the output for an example of a run that can be resumed; it also shows that the example is done."""
-        self.store_example_output(example_output)
+        """Store the output for an example, which shows that the example is done; in one thread at a time."""
+        with self._lock:
+            self.store_example_output(example_output)
 
     def _create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
         self._shelf.put(tmp_hash, exact_text({"id": tmp_hash, "run_id": run_id}), NOTE)
@@ -362,11 +362,10 @@ class _ShelfRuns(RunRepository):
         text = self._shelf.get(tmp_hash, NOTE)
         if text is None:
             return None
-        run_id = from_json(text)["run_id"]
+        note = RecoveryData.model_validate_json(text)  # that of the SDKs contains the examples
         noted = self._shelf.rows(tmp_hash, FINISHED).ids_as_written()
-        return RecoveryData(
-            run_id=run_id, finished_examples=list(dict.fromkeys([*noted, *self.example_output_ids(run_id)]))
-        )
+        finished = dict.fromkeys([*note.finished_examples, *noted, *self.example_output_ids(note.run_id)])
+        return RecoveryData(run_id=note.run_id, finished_examples=list(finished))
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
@@ -377,7 +376,7 @@ class _ShelfRuns(RunRepository):
         except BaseException:
             self._shelf.let_go(note, NOTE, remove=False)
             raise
-        self._shelf.let_go(note, NOTE, remove=True)
+        self._delete_temporary_run_data(note)
 
     def _lock_unfinished(self, tmp_hash: str) -> tuple[str, RecoveryData] | None:
         """Lock the unfinished run with the most finished examples; None if there is none."""
@@ -421,7 +420,7 @@ class InMemoryRunRepository(_ShelfRuns):
 
 
 class FileRunRepository(_ShelfRuns):
-    """Stores runs in a folder, which is created if it does not exist."""
+    """Stores runs in a folder, which the first write creates."""
 
     def __init__(self, root_directory: Path) -> None:
         super().__init__()
