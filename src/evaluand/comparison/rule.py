@@ -16,6 +16,9 @@ BASELINE: Final = "baseline"
 BETTER: Final = "better than"
 NOT_WORSE: Final = "not worse than"
 LEVEL: Final = 0.95
+WIN_RATE: Final = "win_rate"
+AGAINST: Final = "against"
+"""The parameter of `win_rate` that names the opponent; `win_rate(mine, base)` is `win_rate(mine, against=base)`."""
 
 RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,
@@ -32,7 +35,7 @@ class Gate:
     Attributes:
         text: the rule as it was written.
         metric: the kind of the metric, its name in the problem, or for a disparity a criterion of fairness.
-        scorer: the name of the scorer; None if there is only one.
+        scorer: the name of the scorer, or of the system of a win rate or rating; None if there is only one.
         where: attribute → value: only this group.
         parameters: name → value: selects one of several metrics of a kind.
         relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
@@ -119,7 +122,7 @@ class _Parser:
 
     def gate(self) -> Gate:
         metric = self._read_name("a metric")
-        scorer, parameters = self._read_scorer()
+        scorer, parameters = self._read_scorer(metric)
         parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
         parts["where"] = tuple(self._read_where())
         if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
@@ -182,7 +185,7 @@ class _Parser:
             by.append(self._read_name("an attribute"))
         return {"metric": before["metric"].removesuffix(":"), "disparity": kind, "by": tuple(by)}
 
-    def _read_scorer(self) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+    def _read_scorer(self, metric: str) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """Reads the parentheses: the scorer, the parameters, or both."""
         if not self._accept("("):
             return None, ()
@@ -190,7 +193,9 @@ class _Parser:
         parameters: list[tuple[str, str]] = []
         while True:
             name = self._read_name("a parameter" if scorer or parameters else "the name of a scorer")
-            if scorer or parameters or self.tokens[0].text == "=":
+            if metric == WIN_RATE and scorer and not parameters and self.tokens[0].text != "=":
+                parameters.append((AGAINST, name))
+            elif scorer or parameters or self.tokens[0].text == "=":
                 self._expect("=")
                 parameters.append((name, self._read_name("its value")))
             else:

@@ -26,6 +26,7 @@ from evaluand.report.facts.evaluation import CALLS, feedback_calls
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.comparison import comparison_parts
+from evaluand.report.terminal.ratings import matches_parts, ratings_parts
 from evaluand.report.text import (
     SHORT_ID,
     bounds_text,
@@ -70,7 +71,11 @@ _NOUNS = {  # of the rows of tables, singular and plural
     "pairs": ("pair compared", "pairs compared"),
     "ranking": ("place ranked", "places ranked"),
     "flips": ("example listed", "examples listed"),
+    "ratings": ("system rated", "systems rated"),
 }
+
+
+_DETAILS = ("win_rates", "differences", "parameters", "bias")  # of ratings, whose number says little
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
@@ -614,6 +619,8 @@ _BODIES = {
     "evaluations": _evaluation_body,
     "aggregations": _aggregation_body,
     "comparisons": lambda facts: comparison_parts(facts["comparison"]),
+    "matches": matches_parts,
+    "ratings": lambda facts: ratings_parts(facts["ratings"]),
     "datasets": _dataset_body,
 }
 
@@ -630,6 +637,8 @@ def _format_counts(counts: Mapping[str, Any]) -> str:
         count = counts[name]
         if isinstance(count, Mapping):
             parts.append(f"{safe(name, CELL)}: {_format_counts(count)}")
+        elif name in _DETAILS:
+            continue
         elif count or name not in ("ranking", "flips"):
             parts.append(plural(count, *(safe(noun, CELL) for noun in _NOUNS.get(name, (name, name)))))
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(parts)
