@@ -407,10 +407,11 @@ class _FileTexts:
             texts |= {name: text for name, text in own.items() if text is not None}
         cells = {name: None if text is None else cell(text, self._limit) for name, text in texts.items()}
         responses = {a: cells["response_a"], b: cells["response_b"]}
-        return case | {"id": _cut(id, _SHORT), "input": cells["input"], "responses": responses}
+        own = {"id": None if id is None else _cut(id, _SHORT), "input": cells["input"], "responses": responses}
+        return case | own
 
     @cached_property
-    def _examples(self) -> dict[int, tuple[str, str | None]]:
+    def _examples(self) -> dict[int, tuple[str | None, str | None]]:
         batches = self._matches.store.read("matches", self._matches.id, EXAMPLES)
         return {index: (id, input) for batch in batches for index, id, input in read_tuples(batch)}
 
