@@ -23,6 +23,9 @@ from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.names import is_name, metric_names, resolve_metric
 from evaluand.store.store import check_name
 
+MATCHES_NAME = "matches"
+"""The name of matches that the file does not name."""
+
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
     list[dict[str, Any]] | dict[str, Any],
@@ -152,6 +155,20 @@ class MetricCodeSpec(MetricPlace, CodeSpec):
     missing: Literal["leave_out", "refuse"] = Field("leave_out", description="what happens to rows without a score")
 
 
+class JudgeCodeSpec(CodeSpec):
+    """A judge in code: a function of two responses, or a class of comparison scorers."""
+
+    batch: bool = Field(False, strict=True, description="the function takes and returns lists")
+
+
+class JudgeKindSpec(KindSpec):
+    """A kind of judge."""
+
+
+class ScheduleSpec(KindSpec):
+    """A schedule, with the kind's parameters."""
+
+
 class RunSpec(BaseModel):
     """How calls are made."""
 
@@ -256,6 +273,26 @@ MetricEntry = Annotated[
 ]
 
 
+JudgeEntry = Annotated[
+    Annotated[JudgeCodeSpec, Tag("code")] | Annotated[JudgeKindSpec, Tag("a kind")], Discriminator(_branch)
+]
+
+
+class MatchesSpec(BaseModel):
+    """Comparisons of the tasks' responses by a judge."""
+
+    model_config = _STRICT
+    judge: JudgeEntry
+    name: str = Field(MATCHES_NAME, min_length=1, description="its name; required where there are several")
+    tasks: list[str] = Field(default=[], description="names of tasks; by default all")
+    runs: list[str] | dict[str, str] = Field(
+        default=[], description="earlier runs over the same dataset that are compared too: names or ids, or label: name"
+    )
+    schedule: ScheduleSpec = ScheduleSpec(kind="all_pairs")
+    orders: Literal["both", "random"] = Field("both", description="who is presented first: both, or one at random")
+    seed: int = Field(0, ge=-(2**63), lt=2**63, description="of random orders and of schedules that choose at random")
+
+
 class ExperimentSpec(BaseModel):
     """An experiment file."""
 
@@ -267,14 +304,22 @@ class ExperimentSpec(BaseModel):
     metrics: list[MetricEntry] = Field(min_length=1)
     fairness: list[FairnessSpec] = []
     tradeoffs: list[TradeoffSpec] = []
+    matches: list[MatchesSpec] = []
     gates: list[str] = Field(default=[], description="rules that results must fulfil, such as accuracy >= 0.9")
     run: RunSpec = RunSpec()
 
 
 def keys_at(place: Place) -> list[str]:
     """The keys that are allowed at a place of an experiment file."""
-    parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, TradeoffSpec, RunSpec]
-    models = dict(zip(("dataset", "tasks", "scorers", "fairness", "tradeoffs", "run"), parts, strict=True))
+    models: dict[str, type[BaseModel]] = {
+        "dataset": DatasetSpec,
+        "tasks": TaskCodeSpec,
+        "scorers": ScorerCodeSpec,
+        "fairness": FairnessSpec,
+        "tradeoffs": TradeoffSpec,
+        "matches": JudgeCodeSpec if "judge" in place else MatchesSpec,
+        "run": RunSpec,
+    }
     fields = (models[place[0]] if place else ExperimentSpec).model_fields
     return [field.alias or name for name, field in fields.items()]
 
@@ -338,6 +383,7 @@ class ValidParts:
         metrics: by their position in the list.
         fairness: by their position in the list.
         tradeoffs: by their position in the list.
+        matches: by their position in the list.
         gates: by their position in the list.
         task_names: of valid and invalid tasks.
         scorer_names: of valid and invalid scorers.
@@ -351,6 +397,7 @@ class ValidParts:
     metrics: dict[int, spec.MetricEntry]
     fairness: dict[int, spec.FairnessSpec]
     tradeoffs: dict[int, spec.TradeoffSpec]
+    matches: dict[int, spec.MatchesSpec]
     gates: dict[int, str]
     run: spec.RunSpec
     task_names: list[str]
@@ -368,6 +415,8 @@ def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Do
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [_expand_metric(s) if isinstance(s, str) else s for s in value["metrics"]]
+    if isinstance(value.get("matches"), list):
+        value["matches"] = [_expand_matches(entry) for entry in value["matches"]]
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
@@ -388,6 +437,8 @@ def _write_out(value: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("metrics", "gates"):
         if isinstance(full.get(group), str):
             full[group] = [full[group]]
+    if isinstance(full.get("matches"), Mapping | str):
+        full["matches"] = [full["matches"]]
     for group in ("tasks", "scorers"):
         words = [full[group]] if isinstance(full.get(group), str) else full.get(group)
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
@@ -419,10 +470,38 @@ def _expand_metric(name: str) -> dict[str, Any]:
     return {"kind": kind, **parameters}
 
 
+def _expand_matches(entry: Any) -> Any:
+    """Matches with judge and schedule in their long forms; the short form is the judge alone."""
+    if not isinstance(entry, Mapping | str):
+        return entry
+    full = {"judge": entry} if isinstance(entry, str) else {**entry}
+    for key in ("judge", "schedule"):
+        if isinstance(word := full.get(key), str):
+            is_code = key == "judge" and ":" in word
+            full[key] = {"function" if is_code else "kind": word}
+        elif isinstance(word, Mapping):
+            full[key] = _expand_kind(word)
+    return full
+
+
+def _expand_kind(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`{by_score: {scorer: exact_match}}` or `{by_score: exact_match}` as `{kind: by_score, scorer: exact_match}`."""
+    [(name, value), *others] = [*entry.items()] or [("", None)]
+    if others or name in ("kind", "function"):
+        return entry
+    if isinstance(value, Mapping):
+        return {**value, "kind": name}
+    return {"kind": name, _ONLY_PARAMETER[name]: value} if name in _ONLY_PARAMETER else entry
+
+
+_ONLY_PARAMETER = {"by_score": "scorer", "recorded": "path", "against_baseline": "baseline"}
+"""The parameter of a kind of judge or schedule that is written as `kind: value`."""
+
+
 def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
     tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
-    lists = ("metrics", "fairness", "tradeoffs", "gates")
-    metrics, fairness, tradeoffs, gates = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
+    lists = ("metrics", "fairness", "tradeoffs", "matches", "gates")
+    metrics, fairness, tradeoffs, matches, gates = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
     dataset, is_valid = _valid_keys(spec.DatasetSpec, value.get("dataset"))
     run, _ = _valid_keys(spec.RunSpec, value.get("run"))
     return ValidParts(
@@ -434,6 +513,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         _valid_entries(spec.MetricEntry, enumerate(metrics)),
         _valid_entries(spec.FairnessSpec, enumerate(fairness)),
         _valid_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
+        _valid_entries(spec.MatchesSpec, enumerate(matches)),
         {i: gate for i, gate in enumerate(gates) if isinstance(gate, str)},
         run or spec.RunSpec(),
         list(tasks),

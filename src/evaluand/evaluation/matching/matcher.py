@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, SpecError, nearest, plural, warn
+from evaluand.core.errors import DataError, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
@@ -40,6 +40,7 @@ from evaluand.evaluation.matching.pairing import (
     Entrants,
     Presenter,
     Round,
+    check_presentation,
 )
 from evaluand.evaluation.matching.response_style import response_styles
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
@@ -50,8 +51,6 @@ from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.store.tables import ABSTAINED, BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED, SKIPPED
-
-ORDERS = ("both", "random")
 
 
 @dataclass
@@ -174,11 +173,7 @@ class _Request:
         labels: Sequence[str] | None,
     ) -> _Request:
         _check_runs(runs)
-        if orders not in ORDERS:
-            hint = nearest(orders, ORDERS) if isinstance(orders, str) else ""
-            raise SpecError(f"orders is {described(orders)}; give one of {', '.join(ORDERS)}{hint}")
-        if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
-            raise SpecError(f"seed is {described(seed)}; give a whole number of 64 bits")
+        check_presentation(orders, seed)
         known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else [*labels]
         _check_labels(known, len(runs))
         schedule.check(known)

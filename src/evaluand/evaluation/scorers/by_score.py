@@ -1,16 +1,17 @@
 """`by_score`: compares two responses by the scores that a scorer of one response gives them."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint import Identity
 from evaluand.evaluation.matching.comparison_scorers import FIRST, SECOND, Better, ComparisonScorer, Preference
-from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer, as_scorer, described, is_number
+from evaluand.evaluation.scorer import NO_ANSWER, Score, as_scorer, described, is_number
 
 
+@dataclass(frozen=True)
 class ByScore(ComparisonScorer):
     """Compares two responses by the scores that another scorer gives them: the higher is better, equal ones tie.
 
@@ -29,18 +30,20 @@ class ByScore(ComparisonScorer):
     kind = "by_score"
     version = 1
 
-    def __init__(
-        self, scorer: Scorer | Callable[..., Any] | str, margin: float = 0.0, higher_is_better: bool = True
-    ) -> None:
-        if not is_number(margin) or not 0 <= margin < math.inf:
-            raise SpecError(f"margin is {described(margin)}; give a finite number of at least 0")
-        self.scorer = as_scorer("scorer", scorer)
+    scorer: Any
+    margin: float = 0.0
+    higher_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        if not is_number(self.margin) or not 0 <= self.margin < math.inf:
+            raise SpecError(f"margin is {described(self.margin)}; give a finite number of at least 0")
+        object.__setattr__(self, "scorer", as_scorer("scorer", self.scorer))
+        object.__setattr__(self, "margin", float(self.margin))
         if "source" in self.scorer.arguments or self.scorer.is_async or self.scorer.is_batch or self.scorer.by_target:
             raise SpecError(
                 f"by_score cannot call the scorer {self.scorer.kind!r}; it needs one that grades one response at a"
                 " time, from the output and the example alone"
             )
-        self.margin, self.higher_is_better = float(margin), higher_is_better
 
     @property
     def cheap(self) -> bool:  # type: ignore[override]
