@@ -19,6 +19,7 @@ from evaluand import (
     Score,
     SpecError,
     comparison_scorer,
+    span,
 )
 from evaluand.evaluation import AgainstBaseline, ByScore, Matcher, Matches, Preference, ScorerFailed
 from evaluand.evaluation.scorers.exact_match import ExactMatch
@@ -316,3 +317,18 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
         Matcher().match(runs, lambda first: 1.0)
     with pytest.raises(SpecError, match="compares all pairs; leave out against_baseline"):
         Matcher().match(runs, comparison_scorer(lambda responses: []), schedule=AgainstBaseline("once"))
+
+
+def test_the_steps_of_a_judge_are_stored_and_reused_with_its_judgement(store: Store) -> None:
+    def thorough(first: str, second: str) -> str:
+        with span("read", first=len(first)):
+            return shorter(first, second)
+
+    runs = run_all(store, once, twice, texts=["a", "bc"])
+    matches = Matcher().match(runs, thorough)
+    [*batches] = store.read("matches", matches.id, "spans")
+    found = [(row["judgement"], row["name"], row["status"]) for batch in batches for row in batch.to_pylist()]
+    assert found == [(number, "read", "ok") for number in range(4)]
+    more = Matcher().match([*runs, *run_all(store, thrice, texts=["a", "bc"])], thorough)
+    assert receipt_of(more) == (8, 4, 0)
+    assert sum(batch.num_rows for batch in store.read("matches", more.id, "spans")) == 12

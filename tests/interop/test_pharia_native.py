@@ -452,8 +452,8 @@ def test_a_name_that_is_not_here_is_reported_with_what_to_take_instead() -> None
         with pytest.raises(AttributeError, match=reported):
             getattr(pharia, name)
         assert not hasattr(pharia, name)
-    with pytest.raises(ImportError, match="LabellingLogic"):
-        exec("from evaluand.interop.pharia import ArgillaEvaluator")
+    with pytest.raises(ImportError, match="FileDatasetRepository"):
+        exec("from evaluand.interop.pharia import StudioDatasetRepository")
     with pytest.raises(AttributeError, match="nonsense"):
         pharia.nonsense  # noqa: B018
     assert not advice_by_name(REPLACEMENTS).keys() & set(pharia.__all__)

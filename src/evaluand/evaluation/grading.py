@@ -32,6 +32,7 @@ from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
 from evaluand.trace.record import Record, comparable_rows
+from evaluand.trace.traces import Trace
 
 GATHER = 256
 _REASON = 500
@@ -61,6 +62,7 @@ class Unit:
     attempts: int = 0
     pieces: Sequence[_Piece] = ()
     spent: Sequence[Spending] = ()  # for each piece, in all attempts
+    trace: Trace | None = None  # of a call of a judge
     rest: Sequence[Unit] = ()
 
     @property

@@ -334,7 +334,7 @@ class SpanStream:
     """The spans of a run, read in step with its responses."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._rows = (row for batch in batches for row in _span_rows(batch))
+        self._rows = (row for batch in batches for row in span_rows(batch))
         self._next = next(self._rows, None)
 
     def of(self, index: int, replication: int) -> list[list[Any]]:
@@ -345,7 +345,8 @@ class SpanStream:
         return found
 
 
-def _span_rows(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[Any]]]:
+def span_rows(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[Any]]]:
+    """`_index_`, replication and the journal's form of each row of the table of spans."""
     columns = [batch.column(i) for i in range(batch.num_columns)]
     columns = [c.cast(pa.int64()) if pa.types.is_duration(c.type) else c for c in columns]
     for row in zip(*(c.to_pylist() for c in columns), strict=True):
@@ -383,7 +384,7 @@ def seal(
             head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
             responses.add((*head, attempts, usage, started, duration), sum(len(text) for _, text in texts or ()))
             for span in traced or ():
-                spans.add(_span(index, replication, span))
+                spans.add(span_row(index, replication, span))
             if responses.is_full or len(spans) >= BATCH_ROWS * 4:
                 _flush(draft, responses, spans)
         _flush(draft, responses, spans)
@@ -501,8 +502,8 @@ def _content(
 _NOTHING = [None] * 4  # input, output, attributes and events of a plain span
 
 
-def _span(index: int, replication: int, span: list[Any]) -> tuple[Any, ...]:
-    """The inverse of `_span_rows`, for one span."""
+def span_row(index: int, replication: int, span: list[Any]) -> tuple[Any, ...]:
+    """The inverse of `span_rows`, for one span."""
     number, parent, name, kind, start, duration, status, *values = span
     texts = values if values == _NOTHING else [None if v is None else identity.canonical_text(v) for v in values]
     return (index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts)

@@ -258,6 +258,9 @@ response is missing: `a`, `b` or `both`. `outcome` is a's share of the win: 1, Â
 is the same for the response that was seen first, as the judge gave it. `equal`: equal responses, a tie without a call.
 `judge` is the person who judged. `round` is that of a schedule which chooses by the outcomes so far."""
 
+JUDGEMENT_SPANS: Final = pa.schema([pa.field("judgement", pa.int64(), nullable=False), *[*SPANS][2:]])
+"""The steps inside the calls of a judge, as in `SPANS`, by the number of the judgement."""
+
 DAMAGED_LINES: Final = pa.schema(
     [
         pa.field("segment", pa.string(), nullable=False),

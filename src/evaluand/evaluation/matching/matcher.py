@@ -14,22 +14,31 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, SpecError, plural, warn
+from evaluand.core.errors import SpecError, plural, warn
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
-from evaluand.data.dataset import Example
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.evaluator import N_FIELDS, ScorerFailed
-from evaluand.evaluation.grading import GATHER, Grader, Unit, batched, packed, unpacked
-from evaluand.evaluation.matching.comparison_scorers import STRENGTH, ComparisonScorer, as_comparison_scorer
+from evaluand.evaluation.grading import GATHER, batched, packed, unpacked
+from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
+from evaluand.evaluation.matching.judging import (
+    SPANS_TABLE,
+    ComparisonGrader,
+    Judgements,
+    Presentations,
+    is_answered,
+    read_open,
+    read_sealed,
+    rows_of,
+    stored_judgements,
+)
 from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
 from evaluand.evaluation.matching.pairing import (
     ABSENT,
@@ -44,13 +53,14 @@ from evaluand.evaluation.matching.pairing import (
 )
 from evaluand.evaluation.matching.response_style import response_styles
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
-from evaluand.evaluation.scorer import Score, described
-from evaluand.run.responses import Response
+from evaluand.evaluation.scorer import described
+from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
+from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
-from evaluand.store.tables import ABSTAINED, BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED, SKIPPED
+from evaluand.store.tables import ABSTAINED, BATCH_ROWS, FAILED, MATCHES, SCORED, SKIPPED
 
 
 @dataclass
@@ -138,7 +148,7 @@ class Matcher:
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])
-            n_calls = sum(1 for each in _stored_judgements(matches))
+            n_calls = sum(1 for each in stored_judgements(matches))
             why = "nothing to do: the same judge compared the same responses before"
             return _with_receipt(matches, Receipt(n_calls, kept=n_calls, why=why))
         with closing(_Job(self, store, request, manifest, inputs)) as job:
@@ -252,21 +262,11 @@ def _has_failures(store: Store, id: str) -> bool:
 
 def _with_receipt(matches: Matches, receipt: Receipt) -> Matches:
     matches.receipt = receipt
-    judged = [*_stored_judgements(matches)]
+    judged = [*stored_judgements(matches)]
     if judged and {row["status"] for row in judged} == {FAILED}:
         reason = str(judged[0]["reason"]).removeprefix("scorer: ")
         warn(f"the judge failed on all {plural(len(judged), 'comparison')}: {reason}", ScorerFailed)
     return matches
-
-
-def _stored_judgements(matches: Matches, columns: Sequence[str] = ("status", "reason")) -> Iterator[dict[str, Any]]:
-    """Of each judgement the first match that it decides."""
-    seen: set[int] = set()
-    for batch in matches.batches([*dict.fromkeys(("judgement", *columns))]):
-        for row in batch.to_pylist():
-            if row["judgement"] is not None and row["judgement"] not in seen:
-                seen.add(row["judgement"])
-                yield row
 
 
 class _Job:
@@ -285,7 +285,7 @@ class _Job:
         self.lanes: list[WorkLog] = []
         self.rounds: list[tuple[Round, np.ndarray]] = []  # each with the judgement of every presentation
         self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
-        self.judgements = _Judgements()
+        self.judgements = Judgements()
         self.tally = Tally("judge")
 
     @property
@@ -337,8 +337,8 @@ class _Job:
 
     def _call(self, lane: WorkLog, rows: np.ndarray, presented: Sequence[tuple[int, ...]], keys: np.ndarray) -> None:
         judge, policy = self.request.judge, self.matcher.policy
-        stream = _Presentations(self.request.runs, self.entrants, rows, presented, keys)
-        grader = _ComparisonGrader(judge, policy)
+        stream = Presentations(self.request.runs, self.entrants, rows, presented, keys)
+        grader = ComparisonGrader(judge, policy)
         quick = judge.cheap and not judge.is_batch and not judge.is_async
         keyed = KeyedWork(
             lane,
@@ -373,14 +373,14 @@ class _Job:
         """What the judge said in other matches, sealed or open."""
         if self.store.is_sealed("matches", id):
             opened = Inputs.stored(self.store, "matches", id, _INPUTS)
-            yield from self.inputs.same(_read_sealed(Matches(self.store, id), self.request.judge.compares_all), opened)
+            yield from self.inputs.same(read_sealed(Matches(self.store, id), self.request.judge.compares_all), opened)
             return
         for number in range(_MOST_ROUNDS):
             with closing(self.store.lane("matches", id, _lane(number), None)) as lane:
                 lane.refresh()
                 if not lane.n_done:
                     return
-                yield from self.inputs.same(_read_open(lane), Inputs.written(lane, N_FIELDS))
+                yield from self.inputs.same(read_open(lane), Inputs.written(lane, N_FIELDS))
 
     def _played(self, matches: Round, judgement: np.ndarray) -> Played:
         """The outcomes of a round for the schedule: those of both orders are averaged."""
@@ -413,6 +413,7 @@ class _Job:
                 state.add(batch)
                 draft.append(TABLE, batch)
             self._write_inputs(draft)
+            self._write_spans(draft)
             sealed = {"digest": state.digest, "counts": state.counts, "sealed": now()}
             draft.seal(self.manifest | sealed)
 
@@ -422,6 +423,16 @@ class _Job:
             inputs.add(number, opened)
         if (batch := inputs.batch()) is not None:
             draft.append(_INPUTS, batch)
+
+    def _write_spans(self, draft: Draft) -> None:
+        written = tables.TableWriter(tables.JUDGEMENT_SPANS)
+        for number, spans in self.judgements.spans:
+            for span in spans:
+                key, _, *cells = span_row(number, 0, span)
+                written.add((key, *cells), sum(len(cell) for cell in cells if isinstance(cell, str)))
+            if written.is_full:
+                written.flush(draft, SPANS_TABLE)
+        written.flush(draft, SPANS_TABLE)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of the table, in the order of their key."""
@@ -501,8 +512,8 @@ class _Job:
         for number, run in enumerate(self.request.runs):
             styles = np.zeros((self.entrants.n_rows, len(MATCHES.field("style_a").type)), np.int64)
             answered = np.flatnonzero(self.entrants.states[:, number] == ANSWERED)
-            outputs = islice(_rows_of(run, self.entrants), len(styles))
-            given = ((response.responses or [None])[0] for response in outputs if _is_answered(response))
+            outputs = islice(rows_of(run, self.entrants), len(styles))
+            given = ((response.responses or [None])[0] for response in outputs if is_answered(response))
             styles[answered] = response_styles(given)
             yield styles
 
@@ -548,145 +559,3 @@ def _number_keys(known: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def _lane(number: int) -> str:
     return f"round{number}"
-
-
-def _rows_of(run: Run, entrants: Entrants) -> Iterator[Response]:
-    """The responses of a run on the rows of the entrants."""
-    every = int(run.manifest["spec"]["replications"])
-    return (response for place, response in enumerate(run) if place % every < entrants.replications)
-
-
-def _is_answered(response: Response) -> bool:
-    return response.status == COMPLETED and bool(response.responses)
-
-
-class _Presentations:
-    """What a judge sees, call by call, in ascending order; going back starts another pass over the runs."""
-
-    def __init__(
-        self,
-        runs: Sequence[Run],
-        entrants: Entrants,
-        rows: np.ndarray,
-        presented: Sequence[tuple[int, ...]],
-        keys: np.ndarray,
-    ) -> None:
-        self._runs, self._entrants = runs, entrants
-        self._rows, self._presented, self._keys = rows, presented, keys
-        self._row = -1
-        self._stream: Iterator[tuple[int, Example, list[Response | None]]] = iter(())
-        self._current: tuple[int, Example, list[Response | None]] | None = None
-
-    def take(self, start: int, stop: int) -> Iterator[Unit]:
-        for slot in range(start, min(stop, len(self._presented))):
-            row = int(self._rows[slot])
-            example, responses = self._at(row)
-            systems, key = self._presented[slot], self._keys[slot].tobytes()
-            outputs = [responses[system].responses[0] for system in systems]  # type: ignore[index, union-attr]
-            replication = row % self._entrants.replications
-            shown = Response(example.index, replication, None, COMPLETED, None, [outputs], key, key)
-            yield Unit(slot, example, shown, key)
-
-    def _at(self, row: int) -> tuple[Example, list[Response | None]]:
-        if self._current is None or self._current[0] > row:
-            self._stream = self._all()
-            self._current = next(self._stream)
-        while self._current[0] < row:
-            self._current = next(self._stream)
-        return self._current[1], self._current[2]
-
-    def _all(self) -> Iterator[tuple[int, Example, list[Response | None]]]:
-        every = self._entrants.replications
-        streams = [_rows_of(run, self._entrants) for run in self._runs]
-        n_examples = self._entrants.n_rows // every
-        for position, example in enumerate(self._runs[0].dataset.examples(0, n_examples)):
-            for replication in range(every):
-                yield position * every + replication, example, [next(stream, None) for stream in streams]
-
-
-class _Judgements:
-    """What the judge said, judgement by judgement."""
-
-    def __init__(self) -> None:
-        self.value: list[float | None] = []
-        self.data: list[Any] = []
-        self.opened: list[tuple[int, list[Any]]] = []
-        self._cells: dict[str, list[Any]] = {name: [] for name in ("status", "reason", "label", "data", "explanation")}
-        self._cells |= {"strength": [], "usage": []}
-
-    def read(self, lane: WorkLog) -> None:
-        """Reads the lines of a round, whose judgements follow those of the rounds before."""
-        cells = self._cells
-        for _, _, scores, *opened in lane.records():
-            _, _, status, reason, value, label, data, explanation, columns, *usage = scores[0]
-            if opened:
-                self.opened.append((len(self.value), opened))
-            self.value.append(value)
-            self.data.append(data)
-            row = {
-                "status": status,
-                "reason": reason,
-                "label": label,
-                "data": None if data is None else ids.encode(data).decode(),
-                "explanation": explanation,
-                "strength": (columns or {}).get(STRENGTH),
-                "usage": ids.encode(usage[0]).decode() if usage and usage[0] else None,
-            }
-            for name, cell in row.items():
-                cells[name].append(cell)
-
-    def taken(self, places: pa.Array) -> dict[str, pa.Array]:
-        """The cells of the judgements at some places, null where there is none."""
-        wanted = places.to_pylist()
-        return {
-            name: pa.array([None if at is None else column[at] for at in wanted], MATCHES.field(name).type)
-            for name, column in self._cells.items()
-        }
-
-    def compared(self, judgement: np.ndarray, places: np.ndarray, ab: np.ndarray) -> np.ndarray:
-        """The share of the first presented response of pairs whose numbers a judge of all responses gave."""
-        shares = []
-        for number, (at_a, at_b), a_first in zip(judgement.tolist(), places.tolist(), ab.tolist(), strict=True):
-            numbers = self.data[number]
-            if not isinstance(numbers, list) or max(at_a, at_b) >= len(numbers):
-                shares.append(np.nan)
-                continue
-            one, other = (numbers[at_a], numbers[at_b]) if a_first else (numbers[at_b], numbers[at_a])
-            shares.append(1.0 if one > other else 0.0 if one < other else 0.5)
-        return np.array(shares, float)
-
-
-class _ComparisonGrader(Grader):
-    """Asks a judge, which must say as much as it was asked."""
-
-    def _scored(self, piece: Any, score: Score) -> list[Any]:
-        n_said = len(score.data) if isinstance(score.data, list) else 0
-        if self.scorer.compares_all and score.status == SCORED and n_said != len(piece.output):  # type: ignore[attr-defined]
-            raise DataError(
-                f"the judge compared {len(piece.output)} responses and gave {plural(n_said, 'number')}; give one each"
-            )
-        if not self.scorer.compares_all and score.status == SCORED and score.value is None:  # type: ignore[attr-defined]
-            raise DataError("the judge gave no value; give first, second or tie, or the probability of the first")
-        return super()._scored(piece, score)
-
-
-def _read_open(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """(slot, key, record without slot and inputs) of what a judge has said in open matches."""
-    for slot, digest, scores, *_ in lane.records():
-        if scores[0][2] != FAILED:
-            yield slot, bytes.fromhex(digest), [digest, scores]
-
-
-def _read_sealed(matches: Matches, compares_all: bool) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """The same of sealed matches, each judgement once; its slot is its number."""
-    names = ["judgement", "digest", "status", "reason", "first", "label", "data", "explanation", "strength", "usage"]
-    for row in _stored_judgements(matches, names):
-        if row["status"] != FAILED:
-            value, data, usage = None if compares_all else row["first"], row["data"], row["usage"]
-            cells = [row["label"], None if data is None else orjson.Fragment(data), row["explanation"]]
-            score = [0, None, row["status"], row["reason"], value, *cells, {STRENGTH: row["strength"]}]
-            yield (
-                row["judgement"],
-                row["digest"],
-                [row["digest"].hex(), [score if usage is None else [*score, orjson.Fragment(usage)]]],
-            )

@@ -13,6 +13,16 @@ from evaluand.interop.pharia.missing_names import REPLACEMENTS
 
 if TYPE_CHECKING:
     from evaluand.interop.pharia.aggregator import Aggregator as Aggregator
+    from evaluand.interop.pharia.argilla import (
+        ArgillaClient as ArgillaClient,
+        ArgillaEvaluation as ArgillaEvaluation,
+        ArgillaEvaluationLogic as ArgillaEvaluationLogic,
+        ArgillaEvaluator as ArgillaEvaluator,
+        InstructComparisonArgillaEvaluationLogic as InstructComparisonArgillaEvaluationLogic,
+        Record as Record,
+        RecordData as RecordData,
+        RecordDataSequence as RecordDataSequence,
+    )
     from evaluand.interop.pharia.datasets import (
         DatasetRepository as DatasetRepository,
         FileDatasetRepository as FileDatasetRepository,
@@ -84,6 +94,10 @@ if TYPE_CHECKING:
         LanguageMatchesGrader as LanguageMatchesGrader,
         MeanAccumulator as MeanAccumulator,
         RougeGrader as RougeGrader,
+    )
+    from evaluand.interop.pharia.hugging_face import (
+        MultipleChoiceInput as MultipleChoiceInput,
+        SingleHuggingfaceDatasetRepository as SingleHuggingfaceDatasetRepository,
     )
     from evaluand.interop.pharia.incremental import (
         ComparisonEvaluation as ComparisonEvaluation,

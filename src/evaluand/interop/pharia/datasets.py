@@ -106,7 +106,7 @@ class DatasetRepository(ABC):
         return None
 
 
-class _StoredDatasets(DatasetRepository):
+class StoredDatasets(DatasetRepository):
     """A repository whose storage three methods define."""
 
     @abstractmethod
@@ -159,7 +159,7 @@ class _StoredDatasets(DatasetRepository):
         return next(_convert(found, dataset_id, input_type, expected_output_type), None)
 
 
-class InMemoryDatasetRepository(_StoredDatasets):
+class InMemoryDatasetRepository(StoredDatasets):
     """Stores datasets in memory."""
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class InMemoryDatasetRepository(_StoredDatasets):
         return [found.model_copy(deep=True)] if found else []
 
 
-class FileDatasetRepository(_StoredDatasets):
+class FileDatasetRepository(StoredDatasets):
     """Stores datasets in a folder, which is created if it does not exist, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:

@@ -233,7 +233,7 @@ class EvaluationOverview(_Evaluated):
             for them; None if unknown.
         run_failure_count: on how many of these a run failed; the others were not part of every run, their output is
             lost, or they wait for a label. None if unknown.
-        unlabelled_example_count: how many of those skipped wait for a label.
+        unlabelled_example_count: how many of those skipped wait for a label; in Argilla, how many records.
         incomplete_example_count: examples that were evaluated by the outputs of only some of the runs, since others
             failed on them or have no output; None if unknown.
         previous_evaluation_ids: the earlier evaluations that it extends; it does not repeat what they have compared.
@@ -257,10 +257,12 @@ class PartialEvaluationOverview(_Evaluated):
 
     Attributes:
         submitted_example_ids: the examples in the file to be labelled; None if unknown.
+        failed_example_ids: the examples that could not be submitted to Argilla.
     """
 
     submitted_evaluation_count: int
     submitted_example_ids: tuple[str, ...] | None = Field(default=None, repr=False)
+    failed_example_ids: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"evaluation {self.id}: {self.submitted_evaluation_count} wait for labels ({self.description})"

@@ -1,14 +1,15 @@
 """Repositories of evaluations and of aggregations: in memory, or in a folder.
 
-An evaluation is a file `evaluations/<id>.json` and, for all examples together, `evaluations/<id>/results.jsonl`. The
-files of the SDKs, one for each example, are read as well. An aggregation is a file `aggregations/<id>.json`, as the
-SDKs write it.
+An evaluation is a file `evaluations/<id>.json` and, for all examples together, `evaluations/<id>/results.jsonl`; the
+second results of examples that have several are in `results-2.jsonl`, and so on. The files of the SDKs, one for each
+example, are read as well. An aggregation is a file `aggregations/<id>.json`, as the SDKs write it.
 """
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,6 +118,14 @@ class AsyncEvaluationRepository(EvaluationRepository):
         """Delete the result of an example whose label was removed."""
         raise Refused(f"{type(self).__name__} cannot delete a result; implement delete_example_evaluation")
 
+    def store_example_results(self, evaluation_id: str, example_id: str, results: Sequence[Any]) -> None:
+        """Store the results of an example that has one for each of its records; they replace earlier ones."""
+        for result in results:
+            row: ExampleEvaluation[Any] = ExampleEvaluation(
+                evaluation_id=evaluation_id, example_id=example_id, result=result
+            )
+            self.store_example_evaluation(row)
+
     def partial_evaluation_overviews(self) -> Iterable[PartialEvaluationOverview]:
         """The heads of all evaluations that wait, or waited, for labels."""
         return read_each(self.partial_evaluation_overview, self.partial_evaluation_overview_ids())
@@ -151,7 +160,21 @@ class _ShelfEvaluations(EvaluationRepository):
     def example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
     ) -> Sequence[Result[Evaluation]]:
-        return [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id) or ()]
+        found = [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id) or ()]
+        further = [
+            _result(evaluation_id, row, evaluation_type)
+            for rows in itertools.islice(self._rows_by_place(evaluation_id), 1, None)
+            for row in rows
+        ]
+        return sorted(found + further, key=lambda each: each.example_id) if further else found
+
+    def _rows_by_place(self, evaluation_id: str) -> Iterator[Rows]:
+        """The rows with the first result of each example, with its second result, and so on."""
+        for place in itertools.count():
+            rows = self._shelf.rows(evaluation_id, _rows_name(place))
+            if not rows.ids():
+                return
+            yield rows
 
     def _results(self, evaluation_id: str) -> Rows | None:
         rows = self._shelf.all_rows(evaluation_id, ROWS)
@@ -182,6 +205,16 @@ class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
     def _has_head(self, evaluation_id: str) -> bool:
         return super()._has_head(evaluation_id) or self._shelf.get(evaluation_id, PARTIAL) is not None
 
+    def store_example_results(self, evaluation_id: str, example_id: str, results: Sequence[Any]) -> None:
+        stored = sum(rows.get(example_id) is not None for rows in self._rows_by_place(evaluation_id))
+        for place in range(max(stored, len(results))):
+            rows = self._shelf.rows(evaluation_id, _rows_name(place))
+            if place < len(results):
+                result = results[place]
+                rows.append(example_id, exact_text(result), failed=isinstance(result, FailedExampleEvaluation))
+            else:
+                rows.take_back(example_id)
+
 
 class InMemoryEvaluationRepository(_ShelfEvaluations):
     """Stores evaluations in memory, results as JSON, so that later changes of an object change no result."""
@@ -206,6 +239,10 @@ class AsyncInMemoryEvaluationRepository(_AsyncShelfEvaluations, InMemoryEvaluati
 
 class AsyncFileEvaluationRepository(_AsyncShelfEvaluations, FileEvaluationRepository):
     """Stores evaluations in a folder, including those that wait for labels."""
+
+
+def _rows_name(place: int) -> str:
+    return f"{ROWS}-{place + 1}" if place else ROWS
 
 
 def _parse_row(content: dict[str, Any]) -> dict[str, Any]:

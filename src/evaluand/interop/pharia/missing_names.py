@@ -3,21 +3,10 @@
 from typing import Final
 
 REPLACEMENTS: Final = {
-    "use AsyncEvaluator with a LabellingLogic, which writes a file for people to label and reads their labels": (
-        "ArgillaClient",
-        "ArgillaEvaluation",
-        "ArgillaEvaluationLogic",
-        "ArgillaEvaluator",
-        "InstructComparisonArgillaEvaluationLogic",
-        "Record",
-        "RecordData",
-        "RecordDataSequence",
-    ),
     "download the folder (hf download) and open it with FileDatasetRepository or FileAggregationRepository": (
         "HuggingFaceAggregationRepository",
         "HuggingFaceDatasetRepository",
         "HuggingFaceRepository",
-        "SingleHuggingfaceDatasetRepository",
     ),
     "nothing is sent to Studio; keep datasets in a FileDatasetRepository, results in the other File repositories, and "
     "show them with native_evaluation and evaluand report": (
@@ -79,6 +68,5 @@ REPLACEMENTS: Final = {
         "StartTask",
     ),
     "use PydanticSerializable, the type of values in traces": ("JsonSerializer",),
-    "declare a pydantic model": ("MultipleChoiceInput",),
 }
 """Advice → the names it replaces."""
