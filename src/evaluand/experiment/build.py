@@ -23,22 +23,32 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
 from evaluand.data.view import ViewSpec
+from evaluand.evaluation.matching.comparison_scorers import (
+    ComparisonScorer,
+    FunctionComparison,
+    as_comparison_scorer,
+)
+from evaluand.evaluation.matching.schedule import Schedule
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.near_keys import word_advice
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
+    GRADED_BY,
     CodeSpec,
     DatasetSpec,
     FairnessSpec,
+    JudgeEntry,
     KindSpec,
     MetricCodeSpec,
     MetricEntry,
     MetricSpec,
+    ScheduleSpec,
     ScorerEntry,
     TaskEntry,
     TradeoffSpec,
     ValidParts,
+    graded_by,
 )
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.metrics.base.metric import Metric
@@ -301,6 +311,34 @@ def _require_callable(code: Any, spec: CodeSpec) -> Any:
 def _pinned_version(spec: CodeSpec) -> str | None:
     """A declared version with the code and parameters that it pins."""
     return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
+
+
+def judge(spec: JudgeEntry, scorers: Mapping[str, Scorer], folder: Path) -> ComparisonScorer:
+    """A judge; where it compares by a scorer, that may be one of the experiment by its name.
+
+    Args:
+        scorers: name → scorer of the experiment.
+    """
+    if isinstance(spec, KindSpec):
+        parameters = spec.parameters
+        if "path" in parameters:
+            parameters["path"] = str(folder / str(parameters["path"]))
+        if (entry := graded_by(spec)) is not None:
+            known = scorers.get(entry.kind) if isinstance(entry, KindSpec) and not entry.parameters else None
+            parameters[GRADED_BY] = known or scorer(entry, folder)
+        return _make("comparison_scorers", spec.kind, parameters)  # type: ignore[no-any-return]
+    code = load(spec, folder)
+    files = tuple(str(folder / file) for file in spec.files)
+    if isinstance(code, ComparisonScorer) and not (spec.version or files or spec.batch):
+        return code
+    if isinstance(code, Scorer) and not isinstance(code, FunctionComparison):
+        return as_comparison_scorer(code)  # a class of comparison scorers declares its own version
+    function = code.function if isinstance(code, FunctionComparison) else _require_callable(code, spec)
+    return FunctionComparison(function, version=_pinned_version(spec), files=files, batch=spec.batch)
+
+
+def schedule(spec: ScheduleSpec) -> Schedule:
+    return _make("schedules", spec.kind, spec.parameters)  # type: ignore[no-any-return]
 
 
 def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:

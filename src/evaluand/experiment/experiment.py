@@ -10,22 +10,34 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import ValidationError
+
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
-from evaluand.core.files.yaml import Place
+from evaluand.core.files.yaml import Document, Place
 from evaluand.core.near_arguments import NearNames, near_init
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
+from evaluand.evaluation.matching.matcher import Matcher
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
-from evaluand.experiment.preflight import check_answers, check_fit, check_gates, check_trade
-from evaluand.experiment.spec import parse_file
+from evaluand.experiment.preflight import (
+    check_answers,
+    check_fit,
+    check_gates,
+    check_judges,
+    check_tournaments,
+    check_trade,
+)
+from evaluand.experiment.spec import KindSpec, MatchesSpec, ValidParts, graded_by, parse_file, place_of_matches
+from evaluand.experiment.tournament import Tournament
 from evaluand.experiment.user_code import transient_errors
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
@@ -57,11 +69,13 @@ class Results:
         tasks: by task, in order.
         aggregation: of the evaluations of all tasks.
         comparison: of the tasks with each other; None where there is one task, or nothing that could be compared.
+        matches: by the name of their tournament; none if only one task was run.
     """
 
     tasks: Sequence[Result]
     aggregation: Aggregation
     comparison: Comparison | None = None
+    matches: Mapping[str, Matches] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The values of every task, and their comparison."""
@@ -103,6 +117,7 @@ class Experiment(metaclass=NearNames):
         views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
         tradeoffs: trade-offs between objectives, for reports.
         gates: rules that results must fulfil; `check_gates` checks them, and so does `evaluand run`.
+        matches: comparisons of the tasks' responses by judges.
 
     Raises:
         SpecError: an argument has a wrong type, or parts do not fit together.
@@ -136,6 +151,7 @@ class Experiment(metaclass=NearNames):
     views: Mapping[str, Any] = field(default_factory=dict)
     tradeoffs: Sequence[Trade] = ()
     gates: Sequence[Gate] = ()
+    matches: Sequence[Tournament] = ()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, content: bytes | None = None) -> Experiment:
@@ -174,6 +190,7 @@ class Experiment(metaclass=NearNames):
         for i, trade in spec.tradeoffs.items():
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
+        tournaments = _tournaments(spec, document, scorers, folder)
         gates: dict[int, Gate] = {}
         for i, gate in spec.gates.items():
             with document.at("gates", i):
@@ -184,6 +201,7 @@ class Experiment(metaclass=NearNames):
             policy = spec.run.policy(errors)
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
+        check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
         check_gates(document, gates, dataset, scorers, measures)
         document.check()
         assert spec.name is not None
@@ -201,6 +219,7 @@ class Experiment(metaclass=NearNames):
             views,
             [*trades.values()],
             [*gates.values()],
+            [*tournaments.values()],
         )
 
     def __post_init__(self) -> None:
@@ -235,6 +254,7 @@ class Experiment(metaclass=NearNames):
         check_measures(self.measures, {name: scorer.readable for name, scorer in scorers.items()}, self.dataset.roles)
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
+        check_tournaments(self.matches, [*self.tasks])
         for trade in self.tradeoffs:
             check_trade(trade, [*self.tasks], scorers, self.measures_of_all_rows, self.dataset)
 
@@ -285,9 +305,9 @@ class Experiment(metaclass=NearNames):
         if calls:
             scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
             warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
+        earlier = self._find_earlier_runs(store) if only is None else {}
         runner = Runner(store, self.policy, progress=progress)
-        grading = replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
-        evaluator = Evaluator(store, grading, progress=progress)
+        evaluator = Evaluator(store, self._grading_policy, progress=progress)
         repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
         results = []
@@ -307,7 +327,66 @@ class Experiment(metaclass=NearNames):
                 run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
             )
             results.append(Result(name, run, evaluation))
-        return self._summarise(store, results)
+        matcher = Matcher(store, self._grading_policy, progress=progress)
+        runs = {result.task: result.run for result in results}
+        matches = {
+            one.name: self._play(matcher, one, runs | earlier[one.name], limit, repeat)
+            for one in self.matches
+            if only is None
+        }
+        return replace(self._summarise(store, results), matches=matches)
+
+    def resume_matches(self, store: Store, id: str, *, progress: Progress | None = None) -> Matches:
+        """Continues open matches that this experiment has begun.
+
+        Args:
+            id: of the matches.
+
+        Raises:
+            SpecError: they are of no tournament of this experiment, or judge or schedule have changed.
+        """
+        manifest = store.manifest("matches", id)
+        origin = manifest["provenance"]["origin"]
+        name = origin.get("matches")
+        [tournament] = [one for one in self.matches if one.name == name] or [None]
+        if tournament is None:
+            raise SpecError(
+                f"matches {id[:12]} were begun by an entry {name!r} of matches, which is not in the file now"
+            )
+        runs = zip(manifest["spec"]["systems"], manifest["provenance"]["runs"], strict=True)
+        matcher = Matcher(store, self._grading_policy, progress=progress)
+        found = {label: Run(store, run) for label, run in runs}
+        return self._play(matcher, tournament, found, origin.get("limit"), {}, id)
+
+    @property
+    def _grading_policy(self) -> Policy:
+        return replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
+
+    def _find_earlier_runs(self, store: Store) -> dict[str, dict[str, Run]]:
+        """Of each tournament the earlier runs by label, before anything is called."""
+        names = {task: self.run_name(task) for task in self.tasks}
+        return {one.name: one.find_runs(store, self.dataset, names) for one in self.matches}
+
+    def _play(
+        self,
+        matcher: Matcher,
+        tournament: Tournament,
+        runs: Mapping[str, Run],
+        limit: int | None,
+        repeat: Mapping[str, Any],
+        resume: str | None = None,
+    ) -> Matches:
+        """The matches of a tournament, from the runs by label, which may be more than it needs."""
+        chosen = {label: runs[label] for label in tournament.systems([*self.tasks])} if resume is None else runs
+        return tournament.play(
+            matcher,
+            chosen,
+            name=self.run_name(tournament.name),
+            limit=limit,
+            resume=resume,
+            origin=self.origin | {"matches": tournament.name, "limit": limit},
+            **repeat,
+        )
 
     def _run_task(
         self,
@@ -363,6 +442,36 @@ class Experiment(metaclass=NearNames):
                 )
         except (DataError, SpecError):
             return None
+
+
+def _tournaments(
+    spec: ValidParts, document: Document, scorers: Mapping[str, Scorer], folder: Path
+) -> dict[Place, Tournament]:
+    """The tournaments of a file by their place in it."""
+    found: dict[Place, Tournament] = {}
+    for number, entry in spec.matches.items():
+        place = place_of_matches(document, number)
+        parts: dict[str, Any] = {}
+        if _refers_to_invalid(entry, spec, scorers):
+            continue
+        with document.at(*place, "judge"):
+            parts["judge"] = build.judge(entry.judge, scorers, folder)
+        with document.at(*place, "schedule"):
+            parts["schedule"] = build.schedule(entry.schedule)
+        with document.at(*place):
+            if len(parts) == 2:
+                others = {name: getattr(entry, name) for name in ("name", "tasks", "runs", "orders", "seed")}
+                found[place] = Tournament(**parts, **others)
+    return found
+
+
+def _refers_to_invalid(entry: MatchesSpec, spec: ValidParts, scorers: Mapping[str, Scorer]) -> bool:
+    """Whether a judge compares by a scorer of the experiment whose faults are already in the document."""
+    try:
+        graded = graded_by(entry.judge)
+    except ValidationError:
+        return False  # reported where the judge is built
+    return isinstance(graded, KindSpec) and graded.kind in {*spec.scorer_names} - {*scorers}
 
 
 def _named_kinds(scorers: Any) -> Any:

@@ -16,9 +16,11 @@ from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.data.view import ViewSpec
+from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment.spec import KindSpec, ValidParts
+from evaluand.experiment.tournament import Tournament
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
@@ -92,6 +94,38 @@ def check_gates(
             gates.check_fit(
                 [gate], [*scorers], declared, dataset.roles.attributes if dataset else (), known, MemoryStore()
             )
+
+
+def check_judges(
+    document: Document, tournaments: Mapping[Place, Tournament], tasks: Sequence[str], dataset: Dataset | None
+) -> None:
+    """Adds judges that cannot judge, and systems that cannot meet, to the faults of the document."""
+    names: set[str] = set()
+    for place, tournament in tournaments.items():
+        with document.at(*place):
+            tournament.systems(tasks)
+            if tournament.name in names:
+                raise SpecError(f"two entries are called {tournament.name!r}; give each its own name")
+            names.add(tournament.name)
+        with document.at(*place, "judge"):
+            judge = as_comparison_scorer(tournament.judge)
+            judge.identify()
+            if dataset is not None:
+                check_gradable(judge, dataset, {})
+
+
+def check_tournaments(tournaments: Any, tasks: Sequence[str]) -> None:
+    """Refuses what is no list of tournaments, and systems that cannot meet.
+
+    Raises:
+        SpecError: says what is wrong.
+    """
+    if not isinstance(tournaments, list | tuple) or not all(isinstance(one, Tournament) for one in tournaments):
+        raise SpecError("matches must be a list of Tournament(judge, …)")
+    for place, one in enumerate(tournaments):
+        one.systems(tasks)
+        if one.name in [other.name for other in tournaments[:place]]:
+            raise SpecError(f"two tournaments are called {one.name!r}; give each its own name")
 
 
 def check_trade(

@@ -278,6 +278,27 @@ JudgeEntry = Annotated[
 ]
 
 
+GRADED_BY = "scorer"
+"""The parameter of the judge `by_score`: the scorer whose scores it compares."""
+
+
+def graded_by(judge: JudgeCodeSpec | JudgeKindSpec) -> ScorerCodeSpec | ScorerKindSpec | None:
+    """The scorer by whose scores a judge compares, in its long form; a name of one of the experiment is a kind here.
+
+    Raises:
+        ValidationError: it is neither a name nor a scorer.
+    """
+    if not isinstance(judge, JudgeKindSpec) or judge.kind != "by_score" or GRADED_BY not in judge.parameters:
+        return None
+    entry = judge.parameters[GRADED_BY]
+    return TypeAdapter(ScorerEntry).validate_python(_long_form(entry) if isinstance(entry, str) else entry)
+
+
+def _long_form(word: str) -> dict[str, str]:
+    """An entry that is one word: `file.py:name` is code, any other a kind."""
+    return {"function" if ":" in word else "kind": word}
+
+
 class MatchesSpec(BaseModel):
     """Comparisons of the tasks' responses by a judge."""
 
@@ -322,6 +343,11 @@ def keys_at(place: Place) -> list[str]:
     }
     fields = (models[place[0]] if place else ExperimentSpec).model_fields
     return [field.alias or name for name, field in fields.items()]
+
+
+def place_of_matches(document: Document, number: int) -> Place:
+    """Where an entry of matches is: one entry needs no list."""
+    return ("matches", number) if isinstance(document.value["matches"], list) else ("matches",)
 
 
 def json_schema() -> dict[str, Any]:
@@ -453,7 +479,7 @@ def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
     Version and model stay text even if YAML reads numbers: 1.10 is not 1.1.
     """
     if isinstance(entry, str):
-        return {"function" if ":" in entry else "kind": entry}
+        return _long_form(entry)
     if not isinstance(entry, dict):
         return entry
     numbers = [key for key in ("version", "model") if type(entry.get(key)) in (int, float)]
@@ -477,8 +503,7 @@ def _expand_matches(entry: Any) -> Any:
     full = {"judge": entry} if isinstance(entry, str) else {**entry}
     for key in ("judge", "schedule"):
         if isinstance(word := full.get(key), str):
-            is_code = key == "judge" and ":" in word
-            full[key] = {"function" if is_code else "kind": word}
+            full[key] = _long_form(word) if key == "judge" else {"kind": word}
         elif isinstance(word, Mapping):
             full[key] = _expand_kind(word)
     return full

@@ -102,6 +102,7 @@ class Matcher:
         seed: int = 0,
         labels: Sequence[str] | None = None,
         name: str | None = None,
+        limit: int | None = None,
         fresh: bool = False,
         retry_failed: bool = False,
         resume: str | None = None,
@@ -117,6 +118,7 @@ class Matcher:
             seed: of random orders and of schedules that choose at random.
             labels: of the systems; by default the names of the runs without the part that all share.
             name: a name for the matches.
+            limit: only the first examples.
             fresh: judge everything again, as a new attempt.
             retry_failed: judge again where the judge failed, as a new attempt.
             resume: the id of open matches that this must continue.
@@ -128,7 +130,7 @@ class Matcher:
         """
         if name is not None:
             check_name(name)
-        request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels)
+        request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
         store = request.runs[0].store if self.store is None else self.store
         check_store(store)
         inputs = InputCheck(store, request.identity.observed)
@@ -171,6 +173,7 @@ class _Request:
     schedule: Schedule
     orders: str
     seed: int
+    limit: int | None
 
     @classmethod
     def of(
@@ -181,6 +184,7 @@ class _Request:
         orders: Any,
         seed: Any,
         labels: Sequence[str] | None,
+        limit: int | None,
     ) -> _Request:
         _check_runs(runs)
         check_presentation(orders, seed)
@@ -190,7 +194,8 @@ class _Request:
         scorer = as_comparison_scorer(judge)
         if scorer.compares_all and schedule.kind != "all_pairs":
             raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
-        return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed)
+        cut = limit if limit is not None and limit < max(_n_examples(run) for run in runs) else None
+        return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed, cut)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -202,6 +207,7 @@ class _Request:
             "schedule": self.schedule.spec,
             "orders": self.orders,
             "seed": self.seed,
+            **({} if self.limit is None else {"limit": self.limit}),
         }
 
     @property
@@ -243,6 +249,10 @@ def _check_runs(runs: Any) -> None:
             )
 
 
+def _n_examples(run: Run) -> int:
+    return int(run.manifest["spec"]["examples"])
+
+
 def _check_labels(labels: Sequence[Any], n: int) -> None:
     if len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
         raise SpecError(f"labels must be a list of texts, one for each of the {n} runs, not {labels!r}")
@@ -277,7 +287,7 @@ class _Job:
     ) -> None:
         self.matcher, self.store, self.request = matcher, store, request
         self.manifest, self.inputs = manifest, inputs
-        self.entrants = Entrants.of(request.runs, request.labels)
+        self.entrants = Entrants.of(request.runs, request.labels, request.limit)
         arguments = request.judge.arguments
         sees_index = "index" in arguments or "example" in arguments
         self.presenter = Presenter(self.entrants, request.orders, request.seed, sees_index, "replication" in arguments)

@@ -67,16 +67,18 @@ class Entrants:
     contents: np.ndarray
 
     @classmethod
-    def of(cls, runs: Sequence[Run], labels: Sequence[str]) -> Entrants:
-        """The entrants of runs over one dataset."""
+    def of(cls, runs: Sequence[Run], labels: Sequence[str], limit: int | None = None) -> Entrants:
+        """The entrants of runs over one dataset, or over its first examples."""
         replications = min(int(run.manifest["spec"]["replications"]) for run in runs)
         examples = max(int(run.manifest["spec"]["examples"]) for run in runs)
+        examples = examples if limit is None else min(examples, limit)
         shape = examples * replications, len(runs)
         states = np.full(shape, ABSENT, np.int8)
         contents = np.zeros((*shape, identity.DIGEST_SIZE), np.uint8)
         for number, run in enumerate(runs):
             every = int(run.manifest["spec"]["replications"])
             chosen = np.flatnonzero(np.arange(sum(run.counts.values())) % every < replications)
+            chosen = chosen[: len(states)]
             states[: len(chosen), number] = _states(run)[chosen]
             contents[: len(chosen), number] = _as_digests(run.contents())[chosen]
         dataset = runs[0].dataset

@@ -64,6 +64,12 @@ class ByScore(ComparisonScorer):
         better: Better = "tie" if abs(difference) <= self.margin else FIRST if difference > 0 else SECOND
         return Preference(better, abs(difference), data=[score.value for score in scores])
 
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self.scorer.check(expected, outputs)
+
+    def check_example(self, example: Any) -> None:
+        self.scorer.check_example(example)
+
     def _grade(self, response: Any, others: Sequence[Any]) -> Score:
         if response is None:
             return NO_ANSWER
