@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from click.exceptions import Exit
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
+from evaluand.cli.matches import failed_judges
 from evaluand.cli.options import (
     experiment_argument,
     json_option,
@@ -104,13 +105,13 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run an experiment: call every task, grade every response, summarise, compare the tasks.
+    """Run an experiment: call every task, grade every response, summarise, compare the tasks, judge matches.
 
     FILE is the experiment file; without it, the only one of this folder.
 
     Only what is not stored yet is computed: run it again after a change, with a higher limit, or after an interruption.
     What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer failed on every row,
-    or a metric cannot use the scores, and 3 if a gate of the file or of --gate fails.
+    or a judge on every comparison, or a metric cannot use the scores, and 3 if a gate of the file or of --gate fails.
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
@@ -126,6 +127,8 @@ def command(
 
             check_replaceable(experiment.name)
         tasks = [task] if task else [*experiment.tasks]
+        if task and experiment.matches:
+            click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
         rules = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
         require_gates(rules, junit)
         baselines = [*tasks, *map(experiment.run_name, tasks)]
@@ -186,8 +189,19 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
     experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
-    try:
+    with reported_stop(store, progress):
         return experiment.run(store, progress=progress, **options)
+
+
+@contextmanager
+def reported_stop(store: WatchedStore, progress: Display) -> Iterator[None]:
+    """A block that, if it stops early, reports how far the work is and how to continue.
+
+    Raises:
+        Exit: it was interrupted.
+    """
+    try:
+        yield
     except KeyboardInterrupt:
         go_on = _suggest_resume(store) or "run the same command again to continue"
         click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
@@ -204,9 +218,9 @@ def print_results(
     """Prints the results of an experiment and of its gates.
 
     Returns:
-        Whether every call of a task failed, or a scorer on every row, or a metric could not take the scores.
+        Whether every call of a task failed, or a scorer or a judge everywhere, or a metric could not take the scores.
     """
-    facts = results_facts(results.tasks, results.aggregation)
+    facts = results_facts(results.tasks, results.aggregation, results.matches)
     if as_json:
         print_json(facts | ({"gates": gates} if gates else {}))
     else:
@@ -219,6 +233,7 @@ def print_results(
         more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
     failures = [each for task in facts["tasks"] for each in (*_failed_calls(task), *_failed_scorers(task))]
+    failures += (text for each in facts["matches"] for text in failed_judges(each))
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
     failures += dict.fromkeys(f"task {row['task']!r}: {row['reason'].removeprefix(REFUSED)}" for row in refused)
     for failure in failures:

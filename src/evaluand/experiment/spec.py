@@ -371,10 +371,31 @@ def json_schema() -> dict[str, Any]:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
+    _write_matches(schema)
     _allow_short_forms(schema["properties"])
-    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec"):
+    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec", "JudgeKindSpec", "ScheduleSpec"):
         del schema["$defs"][holder]
     return schema
+
+
+def _write_matches(schema: dict[str, Any]) -> None:
+    """Matches with the parameters of every kind of judge and schedule."""
+    definitions = schema["$defs"]
+    properties = definitions["MatchesSpec"]["properties"]
+    for key, group, code in (("judge", "comparison_scorers", "JudgeCodeSpec"), ("schedule", "schedules", None)):
+        names = registry.names(group)
+        kinds = [_kind_schema(group, name, definitions) for name in names]
+        short = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+        short |= {"properties": {name: {} for name in names}, "description": "kind: its parameters"}
+        word = {"enum": names, "description": "a kind without parameters"}
+        forms: list[Any] = [*kinds, word, short]
+        if code is not None:
+            place = {"type": "string", "pattern": ":", "description": "file.py:name"}
+            forms = [{"$ref": f"#/$defs/{code}"}, *forms, place]
+        properties[key] = {"anyOf": forms}
+    properties["schedule"]["default"] = "all_pairs"
+    one = schema["properties"]["matches"]["items"]
+    schema["properties"]["matches"] = {"anyOf": [schema["properties"]["matches"], one, {"type": "string"}]}
 
 
 def _allow_short_forms(parts: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from evaluand.core.errors import NotFound, SpecError, kind_of, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
+from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.pairing import check_presentation
@@ -87,6 +88,19 @@ class Tournament:
             SpecError: a run does not exist, is not finished, is over other examples, or is called as those of a task.
         """
         return {label: _find_run(store, text, dataset, tasks) for label, text in _labelled(self.runs)}
+
+    def most_judgements(self, examples: int, tasks: Sequence[str]) -> int:
+        """How many judgements are made at most: equal responses, earlier judgements and missing responses need none.
+
+        Args:
+            examples: the number of examples, or of examples and replications.
+        """
+        n, n_orders = len(self.systems(tasks)), 2 if self.orders == "both" else 1
+        if as_comparison_scorer(self.judge).compares_all:
+            return examples * n_orders
+        pairs = n - 1 if isinstance(self.schedule, AgainstBaseline) else n * (n - 1) // 2
+        most: int = examples * pairs * n_orders
+        return min(most, getattr(self.schedule, "budget", most))
 
     def play(self, matcher: Matcher, runs: Mapping[str, Run], **options: Any) -> Matches:
         """The matches of runs by label; see `Matcher.match` for the options."""

@@ -14,6 +14,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.run.excerpts import to_json
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregation
     from evaluand.comparison.comparing import Comparison
     from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.evaluation.matching.matches import Matches
     from evaluand.run.runner import Run
     from evaluand.store.store import Manifest, Store
     from evaluand.tradeoff import Tradeoff
@@ -179,7 +181,9 @@ class TaskResult(Protocol):
     def evaluation(self) -> Evaluation: ...
 
 
-def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Facts:
+def results_facts(
+    tasks: Sequence[TaskResult], aggregation: Aggregation, matches: Mapping[str, Matches] | None = None
+) -> Facts:
     """The results of an experiment: the receipt of each step, every value, and why rows are missing."""
     return {
         "tasks": [
@@ -191,6 +195,7 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
             }
             for result in tasks
         ],
+        "matches": [matches_facts(name, each) for name, each in (matches or {}).items()],
         "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
         **summary_facts(aggregation),
     }

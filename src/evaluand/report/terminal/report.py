@@ -77,13 +77,14 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     """The results of an experiment."""
     parts: list[RenderableType] = []
     if not quiet:
-        parts += [_steps_table(facts["tasks"]), ""]
+        parts += [_steps_table(facts["tasks"], facts["matches"]), ""]
     parts.append(metrics_table(facts["metrics"]))
     if facts["disparities"]:
         parts += ["", disparities_table(facts["disparities"])]
     for table in curves_tables(facts):
         parts += ["", table]
     missing = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
+    missing += [(each["matches"], {"scorer": None} | reason) for each in facts["matches"] for reason in each["missing"]]
     if missing:
         parts += ["", missing_table(missing)]
     return Group(*parts)
@@ -304,7 +305,7 @@ def _row_counts(row: Facts, skipped: bool) -> list[Text]:
     ]
 
 
-def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
+def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> RenderableType:
     """What each step did, one line each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(overflow="fold", style="bold")
@@ -321,7 +322,20 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
                     failed[_kind_of_error(reason["reason"])] += reason["count"]
             grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _describe_step(entry[step], failed))
             label = ""
+    _add_match_steps(grid, matches)
     return grid
+
+
+def match_steps_table(matches: Sequence[Facts]) -> RenderableType:
+    """What judging each set of matches took, one line each."""
+    return _steps_table([], matches)
+
+
+def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
+    for each in matches:
+        reasons = (reason for reason in each["missing"] if reason["reason"].startswith("scorer: "))
+        failed = Counter({_kind_of_error(reason["reason"]): reason["count"] for reason in reasons})
+        grid.add_row(Text(safe(each["matches"], CELL)), "judge", each["id"][:SHORT_ID], _describe_step(each, failed))
 
 
 def _kind_of_error(reason: str) -> str:

@@ -1,0 +1,37 @@
+"""Facts about matches: the work that they took, and why matches have no outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from evaluand.report.facts.base import Facts, count_reasons
+
+if TYPE_CHECKING:
+    from evaluand.evaluation.matching.matches import Matches
+
+
+def matches_facts(name: str, matches: Matches) -> Facts:
+    """A set of matches: its systems, its receipt, its rows by status, and why rows have no outcome.
+
+    Args:
+        name: what the experiment calls it.
+    """
+    return {
+        "matches": name,
+        "id": matches.id,
+        "digest": matches.digest,
+        "name": matches.name,
+        "systems": matches.systems,
+        "counts": matches.counts,
+        "receipt": None if matches.receipt is None else asdict(matches.receipt),
+        "missing": count_reasons(_iterate_undecided(matches)),
+    }
+
+
+def _iterate_undecided(matches: Matches) -> Iterator[tuple[int, str, str]]:
+    """(`_index_`, status, reason) of each match without an outcome."""
+    for batch in matches.batches(["_index_", "status", "reason"]):
+        for row in batch.filter(batch.column("reason").is_valid()).to_pylist():
+            yield row["_index_"], row["status"], row["reason"]
