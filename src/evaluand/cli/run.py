@@ -194,8 +194,11 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
 
 
 @contextmanager
-def reported_stop(store: WatchedStore, progress: Display) -> Iterator[None]:
+def reported_stop(store: WatchedStore, progress: Display, again: str | None = None) -> Iterator[None]:
     """A block that, if it stops early, reports how far the work is and how to continue.
+
+    Args:
+        again: how to continue, if not by `evaluand resume`.
 
     Raises:
         Exit: it was interrupted.
@@ -203,11 +206,11 @@ def reported_stop(store: WatchedStore, progress: Display) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        go_on = _suggest_resume(store) or "run the same command again to continue"
+        go_on = again or _suggest_resume(store) or "run the same command again to continue"
         click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
-        if go_on := _suggest_resume(store):
+        if go_on := again or _suggest_resume(store):
             error.add_note(f"stopped{_describe_progress(progress)}; {go_on}")
         raise
 

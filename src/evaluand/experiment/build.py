@@ -48,7 +48,6 @@ from evaluand.experiment.spec import (
     TaskEntry,
     TradeoffSpec,
     ValidParts,
-    graded_by,
 )
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.metrics.base.metric import Metric
@@ -313,19 +312,16 @@ def _pinned_version(spec: CodeSpec) -> str | None:
     return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
 
 
-def judge(spec: JudgeEntry, scorers: Mapping[str, Scorer], folder: Path) -> ComparisonScorer:
-    """A judge; where it compares by a scorer, that may be one of the experiment by its name.
+def judge(spec: JudgeEntry, graded: Scorer | None, folder: Path) -> ComparisonScorer:
+    """A judge.
 
     Args:
-        scorers: name → scorer of the experiment.
+        graded: the scorer by whose scores it compares, where it does.
     """
     if isinstance(spec, KindSpec):
-        parameters = spec.parameters
+        parameters = spec.parameters | ({} if graded is None else {GRADED_BY: graded})
         if "path" in parameters:
             parameters["path"] = str(folder / str(parameters["path"]))
-        if (entry := graded_by(spec)) is not None:
-            known = scorers.get(entry.kind) if isinstance(entry, KindSpec) and not entry.parameters else None
-            parameters[GRADED_BY] = known or scorer(entry, folder)
         return _make("comparison_scorers", spec.kind, parameters)  # type: ignore[no-any-return]
     code = load(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)

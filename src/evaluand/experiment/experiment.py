@@ -10,13 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import ValidationError
-
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
-from evaluand.core.files.yaml import Document, Place
+from evaluand.core.files.yaml import Place
 from evaluand.core.near_arguments import NearNames, near_init
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
@@ -36,8 +34,9 @@ from evaluand.experiment.preflight import (
     check_tournaments,
     check_trade,
 )
-from evaluand.experiment.spec import KindSpec, MatchesSpec, ValidParts, graded_by, parse_file, place_of_matches
+from evaluand.experiment.spec import parse_file
 from evaluand.experiment.tournament import Tournament
+from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
@@ -190,7 +189,7 @@ class Experiment(metaclass=NearNames):
         for i, trade in spec.tradeoffs.items():
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
-        tournaments = _tournaments(spec, document, scorers, folder)
+        tournaments = build_tournaments(spec, document, scorers, folder)
         gates: dict[int, Gate] = {}
         for i, gate in spec.gates.items():
             with document.at("gates", i):
@@ -442,36 +441,6 @@ class Experiment(metaclass=NearNames):
                 )
         except (DataError, SpecError):
             return None
-
-
-def _tournaments(
-    spec: ValidParts, document: Document, scorers: Mapping[str, Scorer], folder: Path
-) -> dict[Place, Tournament]:
-    """The tournaments of a file by their place in it."""
-    found: dict[Place, Tournament] = {}
-    for number, entry in spec.matches.items():
-        place = place_of_matches(document, number)
-        parts: dict[str, Any] = {}
-        if _refers_to_invalid(entry, spec, scorers):
-            continue
-        with document.at(*place, "judge"):
-            parts["judge"] = build.judge(entry.judge, scorers, folder)
-        with document.at(*place, "schedule"):
-            parts["schedule"] = build.schedule(entry.schedule)
-        with document.at(*place):
-            if len(parts) == 2:
-                others = {name: getattr(entry, name) for name in ("name", "tasks", "runs", "orders", "seed")}
-                found[place] = Tournament(**parts, **others)
-    return found
-
-
-def _refers_to_invalid(entry: MatchesSpec, spec: ValidParts, scorers: Mapping[str, Scorer]) -> bool:
-    """Whether a judge compares by a scorer of the experiment whose faults are already in the document."""
-    try:
-        graded = graded_by(entry.judge)
-    except ValidationError:
-        return False  # reported where the judge is built
-    return isinstance(graded, KindSpec) and graded.kind in {*spec.scorer_names} - {*scorers}
 
 
 def _named_kinds(scorers: Any) -> Any:

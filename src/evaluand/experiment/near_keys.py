@@ -207,6 +207,8 @@ def word_advice(group: str, word: str) -> str | None:
             return f"{word!r} is a metric: name it under metrics, and here prediction or exact_match"
         near = _SCORER_WORDS.get(word.lower().replace("-", "_"))
         return None if near is None else f"write {near}"
+    if group == "comparison_scorers":
+        return f"a function is {{function: judge.py:{word if word.isidentifier() else 'FUNCTION'}}}, or judge.py:NAME"
     if group != "tasks":
         return None
     suffix = PurePath(word).suffix[1:]

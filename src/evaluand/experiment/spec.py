@@ -282,15 +282,20 @@ GRADED_BY = "scorer"
 """The parameter of the judge `by_score`: the scorer whose scores it compares."""
 
 
+def compares_scores(judge: JudgeCodeSpec | JudgeKindSpec) -> bool:
+    """Whether a judge compares by the scores of a scorer, which it names."""
+    return isinstance(judge, JudgeKindSpec) and judge.kind == "by_score" and GRADED_BY in judge.parameters
+
+
 def graded_by(judge: JudgeCodeSpec | JudgeKindSpec) -> ScorerCodeSpec | ScorerKindSpec | None:
     """The scorer by whose scores a judge compares, in its long form; a name of one of the experiment is a kind here.
 
     Raises:
         ValidationError: it is neither a name nor a scorer.
     """
-    if not isinstance(judge, JudgeKindSpec) or judge.kind != "by_score" or GRADED_BY not in judge.parameters:
+    if not compares_scores(judge):
         return None
-    entry = judge.parameters[GRADED_BY]
+    entry = judge.model_extra[GRADED_BY]  # type: ignore[index]
     return TypeAdapter(ScorerEntry).validate_python(_long_form(entry) if isinstance(entry, str) else entry)
 
 
@@ -385,6 +390,9 @@ def _write_matches(schema: dict[str, Any]) -> None:
     for key, group, code in (("judge", "comparison_scorers", "JudgeCodeSpec"), ("schedule", "schedules", None)):
         names = registry.names(group)
         kinds = [_kind_schema(group, name, definitions) for name in names]
+        for kind in kinds:
+            if GRADED_BY in kind["properties"]:
+                kind["properties"][GRADED_BY] = {"$ref": "#/properties/scorers/anyOf/0/additionalProperties"}
         short = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
         short |= {"properties": {name: {} for name in names}, "description": "kind: its parameters"}
         word = {"enum": names, "description": "a kind without parameters"}
@@ -463,7 +471,7 @@ def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Do
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [_expand_metric(s) if isinstance(s, str) else s for s in value["metrics"]]
     if isinstance(value.get("matches"), list):
-        value["matches"] = [_expand_matches(entry) for entry in value["matches"]]
+        value["matches"] = [expand_matches(entry) for entry in value["matches"]]
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
@@ -517,7 +525,7 @@ def _expand_metric(name: str) -> dict[str, Any]:
     return {"kind": kind, **parameters}
 
 
-def _expand_matches(entry: Any) -> Any:
+def expand_matches(entry: Any) -> Any:
     """Matches with judge and schedule in their long forms; the short form is the judge alone."""
     if not isinstance(entry, Mapping | str):
         return entry
@@ -535,7 +543,7 @@ def _expand_kind(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     [(name, value), *others] = [*entry.items()] or [("", None)]
     if others or name in ("kind", "function"):
         return entry
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not (name in _ONLY_PARAMETER and {"kind", "function"} & {*value}):
         return {**value, "kind": name}
     return {"kind": name, _ONLY_PARAMETER[name]: value} if name in _ONLY_PARAMETER else entry
 
