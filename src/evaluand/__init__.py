@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from evaluand.apps.instrumentation.marking import carry_context as carry_context, instrument as instrument
     from evaluand.apps.logs import record_logs as record_logs
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
+    from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
+    from evaluand.comparison.ratings.rating import rate as rate
+    from evaluand.comparison.ratings.stored import Ratings as Ratings
     from evaluand.core.errors import (
         DataError as DataError,
         EngineError as EngineError,

@@ -1,7 +1,13 @@
-"""Length-controlled win rates as AlpacaEval 2 defines them."""
+"""Length-controlled win rates as AlpacaEval 2 defines them.
+
+    pytest -m slow tests/metrics/test_length_control.py -s
+
+prints a part of the table in docs/intervals.md.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +26,7 @@ from evaluand.metrics.ratings.length_control import (
 )
 from evaluand.metrics.ratings.win_rates import win_rates
 
+RUNS = 500  # simulations of a case
 N = 150
 PLACE = np.arange(N)
 DIFFICULTY = np.round(np.sin(PLACE * PLACE) * 1.5, 4)
@@ -182,11 +189,17 @@ def test_the_difference_of_systems_that_vary_together_has_a_narrower_interval() 
     assert length_controlled_difference(first, first) == pytest.approx((0, 0, 0), abs=0.02)
 
 
+def covered(name: str, intervals: Iterable[tuple[float, float]], true: float) -> float:
+    share = float(np.mean([low <= true <= high for low, high in intervals]))
+    print(f"| {name} | {share:.3f} |")  # noqa: T201
+    return share
+
+
 @pytest.mark.slow
 def test_intervals_of_differences_cover_the_truth() -> None:
     # a probit judge, so the logistic model is only nearly right
-    found = [length_controlled_difference(*both_judged(200, seed)) for seed in range(200)]
-    assert 0.92 <= np.mean([low <= 0.2 <= high for _, low, high in found]) <= 0.98
+    found = [length_controlled_difference(*both_judged(200, seed))[1:] for seed in range(RUNS)]
+    assert 0.92 <= covered("difference of two length-controlled rates, 200 examples", found, 0.2) <= 0.98
 
 
 def test_a_table_stays_put_when_a_system_is_added() -> None:
@@ -276,5 +289,7 @@ def test_unusable_columns_are_refused() -> None:
     [(25, 0.0, 1.0, 120), (50, -1.0, 2.0, 400), (100, -0.5, 1.0, 200), (300, -2.0, 1.5, -200), (805, 0.5, 1.5, 400)],
 )
 def test_intervals_cover_the_truth(n: int, quality: float, bias: float, longer: float) -> None:
-    found = [length_controlled_win_rate(**biased(n, quality, bias, longer, 2 * seed)) for seed in range(200)]
-    assert 0.92 <= np.mean([each.low <= logistic(quality) <= each.high for each in found]) <= 0.985
+    true = float(logistic(quality))
+    found = [length_controlled_win_rate(**biased(n, quality, bias, longer, 2 * seed)) for seed in range(RUNS)]
+    name = f"length-controlled rate of {true:.2f}, {n} examples, length ± 400 about {longer:+d}"
+    assert 0.92 <= covered(name, [(each.low, each.high) for each in found], true) <= 0.985

@@ -39,3 +39,12 @@ def test_feedback_is_measured_quickly() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "9-step Selector.select" in done.stdout
+
+
+@pytest.mark.slow
+def test_ratings_are_measured_quickly() -> None:
+    command = [sys.executable, ROOT_FOLDER / "benchmarks" / "ratings.py", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "10,000 matches × 50 systems × 1,000 replicates" in done.stdout
+    assert "| 4 | 20 | all pairs, both orders | 2 | 0.8 | davidson |" in done.stdout

@@ -4,6 +4,7 @@
 interval, tests, counts of rows won and lost, and the smallest difference that could have been detected (`difference`).
 Several runs and metrics form a family of tests, whose p values are adjusted (`significance`). A ranking says which
 systems cannot be distinguished (`significance`). `gates` checks rules such as `accuracy not worse than base by 0.02`.
+`rate` makes ratings of systems from matches (`ratings/`).
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
     from evaluand.comparison.gates import GateResult as GateResult, check_fit as check_fit, check_gates as check_gates
     from evaluand.comparison.measures import find_evaluations as find_evaluations, find_measures as find_measures
+    from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
+    from evaluand.comparison.ratings.rating import rate as rate
+    from evaluand.comparison.ratings.stored import Ratings as Ratings
     from evaluand.comparison.rule import Gate as Gate
 
 __getattr__, __dir__ = lazy_names(__name__)

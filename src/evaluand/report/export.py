@@ -32,6 +32,7 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import Recording
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, nearest, plural, singular, warn
+from evaluand.core.files.csv import escape_formula
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
@@ -44,9 +45,6 @@ Artifact = Run | Evaluation | Aggregation | Dataset | Recording
 
 DAMAGED_LINES = "damaged_lines"
 FORMATS = ("csv", "jsonl", "parquet")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Characters with which spreadsheets begin a formula, or blanks before one."""
-
 _ROW_GROUP_ROWS = 32_768
 _ROW_GROUP_BYTES = 16 << 20
 
@@ -220,8 +218,7 @@ def _format_column(field: pa.Field, column: pa.Array, raw: bool) -> list[str]:
 
 
 def _quote_cell(text: str, raw: bool) -> str:
-    if not raw and text.startswith(FORMULA):
-        text = "'" + text
+    text = text if raw else escape_formula(text)
     return '"' + text.replace('"', '""') + '"'
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from evaluand.aggregation.aggregator import Aggregation, table_digest
 from evaluand.apps.recording.stored import Recording, count_records, find_faults, recording_digest
 from evaluand.comparison.comparing import stored_digest
+from evaluand.comparison.ratings.stored import stored_digest as digest_of_ratings
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound, describe_error, singular
 from evaluand.core.provenance import origins
@@ -160,6 +161,7 @@ _RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {
     "aggregations": _aggregation,
     "comparisons": stored_digest,
     "matches": digest_of_matches,
+    "ratings": digest_of_ratings,
     "recordings": _recording,
 }
 

@@ -181,7 +181,7 @@ class Task(ABC, Generic[Input, Output]):
         if self.is_async:
             return self._run_all_async(name, inputs, tracer, concurrency_limit)  # type: ignore[return-value]
         with tracer.span(name) as span:
-            return _in_threads(lambda input: self.run(input, span), inputs, concurrency_limit)
+            return call_in_threads(lambda input: self.run(input, span), inputs, concurrency_limit)
 
     async def _run_async(self, input: Input, tracer: Tracer) -> Output:
         with tracer.task_span(self.name, input) as task_span:
@@ -523,7 +523,7 @@ class _DuckTask(Task[Any, Any]):
         return code_identity("task", self.inner, self.name, version=self.version, files=self.files, items=self.items)
 
 
-def _in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -> list[Any]:
+def call_in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -> list[Any]:
     """The outputs of calls made by this thread and helper threads."""
     work = _Work(len(inputs))
 

@@ -10,6 +10,7 @@
     curves       points of ROC and other curves, and cells of confusion matrices, for reports
     pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
     matches      one row per two responses to an example that a judge compared, and the order in which it saw them
+    ratings      one row per rated system; `win_rates`, `differences`, `parameters` and `bias` belong to it
 
 The key of a row is `_index_` (the example), `replication` (the repeat), `_response_index_` (one of several answers) and
 `target` (one of several expected values). A text column of canonical JSON has `evaluand: json` in its field's metadata.
@@ -260,6 +261,72 @@ is the same for the response that was seen first, as the judge gave it. `equal`:
 
 JUDGEMENT_SPANS: Final = pa.schema([pa.field("judgement", pa.int64(), nullable=False), *[*SPANS][2:]])
 """The steps inside the calls of a judge, as in `SPANS`, by the number of the judgement."""
+
+RATINGS: Final = pa.schema(
+    [
+        pa.field("system", pa.string(), nullable=False),
+        pa.field("rank", pa.int32()),
+        pa.field("letters", pa.string()),
+        *(pa.field(name, pa.float64()) for name in ("strength", "rating", "standard_error", "low", "high")),
+        *(pa.field(name, pa.float64()) for name in ("win_rate", "win_rate_low", "win_rate_high")),
+        *(pa.field(name, pa.float64()) for name in ("win_rate_worst", "win_rate_best")),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("n", "won", "tied", "lost", "n_missing")),
+        pa.field("opponents", pa.int32(), nullable=False),
+        pa.field("examples", pa.int64(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""Best first. `strength` is in log-odds, with mean 0; `rating` is 1000 + 400 · strength / ln 10 (Bradley–Terry), or the
+win rate by which systems are ranked; `standard_error`, `low` and `high` are those of `rating`. `rank` is 1 + the number
+of systems that are significantly better; systems that share one of the `letters` cannot be distinguished. `win_rate` is
+the mean over opponents, each of which counts equally; `win_rate_worst` and `win_rate_best` are its values if all
+missing matches were lost or won. Both orders of a pair are one match, half each, so that `n` = `won` + `tied` + `lost`
+and `n_missing` count in halves. `reason` says why something is undefined, such as one end of an interval."""
+
+WIN_RATES: Final = pa.schema(
+    [
+        *(pa.field(name, pa.string(), nullable=False) for name in ("a", "b")),
+        *(pa.field(name, pa.float64()) for name in ("win_rate", "low", "high")),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("n", "won", "tied", "lost", "n_missing")),
+        pa.field("examples", pa.int64(), nullable=False),
+    ]
+)
+"""Each system `a` against each other one, `b`: a's share of the win, null where they never met."""
+
+DIFFERENCES: Final = pa.schema(
+    [
+        *(pa.field(name, pa.string(), nullable=False) for name in ("a", "b")),
+        *(pa.field(name, pa.float64()) for name in ("difference", "low", "high", "p", "p_holm")),
+        pa.field("test", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""Every two systems once, in the order of the ranking: the rating of `a` minus that of `b`."""
+
+PARAMETERS: Final = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("system", pa.string()),
+        *(pa.field(name, pa.float64()) for name in ("value", "standard_error", "low", "high")),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""What a method estimates besides ratings: the parameter of ties, and the coefficients of covariates."""
+
+BIAS: Final = pa.schema(
+    [
+        pa.field("judge", pa.string()),
+        pa.field("measure", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("share", "low", "high")),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("n", "first", "second", "neither")),
+        pa.field("n_left_out", pa.int64(), nullable=False),
+    ]
+)
+"""What the order of presentation did, by judge; null is all judges together. The measure `position_bias` is the share
+of judgements (`n`) that the response seen first won; `first`, `second` and `neither` count its winners. `inconsistency`
+is the share of the pairs seen in both orders (`n`) with opposite winners: of these `first` counts those in which the
+first response won twice, `second` the others, and `neither` counts the pairs with a tie in one order only, which are no
+contradiction. `n_left_out` are the judgements, or pairs, of which there is only one order."""
 
 DAMAGED_LINES: Final = pa.schema(
     [

@@ -20,6 +20,29 @@ from pyarrow import csv as arrow_csv
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.paths import replaced
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""Characters with which spreadsheets begin a formula, or blanks before one."""
+
+
+def escape_formula(text: str) -> str:
+    """A text that no spreadsheet executes: one that would begin a formula, or seem to be escaped, gets a `'`.
+
+    Example:
+        >>> escape_formula("=1+1"), escape_formula("'=1+1"), escape_formula("'tis")
+        ("'=1+1", "''=1+1", "'tis")
+    """
+    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
+
+
+def unescape_formula(text: str) -> str:
+    """The text that `escape_formula` has escaped, or left as it is.
+
+    Example:
+        >>> unescape_formula("'=1+1"), unescape_formula("'tis")
+        ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
+
 
 def mapped(path: Path) -> mmap.mmap | bytes:
     """The bytes of a file without reading them into memory."""

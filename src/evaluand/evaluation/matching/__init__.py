@@ -4,5 +4,7 @@ comparison_scorers.py    what judges two responses to one example
 schedule.py, fixed.py    which systems meet on which examples
 pairing.py               who is presented first, and which judgement decides which match
 matcher.py, matches.py   makes the matches, and the artifact in which they are stored
+recorded.py              matches of runs that were judged elsewhere
+battles.py               files of matches that others have judged; battle_rows.py reads one row of them
 response_style.py        the length and markup of a response
 """

@@ -43,13 +43,11 @@ from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
 from evaluand.evaluation.matching.pairing import (
     ABSENT,
     ANSWERED,
-    FAILED_CALL,
-    NO_ANSWER,
-    NOT_ASKED,
     Entrants,
     Presenter,
     Round,
     check_presentation,
+    unjudged_status,
 )
 from evaluand.evaluation.matching.response_style import response_styles
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
@@ -60,7 +58,7 @@ from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
-from evaluand.store.tables import ABSTAINED, BATCH_ROWS, FAILED, MATCHES, SCORED, SKIPPED
+from evaluand.store.tables import BATCH_ROWS, FAILED, MATCHES
 
 
 @dataclass
@@ -508,13 +506,13 @@ class _Job:
         self, state_a: np.ndarray, state_b: np.ndarray, columns: Mapping[str, np.ndarray]
     ) -> tuple[list[str], list[str | None]]:
         """Status and reason of matches that no judgement decides."""
-        labels, status, reasons = self.entrants.labels, list[str](), list[str | None]()
+        status, reasons = list[str](), list[str | None]()
         for one, other, a, b in zip(
             *(each.tolist() for each in (state_a, state_b, columns["a"], columns["b"])), strict=True
         ):
-            said = [f"{labels[system]}: {_REASONS[state]}" for system, state in ((a, one), (b, other)) if state]
-            status.append(_STATUSES[max((one, other), key=_RANKS.index)])
-            reasons.append("; ".join(said) or None)
+            found, reason = unjudged_status({self.entrants.labels[a]: one, self.entrants.labels[b]: other})
+            status.append(found)
+            reasons.append(reason)
         return status, reasons
 
     def _styles(self) -> Iterator[np.ndarray]:
@@ -542,9 +540,6 @@ class _Job:
 
 
 _MOST_ROUNDS = 100_000
-_REASONS = {FAILED_CALL: "the task failed", NOT_ASKED: "the task was not asked", NO_ANSWER: "the task gave no answer"}
-_STATUSES = {ANSWERED: SCORED, NO_ANSWER: ABSTAINED, NOT_ASKED: SKIPPED, FAILED_CALL: FAILED}
-_RANKS = [ANSWERED, NO_ANSWER, NOT_ASKED, FAILED_CALL]
 
 
 def _as_column(values: Any, field: pa.Field, n: int) -> pa.Array:

@@ -15,12 +15,24 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity
 from evaluand.core.errors import plural
+from evaluand.core.key_columns import INDEX
 from evaluand.engine.keyed_work import Artifact
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
 from evaluand.store.tables import MATCHES
 
 TABLE = "matches"
+
+EXAMPLES = "examples"
+EXAMPLES_SCHEMA = pa.schema(
+    [pa.field(INDEX, pa.int64(), nullable=False), pa.field("id", pa.string(), nullable=False), ("input", pa.string())]
+)
+"""The examples of matches that others have judged; matches of runs have those of their dataset."""
+
+TEXTS = "texts"
+TEXTS_SCHEMA = pa.schema([(name, pa.string()) for name in ("input", "response_a", "response_b")])
+"""What a judge elsewhere saw, a row for each match, if it was recorded."""
+
 _UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
 
 

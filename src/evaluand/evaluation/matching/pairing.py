@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from evaluand.core.errors import SpecError, nearest
 from evaluand.evaluation.matching.schedule import Pairs
 from evaluand.evaluation.scorer import described
 from evaluand.run.runner import Run
-from evaluand.store.tables import COMPLETED, SKIPPED
+from evaluand.store.tables import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
 
 ANSWERED: Final = 0
 FAILED_CALL: Final = 1
@@ -89,6 +89,21 @@ class Entrants:
     @property
     def n_rows(self) -> int:
         return len(self.states)
+
+
+def unjudged_status(states: Mapping[str, int]) -> tuple[str, str | None]:
+    """The status of a match that no judgement decides, and why, from the state of each system by its label."""
+    reasons = [f"{label}: {_REASONS[state]}" for label, state in states.items() if state]
+    return _STATUSES[max(states.values(), key=_RANKS.index)], "; ".join(reasons) or None
+
+
+_REASONS: Final = {
+    FAILED_CALL: "the task failed",
+    NOT_ASKED: "the task was not asked",
+    NO_ANSWER: "the task gave no answer",
+}
+_STATUSES: Final = {ANSWERED: SCORED, NO_ANSWER: ABSTAINED, NOT_ASKED: SKIPPED, FAILED_CALL: FAILED}
+_RANKS: Final = [ANSWERED, NO_ANSWER, NOT_ASKED, FAILED_CALL]
 
 
 def _states(run: Run) -> np.ndarray:

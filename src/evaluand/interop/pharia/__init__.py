@@ -135,6 +135,7 @@ if TYPE_CHECKING:
         dataset_of as dataset_of,
         native_dataset as native_dataset,
         native_evaluation as native_evaluation,
+        native_matches as native_matches,
     )
     from evaluand.interop.pharia.tracers import (
         Span as Span,

@@ -4,14 +4,17 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaluand.core.errors import Fault
 from evaluand.core.files.paths import replaced
+from evaluand.core.identity import DIGEST_SIZE
 from evaluand.interop.pharia.domain import (
     Dataset,
     Example,
@@ -19,6 +22,7 @@ from evaluand.interop.pharia.domain import (
     ExtendedExample,
     Refused,
     SerializableDict,
+    copy_value,
     new_id,
     read_each,
     require_stored,
@@ -87,6 +91,10 @@ class DatasetRepository(ABC):
         """The heads of all datasets, in the order of their ids."""
         return read_each(self.dataset, self.dataset_ids())
 
+    def content_digest(self, dataset_id: str, num_examples: int | None = None) -> str:
+        """A digest of the stored examples, or of the first of them, equal in every process and repository."""
+        return _digest(islice(self.examples(dataset_id, Any, Any), num_examples))
+
     def example(
         self,
         dataset_id: str,
@@ -102,12 +110,18 @@ class DatasetRepository(ABC):
         """
         for example in self.examples(dataset_id, Any, Any):
             if example.id == example_id:
-                return next(_convert([example], dataset_id, input_type, expected_output_type))
+                return next(_convert([example], dataset_id, input_type, expected_output_type, shares_values=False))
         return None
 
 
 class StoredDatasets(DatasetRepository):
-    """A repository whose storage three methods define."""
+    """A repository whose storage three methods define.
+
+    Attributes:
+        shares_values: the methods return the stored objects, so what a caller gets is copied.
+    """
+
+    shares_values: ClassVar[bool] = False
 
     @abstractmethod
     def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
@@ -146,7 +160,7 @@ class StoredDatasets(DatasetRepository):
         skipped = examples_to_skip or frozenset()
         examples = require_stored(self._read_examples(dataset_id), "dataset", dataset_id)
         rest = (each for each in examples if each.id not in skipped)
-        return _convert(rest, dataset_id, input_type, expected_output_type)
+        return _convert(rest, dataset_id, input_type, expected_output_type, self.shares_values)
 
     def example(
         self,
@@ -156,11 +170,13 @@ class StoredDatasets(DatasetRepository):
         expected_output_type: type[ExpectedOutput],
     ) -> Example[Input, ExpectedOutput] | None:
         found = require_stored(self._read_example(dataset_id, example_id), "dataset", dataset_id)
-        return next(_convert(found, dataset_id, input_type, expected_output_type), None)
+        return next(_convert(found, dataset_id, input_type, expected_output_type, self.shares_values), None)
 
 
 class InMemoryDatasetRepository(StoredDatasets):
     """Stores datasets in memory."""
+
+    shares_values = True
 
     def __init__(self) -> None:
         self._datasets: dict[str, tuple[Dataset, dict[str, Example[Any, Any]]]] = {}
@@ -180,15 +196,16 @@ class InMemoryDatasetRepository(StoredDatasets):
         self._datasets[dataset.id] = dataset, dict(sorted(copies.items()))
 
     def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
-        if dataset_id not in self._datasets:
-            return None
-        return (each.model_copy(deep=True) for each in self._datasets[dataset_id][1].values())
+        return self._datasets[dataset_id][1].values() if dataset_id in self._datasets else None
+
+    def content_digest(self, dataset_id: str, num_examples: int | None = None) -> str:
+        return _digest(islice(self._datasets[dataset_id][1].values(), num_examples))  # only read, so not copied
 
     def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
         if dataset_id not in self._datasets:
             return None
         found = self._datasets[dataset_id][1].get(example_id)
-        return [found.model_copy(deep=True)] if found else []
+        return [found] if found else []
 
 
 class FileDatasetRepository(StoredDatasets):
@@ -267,6 +284,16 @@ class FileDatasetRepository(StoredDatasets):
         return places
 
 
+def _digest(examples: Iterable[Example[Any, Any]]) -> str:
+    """A digest of the stored form of examples, since sets have no order in memory."""
+    content = blake2b(digest_size=DIGEST_SIZE)
+    for each in examples:
+        for name, value in each:
+            content.update(b"%s:%s\n" % (name.encode(), exact_text(value)))
+        content.update(b"\n")
+    return content.hexdigest()
+
+
 def _read(line: bytes, path: Path, number: int) -> Example[Any, Any]:
     """The example of a line, with any additional fields."""
     row = _row(line, path, number)
@@ -315,21 +342,23 @@ def as_class(
 
 
 def _convert(
-    examples: Iterable[Example[Any, Any]], dataset_id: str, input_type: Any, expected_type: Any
+    examples: Iterable[Example[Any, Any]], dataset_id: str, input_type: Any, expected_type: Any, shares_values: bool
 ) -> Iterator[Example[Any, Any]]:
     """Yield the examples with their values converted to the types; raises at the end if some do not fit."""
     faults: list[Fault] = []
     causes: list[ValidationError] = []
+    adapters = {"input": adapter_of(input_type), "expected_output": adapter_of(expected_type)}
     for example in examples:
         found = {}
-        for name, type_ in (("input", input_type), ("expected_output", expected_type)):
+        for name, adapter in adapters.items():
+            value = getattr(example, name)
             try:
-                found[name] = adapter_of(type_).validate_python(getattr(example, name))
+                found[name] = adapter.validate_python(copy_value(value) if shares_values else value)
             except ValidationError as error:
                 faults += _faults(f"dataset {dataset_id}, example {example.id}, {name}", error)
                 causes.append(error)
         if not faults:
-            yield retyped(example, found)
+            yield retyped(example, found, shares_values=shares_values)
     _raise_misfits(faults, causes)
 
 

@@ -9,9 +9,11 @@ import datetime as dt
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, Self, TypeVar
+from copy import deepcopy
+from typing import Annotated, Any, Final, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
+from pydantic_core import CoreSchema
 
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.run.task import Input, Output, Task as NativeTask
@@ -106,11 +108,26 @@ class ExtendedExample(Example[Any, Any]):
         return Example.__name__
 
 
-def retyped(example: Example[Any, Any], values: Mapping[str, Any]) -> Example[Any, Any]:
-    """An example with its values converted to their types; it keeps its class."""
+def retyped(example: Example[Any, Any], values: Mapping[str, Any], *, shares_values: bool) -> Example[Any, Any]:
+    """A new example with its values converted to their types; it keeps its class.
+
+    Args:
+        shares_values: the example is stored, so the new one must not share its other values.
+    """
     if is_extended(type(example)):
-        return example.model_copy(update=values)
-    return Example(**values, id=example.id, metadata=example.metadata)
+        return example.model_copy(update=values, deep=shares_values)
+    return Example(
+        **values, id=example.id, metadata=copy_value(example.metadata) if shares_values else example.metadata
+    )
+
+
+def copy_value(value: Any) -> Any:
+    """A deep copy, or the value itself if it cannot change."""
+    return value if type(value) in ATOMS else deepcopy(value)
+
+
+ATOMS: Final = frozenset((str, int, float, bool, type(None)))
+"""Types whose values cannot change."""
 
 
 def is_extended(type_: Any) -> bool:
@@ -147,6 +164,15 @@ class _Failure(BaseModel):
         return cls(error_message=format_exception(exception, stack_trace))
 
 
+class _InOrder:
+    """Annotates a union whose first type that a value has counts, which takes a third of the time of the default."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        return {**schema, "mode": "left_to_right"} if schema["type"] == "union" else schema
+
+
 class FailedExampleRun(_Failure):
     """Takes the place of an output where the task raised."""
 
@@ -156,7 +182,7 @@ class ExampleOutput(BaseModel, Generic[Output]):
 
     run_id: str
     example_id: str
-    output: Output | FailedExampleRun
+    output: Annotated[Output | FailedExampleRun, _InOrder]
 
 
 class SuccessfulExampleOutput(BaseModel, Generic[Output]):
@@ -176,7 +202,7 @@ class ExampleEvaluation(BaseModel, Generic[Evaluation]):
 
     evaluation_id: str
     example_id: str
-    result: Evaluation | FailedExampleEvaluation
+    result: Annotated[Evaluation | FailedExampleEvaluation, _InOrder]
 
 
 class RunOverview(_Head):

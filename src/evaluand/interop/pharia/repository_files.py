@@ -24,7 +24,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json, to_jso
 
 from evaluand.core.errors import EngineError
 from evaluand.core.system import BINARY, read_at
-from evaluand.interop.pharia.domain import Refused
+from evaluand.interop.pharia.domain import ATOMS, Refused
 
 _PLAIN = re.compile(r"[a-z0-9_-]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
@@ -74,6 +74,8 @@ def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
 def exact_text(value: Any, indent: int | None = None) -> bytes:
     """A value as JSON that preserves undefined numbers (`NaN`, not `null`); Refused if it cannot be written."""
     try:
+        if type(value) in ATOMS:
+            return to_json(value)
         text = to_json(plain := to_jsonable_python(value), indent=indent)
         if b"null" in text:  # models write undefined numbers as null, too
             text = to_json(_restore_undefined(plain, value), indent=indent)

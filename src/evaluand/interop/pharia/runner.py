@@ -2,8 +2,6 @@
 
 import inspect
 from collections.abc import Awaitable, Iterable, Iterator
-from hashlib import blake2b
-from itertools import islice
 from typing import Any, Generic
 
 from evaluand.core import identity
@@ -22,7 +20,6 @@ from evaluand.interop.pharia.domain import (
     utc_now,
 )
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
-from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.steps import each_in_threads, origin
 from evaluand.interop.pharia.types import (
@@ -132,7 +129,8 @@ class Runner(Generic[Input, Output]):
         examples = list(self._dataset_repository.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
         type_ = declared_or_any(self.output_type)
-        request = [dataset_id, self._digest(dataset_id, num_examples), full, metadata or {}, seed, environment_version]
+        content = self._dataset_repository.content_digest(dataset_id, num_examples)
+        request = [dataset_id, content, full, metadata or {}, seed, environment_version]
         note = identity.digest([*request, self._task.name, self._identity.spec]).hex()
 
         def run(example: Example[Input, Any]) -> bool:
@@ -202,13 +200,6 @@ class Runner(Generic[Input, Output]):
         if not self._identity.pinned:
             reasons = "; ".join(self._identity.unpinned)
             warn(f"run {run_id} is resumed and may mix settings: {reasons}")
-
-    def _digest(self, dataset_id: str, num_examples: int | None) -> str:
-        """A digest of the stored examples, the same in every process; of the stored form, since sets have no order."""
-        content = blake2b(digest_size=identity.DIGEST_SIZE)
-        for each in islice(self._dataset_repository.examples(dataset_id, Any, Any), num_examples):
-            content.update(exact_text(each) + b"\n")
-        return content.hexdigest()
 
     def _tracer(self, tracer: Tracer | None, run_id: str, example_id: str, individually: bool) -> Tracer:
         if not individually:

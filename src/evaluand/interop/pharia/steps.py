@@ -7,9 +7,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.identity import digest
 from evaluand.core.provenance import provenance
 from evaluand.interop.pharia.domain import SerializableDict
-from evaluand.run.task import Task
-from evaluand.trace.spans import TaskSpan
-from evaluand.trace.tracers.no_op import NoOpTracer
+from evaluand.run.task import call_in_threads
 
 
 def origin(
@@ -34,14 +32,4 @@ def each_in_threads(call: Callable[[T], R], values: Iterable[T], workers: int) -
 
     The error of a call is raised, of several that of the earliest value; no further calls begin.
     """
-    return _Calls(call).run_concurrently(values, NoOpTracer(), workers)
-
-
-class _Calls(Task[Any, Any]):
-    """A function as a task."""
-
-    def __init__(self, call: Callable[[Any], Any]) -> None:
-        self._call = call
-
-    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        return self._call(input)
+    return call_in_threads(call, list(values), workers)

@@ -3,33 +3,42 @@
     DatasetRepository ── native_dataset ──▶ evaluand.Dataset ── dataset_of ──▶ DatasetRepository
     EvaluationLogic   ── as_scorer ───────▶ evaluand.Scorer
     a stored evaluation of one run ── native_evaluation ──▶ evaluand.Evaluation
+    of several runs, by a judge ───── native_matches ─────▶ evaluand.Matches
 
 A result may have any type that can be written as JSON. It is stored in `data` of the scorer's table, where metrics read
 each of its numbers by its path: `data.correct`, `data.rouge.f_score`. A single number is `value`, and a text `label`.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.labels import short_labels
 from evaluand.data.dataset import Dataset as NativeDataset, Example as NativeExample
 from evaluand.evaluation.evaluator import Evaluation as NativeEvaluation, Evaluator as NativeEvaluator
+from evaluand.evaluation.matching.matches import Matches as NativeMatches
+from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     Dataset,
+    EvaluationOverview,
     Example,
     FailedExampleEvaluation,
     FailedExampleRun,
     Refused,
     SuccessfulExampleOutput,
+    require_all_stored,
     require_stored,
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
+from evaluand.interop.pharia.incremental import ComparisonEvaluation, Matches
 from evaluand.interop.pharia.logic import EvaluationLogic, LogicTypes
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.run.runner import Runner as NativeRunner
@@ -111,30 +120,29 @@ def native_evaluation(
     store: Store | None = None,
     scorer: str = "evaluation",
     name: str | None = None,
-) -> NativeEvaluation:
-    """A stored evaluation of one run as a native evaluation; nothing is run or evaluated again.
+) -> NativeEvaluation | NativeMatches:
+    """A stored evaluation as a native evaluation, or that of several runs as matches; nothing is evaluated again.
 
-    Examples on which the task or the evaluation failed become failed rows; those that were not evaluated abstain.
+    Of an evaluation of one run, examples on which the task or the evaluation failed become failed rows; those that were
+    not evaluated abstain. For several runs see `native_matches`.
 
     Args:
         dataset_repository: where the examples are stored.
         run_repository: where the outputs are stored.
         evaluation_repository: where the results are stored.
         evaluation_id: the evaluation.
-        store: where to store run and evaluation, by default in memory. To compare evaluations, use one store for all.
-        scorer: the name of the scorer whose table has the results.
-        name: a name for the evaluation.
+        store: where to store runs and evaluation, by default in memory. To compare evaluations, use one store for all.
+        scorer: the name of the scorer whose table has the results of one run.
+        name: a name for the evaluation or the matches.
 
     Raises:
         Unknown: there is no such evaluation.
-        Refused: it evaluates several runs together, so its results belong to no single run.
+        Refused: it evaluates several runs together, and its results are not matches.
     """
     head = require_stored(evaluation_repository.evaluation_overview(evaluation_id), "evaluation", evaluation_id)
     if len(head.run_overviews) != 1:
-        raise Refused(
-            f"evaluation {evaluation_id} is of {len(head.run_overviews)} runs together, so its results belong to no"
-            " single run; evaluate each run separately"
-        )
+        repositories = dataset_repository, run_repository, evaluation_repository
+        return native_matches(*repositories, evaluation_id, store=store, name=name)
     (run,) = head.run_overviews
     results = {
         each.example_id: each.result
@@ -147,6 +155,118 @@ def native_evaluation(
         _StoredOutputs(run.description, run_repository, run.id), dataset
     )
     return NativeEvaluator().evaluate(native_run, {scorer: _StoredResults(results)}, name=name)
+
+
+def native_matches(
+    dataset_repository: DatasetRepository,
+    run_repository: RunRepository,
+    evaluation_repository: EvaluationRepository,
+    *evaluation_ids: str,
+    store: Store | None = None,
+    name: str | None = None,
+) -> NativeMatches:
+    """The matches of stored evaluations of several runs as native matches; nothing is judged again.
+
+    Evaluations that these extend are included. Where an evaluation or a task failed, the match has failed, and says
+    whose output is missing. A pair that was not judged is skipped.
+
+    Args:
+        dataset_repository: where the examples are stored.
+        run_repository: where the outputs are stored.
+        evaluation_repository: where the results are stored.
+        evaluation_ids: the evaluations, all of one dataset, whose results are `Matches` or `ComparisonEvaluation`.
+        store: where to store runs and matches, by default in memory.
+        name: a name for the matches.
+
+    Raises:
+        Unknown: there is no such evaluation.
+        Refused: the evaluations are of several datasets or of a single run, or results are not matches of their runs.
+    """
+    heads = _with_extended(evaluation_repository, evaluation_ids)
+    runs = list({run.id: run for head in heads for run in head.ordered_runs}.values())
+    if len(runs) < 2:
+        raise Refused("matches need evaluations of two runs or more; give the id of one")
+    if len({run.dataset_id for run in runs}) > 1:
+        raise Refused("the evaluations are of several datasets, so their matches cannot be joined")
+    dataset = native_dataset(dataset_repository, runs[0].dataset_id)
+    tasks = [_StoredOutputs(run.description, run_repository, run.id) for run in runs]
+    runner = NativeRunner(store=store or MemoryStore())
+    return store_recorded_matches(
+        [runner.run(task, dataset) for task in tasks],
+        _recorded_matches(heads, evaluation_repository, [run.id for run in runs], tasks, dataset),
+        labels=short_labels([run.description for run in runs], [run.id for run in runs]),
+        judge={
+            "kind": "pharia_results",
+            "code": [to_jsonable_python((head.provenance or {}).get("code")) for head in heads],
+        },
+        name=name,
+    )
+
+
+def _with_extended(repository: EvaluationRepository, ids: Sequence[str]) -> list[EvaluationOverview]:
+    """The heads of evaluations, each preceded by those that it extends, as far as they are stored."""
+    found: dict[str, EvaluationOverview] = {}
+
+    def add(head: EvaluationOverview) -> None:
+        for id in head.previous_evaluation_ids:
+            earlier = repository.evaluation_overview(id)
+            if earlier is not None and id not in found:
+                add(earlier)
+        found[head.id] = head
+
+    for head in require_all_stored(repository.evaluation_overview, "evaluation", ids):
+        add(head)
+    return list(found.values())
+
+
+def _recorded_matches(
+    heads: Sequence[EvaluationOverview],
+    repository: EvaluationRepository,
+    run_ids: Sequence[str],
+    tasks: Sequence["_StoredOutputs"],
+    dataset: NativeDataset,
+) -> list[RecordedMatch]:
+    """What the judge said on each example, and the pairs on which it failed without another evaluation that did not."""
+    indices = {example.id: example.index for example in dataset}
+    numbers = {id: number for number, id in enumerate(run_ids)}
+    matches: list[RecordedMatch] = []
+    failures: list[tuple[EvaluationOverview, str, str]] = []
+    for head in heads:
+        for each in repository.example_evaluations(head.id, Any):
+            if isinstance(each.result, FailedExampleEvaluation):
+                failures.append((head, each.example_id, each.result.error_message))
+                continue
+            for match in _read_matches(each.result, head):
+                if not {match.first_player, match.second_player} <= numbers.keys():
+                    raise Refused(
+                        f"evaluation {head.id} has matches of {match.first_player!r}, which is none of its runs"
+                    )
+                first, second = numbers[match.first_player], numbers[match.second_player]
+                matches.append(RecordedMatch(indices[each.example_id], first, second, match.outcome.payoff[0]))
+    judged = {(match.example, *sorted((match.first, match.second))) for match in matches}
+    for head, example_id, reason in failures:
+        answered = sorted(
+            numbers[run.id] for run in head.run_overviews if tasks[numbers[run.id]].has_output(example_id)
+        )
+        for pair in itertools.combinations(answered, 2):
+            if (key := (indices[example_id], *pair)) not in judged:
+                judged.add(key)
+                matches.append(RecordedMatch(*key, None, reason))
+    return sorted(matches, key=lambda match: match.example)
+
+
+def _read_matches(result: Any, head: EvaluationOverview) -> Sequence[ComparisonEvaluation]:
+    plain = to_jsonable_python(result)
+    try:
+        if isinstance(plain, dict) and "comparison_evaluations" in plain:
+            return Matches.model_validate(plain).comparison_evaluations
+        return [ComparisonEvaluation.model_validate(plain)]
+    except ValidationError:
+        n_runs = len(head.run_overviews)
+        raise Refused(
+            f"evaluation {head.id} is of {n_runs} runs together and its results are not matches, so they belong to no"
+            " single run; evaluate each run separately"
+        ) from None
 
 
 class _LogicScorer(Scorer):
@@ -190,6 +310,10 @@ class _StoredOutputs(Task[Any, Any]):
     @property
     def name(self) -> str:
         return self._name
+
+    def has_output(self, example_id: str) -> bool:
+        """Whether the task did not fail on an example."""
+        return not isinstance(self._outputs.get(example_id, FailedExampleRun(error_message="")), FailedExampleRun)
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         raise SpecError("stored outputs belong to examples; run them over their dataset")

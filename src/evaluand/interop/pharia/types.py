@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from evaluand.core.errors import SpecError
 from evaluand.core.invalid_data import InvalidData
-from evaluand.interop.pharia.domain import Refused, SerializableDict
+from evaluand.interop.pharia.domain import ATOMS, Refused, SerializableDict
 from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.run.types import adapter_of
 
@@ -74,7 +74,8 @@ def to_storable(value: Any, type_: Any, what: str) -> Any:
         text = exact_text(value)
     except Refused as error:
         raise Refused(f"{what}: {error}") from None
-    read_as(type_, from_json(text), what)
+    if type(value) is not type_ or type_ not in ATOMS:
+        read_as(type_, from_json(text), what)
     return value
 
 

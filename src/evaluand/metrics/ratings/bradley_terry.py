@@ -254,7 +254,8 @@ def _maximise(
         back, on = left[worse], left[~worse]
         step[back] /= 2
         base[on], best[on] = at[on], slopes.value[~worse]
-        step[on] = _newton_step(slopes, free[left], None if together is None else together[left])[~worse]
+        better = _Slopes(*(each[~worse] for each in slopes))
+        step[on] = _newton_step(better, free[on], None if together is None else together[on])
         at[left] = base[left] + step[left]
         size = np.abs(step[left]).max(axis=-1)
         done = size <= _PRECISION
@@ -269,6 +270,9 @@ def _maximise(
 
 _STEPS: Final = 200
 _PRECISION: Final = 1e-9
+_LONGEST: Final = 4.0
+"""The longest step, in log-odds: far from the maximum the likelihood is so flat that a step could go anywhere."""
+
 _ROUNDING: Final = 1e-13
 
 
@@ -310,7 +314,8 @@ def _newton_step(slopes: _Slopes, free: np.ndarray, together: np.ndarray | None)
     hessian, _ = _regular_hessian(slopes.hessian, free, together)
     gradient = slopes.gradient.copy()
     gradient[~free, -1] = 0.0
-    return np.asarray(np.linalg.solve(hessian, gradient[..., None])[..., 0])
+    step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+    return np.asarray(step * (_LONGEST / np.maximum(np.abs(step).max(axis=-1, keepdims=True), _LONGEST)))
 
 
 def _regular_hessian(

@@ -189,16 +189,28 @@ def _maximise(design: _Design) -> tuple[np.ndarray, bool]:
             step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         at = base + step
         if np.abs(step).max(initial=0.0) <= _PRECISION:
-            return at, True
-        if np.abs(at).max() > _FAR:
-            break
+            return at, _is_finite(design, at)
     return at, False
 
 
 _STEPS: Final = 200
 _PRECISION: Final = 1e-9
-_FAR: Final = 500.0
-"""Log-odds beyond which there is no finite estimate."""
+_LEAST: Final = 1e-9
+
+
+def _is_finite(design: _Design, at: np.ndarray) -> bool:
+    """Whether the maximum is at a finite place, and not so far away that the likelihood has become flat.
+
+    Towards infinity, the information in some direction vanishes, compared with that of equal chances.
+    """
+    if design.penalty:
+        return True
+    rows, p = design.rows, logistic(_log_odds(design, at))
+    here, equal = (
+        _regular(design, _hessian(rows, design.columns, rows.weight * each)) for each in (p * (1 - p), 0.25 + 0 * p)
+    )
+    unit = np.linalg.inv(np.linalg.cholesky(equal))
+    return bool(np.linalg.eigvalsh(unit @ here @ unit.T).min(initial=1.0) > _LEAST)
 
 
 def _covariance(design: _Design, at: np.ndarray) -> tuple[np.ndarray, int]:

@@ -15,8 +15,9 @@ other lengths, which draw the coefficients of length and difficulty to those of 
 A system whose outcomes hardly differ from ½ may get so strong a penalty that its win rate is exactly ½; the interval is
 that of the weakest penalty, and still covers the truth.
 
-The difficulties come from a fit to other systems and stay fixed (`difficulty=`); without them, or without a reference,
-the terms are left out, and `definition` says so.
+The difficulties come from a fit to other systems and stay fixed (see `instruction_difficulty`). Without them, or
+without a reference, the terms are left out, and `definition` says so. How close the numbers are to alpaca_eval's:
+docs/design/0017-length-controlled-win-rates.md.
 Source: Y. Dubois, B. Galambosi, P. Liang & T. Hashimoto, "Length-Controlled AlpacaEval: A Simple Way to Debias
 Automatic Evaluators" (arXiv 2404.04475), and `glm_winrate.py` of alpaca_eval 0.6, whose coefficient of length has the
 opposite sign.
@@ -31,7 +32,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.intervals import Spread, interval_within
+from evaluand.metrics.ratings.bradley_terry import logistic
+from evaluand.metrics.stats.intervals import Spread, interval_within, runs
 
 
 @dataclass(frozen=True)
@@ -329,12 +331,18 @@ def _reference_terms(reference: LengthReference, with_difficulty: bool) -> tuple
         names, group = np.zeros(1), np.zeros(len(difference), np.int64)
     else:
         names, group = np.unique(reference.group, return_inverse=True)
-    squashed = np.zeros(len(difference))
-    for variant in range(len(names)):
-        rows = group == variant
-        squashed[rows] = _squash(difference[rows], _deviation(difference[rows]))
+    squashed = standardise_lengths(difference, group)
     terms = _stack_terms(squashed, reference.difficulty if with_difficulty else None, 0.0)
     return terms, reference.strength / len(names)
+
+
+def standardise_lengths(difference: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """The length term of each match, tanh of its difference divided by the standard deviation of its group."""
+    squashed = np.zeros(len(difference))
+    order = np.argsort(group, kind="stable")
+    for rows in np.split(order, runs(group[order])[1:]):
+        squashed[rows] = _squash(difference[rows], _deviation(difference[rows]))
+    return squashed
 
 
 def _deviation(difference: np.ndarray) -> float:
@@ -380,7 +388,9 @@ def _choose_penalty(rows: _Rows) -> float:
         coefficients = np.zeros(rows.terms.shape[1])
         for place, penalty in enumerate(_INVERSE_PENALTIES):
             coefficients = _fit(terms, outcome, weight, float(penalty), coefficients)
-            loss[place] += _loss(rows.terms[left] @ coefficients, rows.outcome[left], rows.weight[left]) / left.sum()
+            loss[place] += (
+                cross_entropy(rows.terms[left] @ coefficients, rows.outcome[left], rows.weight[left]) / left.sum()
+            )
     return float(_INVERSE_PENALTIES[int(np.argmin(loss))])
 
 
@@ -397,9 +407,9 @@ def _fit(
     """
     at = start
     log_odds = terms @ at
-    value = inverse_penalty * _loss(log_odds, outcome, weight) + np.abs(at).sum()
+    value = inverse_penalty * cross_entropy(log_odds, outcome, weight) + np.abs(at).sum()
     for _ in range(_MOST_STEPS):
-        chance = _logistic(log_odds)
+        chance = logistic(log_odds)
         gradient = inverse_penalty * (terms.T @ (weight * (chance - outcome)))
         curvature = inverse_penalty * (terms.T @ ((weight * chance * (1 - chance))[:, None] * terms))
         step = _penalised_step(at, gradient, curvature)
@@ -410,7 +420,8 @@ def _fit(
         while True:
             following = at + length * step
             next_value = (
-                inverse_penalty * _loss(log_odds + length * direction, outcome, weight) + np.abs(following).sum()
+                inverse_penalty * cross_entropy(log_odds + length * direction, outcome, weight)
+                + np.abs(following).sum()
             )
             if next_value <= value + 0.1 * length * decrease or length < _PRECISION:
                 break
@@ -463,13 +474,9 @@ def _solve_with_signs(
 _NEAR: Final = 1e-9
 
 
-def _loss(log_odds: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> float:
+def cross_entropy(log_odds: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> float:
     """The weighted sum of the cross-entropy of outcomes."""
     return float(weight @ (np.logaddexp(0.0, log_odds) - outcome * log_odds))
-
-
-def _logistic(log_odds: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(-np.logaddexp(0.0, -log_odds)))
 
 
 def _result(
@@ -503,7 +510,7 @@ def _result(
 def _predict_level(matches: _Matches, coefficients: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The mean prediction at equal length, its slope in the coefficients, and the influence of each example on it."""
     level = _stack_terms(np.zeros(len(matches.outcome)), matches.difficulty, 1.0)
-    predicted = _logistic(level @ coefficients)
+    predicted = logistic(level @ coefficients)
     share = matches.weight / matches.weight.sum()
     value = float(share @ predicted)
     slope = level.T @ (share * predicted * (1 - predicted))
@@ -522,7 +529,7 @@ def _interval(matches: _Matches, rows: _Rows, start: np.ndarray, confidence: flo
     """
     coefficients = _fit(rows.terms, rows.outcome, rows.weight, float(_INVERSE_PENALTIES[-1]), start)
     value, slope, influence = _predict_level(matches, coefficients)
-    chance = _logistic(rows.terms @ coefficients)
+    chance = logistic(rows.terms @ coefficients)
     steepness = rows.weight * chance * (1 - chance)
     inverse = np.linalg.pinv(rows.terms.T @ (steepness[:, None] * rows.terms), hermitian=True)
     pull = rows.weight * (rows.outcome - chance) * (rows.terms @ (inverse @ slope))

@@ -73,11 +73,8 @@ def _bca_interval(
 ) -> tuple[float, float]:
     if not len(drawn) or not math.isfinite(value):
         return math.nan, math.nan
-    if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # all draws are equal up to rounding
-        return math.nan, math.nan
-    deviation = total - value * weight
-    skew = float((deviation**3).sum()) / (6 * float((deviation**2).sum()) ** 1.5)
-    low, high = bca_ends(drawn, np.array(value), np.array(skew), normal_quantile(confidence))
+    skew = acceleration((total - value * weight)[:, None])[0]
+    low, high = bca_ends(drawn, np.array(value), skew, normal_quantile(confidence))
     return float(low), float(high)
 
 
@@ -91,8 +88,12 @@ def bca_ends(drawn: np.ndarray, value: np.ndarray, skew: np.ndarray, quantile: f
     Args:
         drawn: replicates × statistics.
         value: of each statistic, on all rows.
-        skew: the acceleration: Σ influence³ / (6 (Σ influence²)^1.5).
+        skew: the acceleration of each.
         quantile: of the normal distribution; a larger one widens the interval.
+
+    Returns:
+        Lower and upper ends; NaN where all replicates are equal up to rounding, as then the rows do not say how far
+        another sample could differ.
 
     Example:
         >>> low, high = bca_ends(np.array([1.0, 2.0, 3.0, 4.0, np.inf]), np.array(3.0), np.array(0.0), 1.0)
@@ -111,7 +112,24 @@ def bca_ends(drawn: np.ndarray, value: np.ndarray, skew: np.ndarray, quantile: f
         levels = [normal.cdf(each) if each == each else float(z > 0) for each in shifted.ravel().tolist()]
         some = np.sort(np.where(unknown, unlikely, drawn), axis=0)
         ends.append(_between(some, np.array(levels).reshape(share.shape), outwards=z > 0))
-    return ends[0], ends[1]
+    with np.errstate(invalid="ignore"):
+        spread = some[-1] - some[0]
+        equal = np.isfinite(spread) & (spread <= _ROUNDING * np.maximum(np.abs(some[0]), np.abs(some[-1])))
+    return np.where(equal, np.nan, ends[0]), np.where(equal, np.nan, ends[1])
+
+
+def acceleration(influence: np.ndarray) -> np.ndarray:
+    """How fast the standard error of each statistic changes with its value, from the influence of units on it.
+
+    Args:
+        influence: units × statistics.
+
+    Returns:
+        Σ influence³ / (6 (Σ influence²)^1.5); 0 without influence.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        skew = (influence**3).sum(axis=0) / (6 * np.square(influence).sum(axis=0) ** 1.5)
+    return np.asarray(np.nan_to_num(skew))
 
 
 def _between(ordered: np.ndarray, level: np.ndarray, outwards: bool) -> np.ndarray:

@@ -1,0 +1,138 @@
+"""`rate`: ratings of systems from one or several sets of matches, stored as `Ratings`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from evaluand.comparison.comparing import tables_digest
+from evaluand.comparison.ratings.gathering import gather
+from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.comparison.ratings.stored import TABLES, Ratings
+from evaluand.comparison.ratings.tables import compute_tables
+from evaluand.comparison.ratings.win_shares import find_baseline
+from evaluand.core import identity
+from evaluand.core.errors import SpecError
+from evaluand.core.provenance import provenance
+from evaluand.engine.keyed_work import Receipt
+from evaluand.evaluation.matching.matches import Matches
+from evaluand.metrics.base.metric import check_confidence
+from evaluand.store.store import Store, at_once, check_name, drafted, exists
+
+
+def rate(
+    *matches: Matches,
+    method: RatingMethod | str = "bradley_terry",
+    ties: str | None = None,
+    penalty: float | None = None,
+    covariates: Sequence[str] = (),
+    baseline: str | None = None,
+    outcomes: str | None = None,
+    contradictory: str = "average",
+    missing: str = "leave_out",
+    confidence: float = 0.95,
+    replicates: int | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    origin: dict[str, Any] | None = None,
+) -> Ratings:
+    """Rates the systems of some matches; ratings that are already stored are returned.
+
+    Several sets of matches count together, so that an earlier comparison is extended by a later one: systems with the
+    same label are one system, and what the same judge said about the same pair on the same example counts once.
+
+    Args:
+        matches: one set or several, of one store.
+        method: `bradley_terry`, `win_rate`, or a `RatingMethod`; for the parameters up to `seed` see there.
+        confidence: of the intervals and of the statement that two systems differ.
+        name: a name for the ratings.
+        origin: where the request came from, for provenance.
+
+    Raises:
+        SpecError: a parameter is wrong, or the matches do not have what the method needs.
+        DataError: matches have no outcome, and `missing` refuses that.
+
+    Example:
+        >>> from evaluand import Dataset, Matcher, Runner
+        >>> data = Dataset.from_rows([{"id": str(i), "input": "ab" * (i % 3)} for i in range(30)])
+        >>> runner = Runner()
+        >>> tasks = str.upper, lambda text: text + "!", lambda text: text[:1] + "!!"
+        >>> shorter = lambda first, second: "first" if len(first) < len(second) else "second"
+        >>> matches = Matcher().match([runner.run(task, data) for task in tasks], shorter, labels=["a", "b", "c"])
+        >>> print(rate(matches))
+        bradley_terry v1 interval=bootstrap(1000,0) 95%
+        a: 1189 [1129, 1278] a; won 50, tied 0, lost 10
+        c: 952 [846, 1048] b; won 25, tied 0, lost 35
+        b: 859 [823, 891] b; won 15, tied 0, lost 45
+    """
+    check_confidence("rate", confidence)
+    if name is not None:
+        check_name(name)
+    chosen = method
+    if not isinstance(chosen, RatingMethod):
+        chosen = RatingMethod(
+            kind=chosen,
+            ties=ties,
+            penalty=penalty,
+            covariates=covariates,
+            baseline=baseline,
+            outcomes=outcomes,
+            contradictory=contradictory,
+            missing=missing,
+            replicates=replicates,
+            seed=seed,
+        )
+    sets = _check_matches(matches)
+    store = sets[0].store
+    systems = list(dict.fromkeys(label for each in sets for label in each.systems))
+    if chosen.baseline is not None:
+        find_baseline(chosen.baseline, systems)
+    spec = {
+        "matches": [each.digest for each in sets],
+        "systems": systems,
+        "confidence": float(confidence),
+        "method": chosen.spec,
+    }
+    id = identity.artifact_id("ratings", spec)
+    stored = store.is_sealed("ratings", id)
+    if not stored:
+        _compute(store, id, spec, sets, chosen, name, provenance(origin))
+    if name is not None:
+        store.refer(name, "ratings", id)
+    receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
+    return Ratings(store, id, receipt)
+
+
+def _check_matches(matches: Sequence[Any]) -> list[Matches]:
+    """The distinct sets of matches, in one store."""
+    if not matches or not all(isinstance(each, Matches) for each in matches):
+        raise SpecError("rate takes matches: write rate(matches), or `evaluand rate NAME` in a shell for stored ones")
+    store = matches[0].store
+    for each in matches:
+        if not exists(store, "matches", each.id):
+            raise SpecError(f"{each!r} is in another store; matches are rated in one store")
+        if not store.is_sealed("matches", each.id):
+            raise SpecError(f"matches {each.id} are not finished; continue them before they are rated")
+    return list({(each.digest, *each.systems): each for each in matches}.values())
+
+
+def _compute(
+    store: Store,
+    id: str,
+    spec: dict[str, Any],
+    sets: Sequence[Matches],
+    method: RatingMethod,
+    name: str | None,
+    origin: dict[str, Any],
+) -> None:
+    tables = compute_tables(gather(sets), method, spec["confidence"])
+    batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
+    with drafted(store, "ratings", id) as draft:
+        for table, batch in batches.items():
+            draft.append(table, batch)
+        digest = tables_digest(batch.to_pylist() for batch in batches.values())
+        counts = {table: batch.num_rows for table, batch in batches.items()}
+        made_from = origin | {"matches": [each.id for each in sets]}
+        draft.seal(at_once("ratings", id, spec, name, digest=digest, counts=counts, provenance=made_from))

@@ -1,0 +1,153 @@
+"""Ratings as a stored artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from evaluand.comparison.comparing import tables_digest
+from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.comparison.verdict import printable
+from evaluand.core.errors import SpecError, nearest
+from evaluand.engine.keyed_work import Artifact
+from evaluand.evaluation.matching.matches import Matches
+from evaluand.store.store import Store, exists
+from evaluand.store.tables import BIAS, DIFFERENCES, PARAMETERS, RATINGS, WIN_RATES
+
+TABLES: Final[Mapping[str, pa.Schema]] = {
+    "ratings": RATINGS,
+    "win_rates": WIN_RATES,
+    "differences": DIFFERENCES,
+    "parameters": PARAMETERS,
+    "bias": BIAS,
+}
+
+
+class Ratings(Artifact):
+    """Ratings in a store."""
+
+    kind = "ratings"
+
+    def __repr__(self) -> str:
+        return f"Ratings({self.id[:12]}, {', '.join(map(printable, self.systems))})"
+
+    def __str__(self) -> str:
+        """The signature, and a line for each system, best first."""
+        return "\n".join(printable(line) for line in self._summary_lines())
+
+    def _summary_lines(self) -> Iterator[str]:
+        yield self.signature
+        for row in self.ratings:
+            if row["rating"] is None:
+                yield f"{row['system']}: no rating, {row['reason']}"
+                continue
+            counts = f"won {row['won']:g}, tied {row['tied']:g}, lost {row['lost']:g}"
+            missing = f", {row['n_missing']:g} missing" if row["n_missing"] else ""
+            letters = f" {row['letters']}" if row["letters"] else ""
+            yield f"{row['system']}: {format_rating(row, self.is_share)}{letters}; {counts}{missing}"
+
+    @property
+    def systems(self) -> list[str]:
+        """The labels of the systems, in the order in which the matches name them."""
+        return list(self.manifest["spec"]["systems"])
+
+    @property
+    def confidence(self) -> float:
+        """Of all intervals, and of the statement that two systems differ."""
+        return float(self.manifest["spec"]["confidence"])
+
+    @property
+    def method(self) -> RatingMethod:
+        """How the systems were rated."""
+        return RatingMethod.from_spec(self.manifest["spec"]["method"])
+
+    @property
+    def signature(self) -> str:
+        """All that defines the numbers, in one line."""
+        return self.method.signature(self.confidence)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether ratings are shares of wins, from 0 to 1, and not points."""
+        return self.method.kind != "bradley_terry"
+
+    @property
+    def matches(self) -> list[Matches | None]:
+        """The matches that were rated; None where the store has lost them."""
+        ids = self.manifest["provenance"]["matches"]
+        return [Matches(self.store, id) if exists(self.store, "matches", id) else None for id in ids]
+
+    @property
+    def ratings(self) -> list[dict[str, Any]]:
+        """One row per system, best first: the columns of `store.tables.RATINGS`."""
+        return self.read_rows("ratings")
+
+    @property
+    def win_rates(self) -> list[dict[str, Any]]:
+        """Each system against each other one: the columns of `store.tables.WIN_RATES`."""
+        return self.read_rows("win_rates")
+
+    @property
+    def differences(self) -> list[dict[str, Any]]:
+        """Every two systems: the columns of `store.tables.DIFFERENCES`."""
+        return self.read_rows("differences")
+
+    @property
+    def parameters(self) -> list[dict[str, Any]]:
+        """What the method estimates besides ratings: the columns of `store.tables.PARAMETERS`."""
+        return self.read_rows("parameters")
+
+    @property
+    def bias(self) -> list[dict[str, Any]]:
+        """Position bias and inconsistency of the judges: the columns of `store.tables.BIAS`."""
+        return self.read_rows("bias")
+
+    def table(self, name: str = "ratings") -> pa.Table:
+        """One of the tables `ratings`, `win_rates`, `differences`, `parameters` and `bias`.
+
+        Raises:
+            SpecError: there is no such table.
+        """
+        if name not in TABLES:
+            raise SpecError(f"ratings have no table {name!r}{nearest(name, list(TABLES))}: {', '.join(TABLES)}")
+        return pa.Table.from_batches(self.store.read("ratings", self.id, name), TABLES[name])
+
+    def read_rows(self, table: str) -> list[dict[str, Any]]:
+        """The stored rows of a table."""
+        return self.table(table).to_pylist()  # type: ignore[no-any-return]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON-like data."""
+        return {
+            "id": self.id,
+            "digest": self.digest,
+            "name": self.name,
+            "signature": self.signature,
+            "confidence": self.confidence,
+            "systems": self.systems,
+            "method": self.manifest["spec"]["method"],
+            "matches": list(self.manifest["provenance"]["matches"]),
+            **{table: self.read_rows(table) for table in TABLES},
+        }
+
+
+def format_rating(row: Mapping[str, Any], is_share: bool) -> str:
+    """A rating with its interval: `1049 [1022, 1077]`, or `61.3 % [55.0, 67.2]` for shares.
+
+    Example:
+        >>> format_rating({"rating": 1049.4, "low": 1021.8, "high": None}, is_share=False)
+        '1049 [1022, –]'
+    """
+    ends = [row["rating"], row["low"], row["high"]]
+    value, low, high = ("–" if end is None else f"{100 * end:.1f}" if is_share else f"{end:.0f}" for end in ends)
+    unit = " %" if is_share else ""
+    return f"{value}{unit}" if low == high == "–" else f"{value}{unit} [{low}, {high}]"
+
+
+def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
+    """The digest and the row counts of stored ratings, computed from the rows as they are now."""
+    ratings = Ratings(store, id)
+    tables = {table: ratings.read_rows(table) for table in TABLES}
+    return tables_digest(tables.values()), {table: len(rows) for table, rows in tables.items()}

@@ -1,0 +1,306 @@
+"""The rows of the tables of ratings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from evaluand.comparison.ratings.estimates import Estimates
+from evaluand.comparison.ratings.gathering import BOTH, A, MatchTable
+from evaluand.comparison.ratings.method import COVARIATES, POSITION, RatingMethod
+from evaluand.comparison.ratings.strengths import estimate_strengths
+from evaluand.comparison.ratings.win_shares import estimate_win_rates, find_baseline
+from evaluand.comparison.significance import assign_letters, holm
+from evaluand.core.errors import DataError, SpecError, plural
+from evaluand.metrics.ratings.counts import MatchRows, count_matches
+from evaluand.metrics.ratings.covariates import relative_differences
+from evaluand.metrics.ratings.positions import inconsistency, position_bias
+from evaluand.metrics.ratings.win_rates import WinRates, win_rates
+from evaluand.store.tables import STYLE
+
+_DIGITS: Final = 10
+"""Significant digits of stored numbers: the same on machines whose linear algebra rounds otherwise."""
+
+Row = dict[str, Any]
+
+
+def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float) -> dict[str, list[Row]]:
+    """The rows of all tables.
+
+    Raises:
+        DataError: matches have no outcome and `missing` refuses that.
+        SpecError: the matches do not have what the method needs.
+    """
+    decided = _decide_missing(matches, method)
+    rows, missing = _as_rows(decided, method)
+    rates = win_rates(rows, "weighted", confidence=confidence)
+    if method.kind == "bradley_terry":
+        estimates = estimate_strengths(rows, method, confidence, matches.systems)
+    else:
+        estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline)
+    differences = _difference_rows(estimates, matches.systems)
+    order, ranks, letters = _rank(estimates, differences, confidence)
+    counted = _count(rows, missing, method, matches.systems)
+    tables = {
+        "ratings": [
+            _rating_row(matches.systems[i], estimates, i, rates, counted, ranks.get(i), letters.get(i)) for i in order
+        ],
+        "win_rates": [*_win_rate_rows(matches.systems, rates, counted, order)],
+        "differences": _order_differences(differences, order, matches.systems),
+        "parameters": [dict(each) for each in estimates.parameters],
+        "bias": [*_bias_rows(matches, confidence)],
+    }
+    return {name: [_storable(row) for row in rows_] for name, rows_ in tables.items()}
+
+
+def _storable(row: Row) -> Row:
+    """A row without infinite and undefined numbers, rounded to the digits that all machines share."""
+    return {name: _round(value) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def _round(value: float) -> float | None:
+    return float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
+
+
+def _decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
+    """The judgements without those that were not to be made, and with the outcomes that `missing` gives."""
+    asked = matches.take(~matches.skipped | matches.known)
+    unknown = ~asked.known
+    if method.missing == "refuse" and unknown.any():
+        raise DataError(
+            f"{plural(int(unknown.sum()), 'match', 'matches')} of {len(asked):,} without an outcome, and"
+            " missing=refuse; judge them again with retry_failed, or use missing=leave_out or lose"
+        )
+    if method.missing == "lose":
+        lost = unknown & (asked.missing > 0) & (asked.missing < BOTH)
+        asked.outcome[lost] = np.where(asked.missing[lost] == A, 0.0, 1.0)
+    return asked
+
+
+def _as_rows(matches: MatchTable, method: RatingMethod) -> tuple[MatchRows, np.ndarray]:
+    """The matches to be rated, and the weight of those without an outcome: systems × systems."""
+    weight, outcome = matches.shares(), matches.outcome.copy()
+    known, systems = matches.known, len(matches.systems)
+    missing = np.bincount(matches.a[~known] * systems + matches.b[~known], weight[~known], systems * systems)
+    square = missing.reshape(systems, systems)
+    if method.contradictory != "average":
+        contradictory = matches.contradictory()
+        outcome[contradictory] = 0.5
+        known = known & ~contradictory if method.contradictory == "drop" else known
+    if method.outcomes == "discrete":
+        outcome = np.where(np.isnan(outcome), outcome, (np.sign(outcome - 0.5) + 1) / 2)
+    rows = MatchRows.read(
+        matches.a[known],
+        matches.b[known],
+        outcome[known],
+        matches.cluster[known],
+        systems=systems,
+        weight=weight[known],
+        covariates=_covariates(matches.take(known), method.covariates),
+    )
+    return rows, square + square.T
+
+
+def _covariates(matches: MatchTable, names: Sequence[str]) -> np.ndarray:
+    """How much more of each covariate a has than b."""
+    columns = []
+    counts = [field.name for field in STYLE]
+    for name in names:
+        if name == POSITION:
+            columns.append(np.where(matches.a_first, 1.0, -1.0))
+            continue
+        sides = matches.style[:, :, counts.index(COVARIATES[name])]
+        if np.isnan(sides).any():
+            n = int(np.isnan(sides).any(axis=1).sum())
+            raise SpecError(
+                f"covariate {name}: {plural(n, 'match', 'matches')} without the length and style of responses"
+            )
+        columns.append(relative_differences(sides[:, 0], sides[:, 1]))
+    return np.column_stack(columns) if columns else np.zeros((len(matches), 0))
+
+
+def _difference_rows(estimates: Estimates, systems: Sequence[str]) -> dict[tuple[int, int], Row]:
+    """Every two systems once: the first minus the second."""
+    rows: dict[tuple[int, int], Row] = {}
+    for i in range(len(systems)):
+        for j in range(i + 1, len(systems)):
+            numbers = {
+                name: float(getattr(estimates, source)[i, j])
+                for name, source in (
+                    ("difference", "difference"),
+                    ("low", "difference_low"),
+                    ("high", "difference_high"),
+                    ("p", "p"),
+                )
+            }
+            rows[i, j] = numbers | {"test": estimates.test, "reason": _difference_reason(estimates, i, j, numbers)}
+    adjusted = holm(np.array([row["p"] for row in rows.values()], np.float64))
+    for row, p in zip(rows.values(), adjusted.tolist(), strict=True):
+        row["p_holm"] = p
+    return rows
+
+
+def _difference_reason(estimates: Estimates, i: int, j: int, numbers: Row) -> str | None:
+    if (i, j) in estimates.difference_reason:
+        return estimates.difference_reason[i, j]
+    unrated = [each for each in (i, j) if math.isnan(estimates.rating[each])]
+    if unrated:
+        return " and ".join(str(estimates.reason[each]) for each in unrated)
+    if math.isinf(numbers["low"]) or math.isinf(numbers["high"]):
+        return "the interval is open: in too many draws of the examples one of them wins every match"
+    return None
+
+
+def _rank(
+    estimates: Estimates, differences: dict[tuple[int, int], Row], confidence: float
+) -> tuple[list[int], dict[int, int], dict[int, str]]:
+    """The systems best first, then those without a rating; ranks and letters of those that can be ranked."""
+    rated = np.flatnonzero(~np.isnan(estimates.rating)).tolist()
+    rated.sort(key=lambda system: -float(estimates.rating[system]))
+    unrated = np.flatnonzero(np.isnan(estimates.rating)).tolist()
+    if estimates.difference_reason:
+        return rated + unrated, {}, {}
+    differing = {
+        frozenset(pair)
+        for pair, row in differences.items()
+        if not math.isnan(row["p_holm"]) and row["p_holm"] <= 1 - confidence + 1e-12
+    }
+    ranks = {
+        system: 1
+        + sum(
+            frozenset((system, other)) in differing and estimates.rating[other] > estimates.rating[system]
+            for other in rated
+        )
+        for system in rated
+    }
+    return rated + unrated, ranks, assign_letters(rated, differing)
+
+
+class _Counts:
+    """Counts of matches: systems × systems."""
+
+    def __init__(self, rows: MatchRows, missing: np.ndarray) -> None:
+        counts = count_matches(rows)
+        self.won, self.tied, self.lost = (counts.square(side) for side in ("wins", "ties", "losses"))
+        self.n, self.score, self.missing = counts.square("n"), counts.square("score"), missing
+        self.relevant = np.ones(missing.shape, np.bool_)
+
+
+def _count(rows: MatchRows, missing: np.ndarray, method: RatingMethod, systems: Sequence[str]) -> _Counts:
+    counts = _Counts(rows, missing)
+    if method.baseline is not None:
+        base = find_baseline(method.baseline, systems)
+        counts.relevant[:] = False
+        counts.relevant[:, base] = True
+        counts.relevant[base, :] = True
+    return counts
+
+
+def _rating_row(
+    label: str,
+    estimates: Estimates,
+    system: int,
+    rates: WinRates,
+    counts: _Counts,
+    rank: int | None,
+    letters: str | None,
+) -> Row:
+    n, missing, score = (each[system] for each in (counts.n, counts.missing, counts.score))
+    met = (n + missing > 0) & counts.relevant[system]
+    all_n = (n + missing)[met]
+    average = rates.average
+    return {
+        "system": label,
+        "rank": rank,
+        "letters": letters,
+        "strength": math.nan if estimates.strength is None else float(estimates.strength[system]),
+        "rating": float(estimates.rating[system]),
+        "standard_error": float(estimates.error[system]),
+        "low": float(estimates.low[system]),
+        "high": float(estimates.high[system]),
+        "win_rate": float(average.value[system]),
+        "win_rate_low": float(average.low[system]),
+        "win_rate_high": float(average.high[system]),
+        "win_rate_worst": float(np.mean(score[met] / all_n)) if met.any() else math.nan,
+        "win_rate_best": float(np.mean((score + missing)[met] / all_n)) if met.any() else math.nan,
+        **{name: float(getattr(counts, name)[system].sum()) for name in ("n", "won", "tied", "lost")},
+        "n_missing": float(missing.sum()),
+        "opponents": int(rates.opponents[system]),
+        "examples": int(rates.average_examples[system]),
+        "reason": estimates.reason[system],
+    }
+
+
+def _win_rate_rows(systems: Sequence[str], rates: WinRates, counts: _Counts, order: Sequence[int]) -> Iterator[Row]:
+    for i in order:
+        for j in order:
+            if i != j:
+                names = ("n", "won", "tied", "lost")
+                yield {
+                    "a": systems[i],
+                    "b": systems[j],
+                    "win_rate": float(rates.rate.value[i, j]),
+                    "low": round(float(rates.rate.low[i, j]), _DIGITS),
+                    "high": round(float(rates.rate.high[i, j]), _DIGITS),
+                    **{name: float(getattr(counts, name)[i, j]) for name in names},
+                    "n_missing": float(counts.missing[i, j]),
+                    "examples": int(rates.examples[i, j]),
+                }
+
+
+def _order_differences(
+    differences: dict[tuple[int, int], Row], order: Sequence[int], systems: Sequence[str]
+) -> list[Row]:
+    """The differences in the order of the ranking, the better system first."""
+    rows = []
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            row = dict(differences[min(i, j), max(i, j)])
+            if i > j:
+                row |= {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
+            rows.append({"a": systems[i], "b": systems[j]} | row)
+    return rows
+
+
+def _bias_rows(matches: MatchTable, confidence: float) -> Iterator[Row]:
+    """Position bias and inconsistency of all judges together, and of each if there are several."""
+    judged = matches.take(matches.known & ~matches.equal)
+    yield from _bias_of(judged, None, confidence)
+    for number, name in enumerate(matches.judges if len(matches.judges) > 1 else ()):
+        chosen = judged.judge == number
+        if chosen.any():
+            yield from _bias_of(judged.take(chosen), name, confidence)
+
+
+def _bias_of(judged: MatchTable, judge: str | None, confidence: float) -> Iterator[Row]:
+    if not len(judged):
+        return
+    bias = position_bias(judged.a, judged.b, judged.outcome, judged.a_first, judged.cluster, confidence=confidence)
+    yield {
+        "judge": judge,
+        "measure": "position_bias",
+        "share": bias.share,
+        "low": bias.low,
+        "high": bias.high,
+        "n": bias.first + bias.second + bias.ties,
+        "first": bias.first,
+        "second": bias.second,
+        "neither": bias.ties,
+        "n_left_out": bias.one_order,
+    }
+    found = inconsistency(judged.outcome, judged.a_first, judged.pair, judged.cluster, confidence=confidence)
+    yield {
+        "judge": judge,
+        "measure": "inconsistency",
+        "share": found.share,
+        "low": found.low,
+        "high": found.high,
+        "n": float(found.pairs),
+        "first": float(found.first_twice),
+        "second": float(found.contradictory - found.first_twice),
+        "neither": float(found.half),
+        "n_left_out": found.one_order,
+    }

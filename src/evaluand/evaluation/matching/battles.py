@@ -1,0 +1,401 @@
+"""Battles that were judged elsewhere: files of them as matches.
+
+    read_battles(file) ──▶ Matches ──▶ ratings, win rates, export
+
+Each row of a file is one judgement (or two, one in each order). Matches of a file have no runs: their systems are the
+names in the file, and their examples are numbered in the order in which the file names them. Rows stay in the order of
+the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, Fault, plural, warn
+from evaluand.core.files.csv import unescape_formula
+from evaluand.core.identity import artifact_id
+from evaluand.core.key_columns import INDEX
+from evaluand.core.provenance import provenance
+from evaluand.data.source import DataSource, read_column
+from evaluand.data.sources import open_data, open_file
+from evaluand.evaluation.matching.battle_rows import OWN, Battle, BattleColumns, Texts
+from evaluand.evaluation.matching.matches import (
+    EXAMPLES,
+    EXAMPLES_SCHEMA,
+    TABLE,
+    TEXTS,
+    TEXTS_SCHEMA,
+    MatchDigest,
+    Matches,
+)
+from evaluand.evaluation.matching.response_style import ResponseStyle, response_style
+from evaluand.store.store import MemoryStore, Store, at_once, check_name, check_store, drafted
+from evaluand.store.tables import BATCH_ROWS, MATCHES
+
+
+def read_battles(
+    data: Any,
+    store: Store | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    a: str | None = None,
+    b: str | None = None,
+    in_order: bool = False,
+    name: str | None = None,
+    format: str | None = None,
+    delimiter: str | None = None,
+) -> Matches:
+    """The battles of a file as matches.
+
+    The columns of Chatbot Arena, AlpacaEval, MT-Bench, Arena-Hard and of evaluand's own export are known. Two rows on
+    one example are dependent, so name the column of the example if the file has one: without it, each row is an
+    example. Where the file has the responses, their length and Markdown are counted.
+
+    Args:
+        data: a file, several as a folder or pattern, or rows, as `Dataset.from_file` and `open_data` read them.
+        store: where the matches are stored; default: in memory.
+        columns: field → column, or the place of a value in a row, for columns that have other names; the fields are
+            those of `battle_rows.COLUMNS`.
+        a: the name of the first system, if no column has it; `b` that of the second.
+        in_order: the response of each row's first system was shown first, as in Chatbot Arena. Otherwise the order is
+            unknown, unless the file says it, and these matches do not count towards position bias.
+        name: a name for the matches.
+        format: as in `open_file`; `delimiter` as well.
+
+    Raises:
+        DataError: rows are invalid; reports every fault with file, row and column.
+        SpecError: no column says who met or who won.
+
+    Example:
+        >>> rows = [
+        ...     {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a"},
+        ...     {"question_id": 1, "model_a": "y", "model_b": "x", "winner": "tie"},
+        ... ]
+        >>> matches = read_battles(rows)
+        >>> matches.systems, matches.table(["_index_", "a", "b", "outcome"]).to_pylist()[1]
+        (['x', 'y'], {'_index_': 0, 'a': 0, 'b': 1, 'outcome': 0.5})
+    """
+    store = MemoryStore() if store is None else store
+    check_store(store)
+    if name is not None:
+        check_name(name)
+    source = (
+        open_file(fspath(data), format, delimiter) if isinstance(data, str | PathLike) else open_data(data, "battles")
+    )
+    is_csv = source.texts is not None
+    source = source.texts() if source.texts else source
+    chosen = BattleColumns.choose(source.schema.names, columns or {}, a=a, b=b, in_order=in_order)
+    tables = _Tables(chosen)
+    for number, row in enumerate(_rows(source, is_escaped=is_csv and chosen.is_own)):
+        tables.add(row, source.where(number))
+    tables.check(source.name)
+    return _store_tables(store, tables, name, data)
+
+
+def _rows(source: DataSource, *, is_escaped: bool) -> Iterator[dict[str, Any]]:
+    """The rows of a source.
+
+    Args:
+        is_escaped: texts that a spreadsheet would execute have a `'` before them.
+    """
+    for batch in source.batches():
+        columns = [read_column(batch, name) for name in batch.schema.names]
+        if is_escaped:
+            columns = [[text if text is None else unescape_formula(text) for text in column] for column in columns]
+        for row in zip(*columns, strict=True):
+            yield dict(zip(batch.schema.names, row, strict=True))
+
+
+def _store_tables(store: Store, tables: _Tables, name: str | None, data: Any) -> Matches:
+    systems, batches = tables.numbered()
+    state = MatchDigest()
+    for batch in batches:
+        state.add(batch)
+    content = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+    content.update(state.digest.encode())
+    others = {EXAMPLES: tables.examples(), TEXTS: tables.texts}
+    for batch in (*others[EXAMPLES], *others[TEXTS], *(batch.select(_UNDIGESTED) for batch in batches)):
+        content.update(b"".join(orjson.dumps(row, default=bytes.hex) for row in batch.to_pylist()))
+    spec = {"systems": systems, "battles": content.hexdigest()}
+    id = artifact_id("matches", spec, 0)
+    if not store.is_sealed("matches", id):
+        made_from = provenance(None) | {"runs": []}
+        if isinstance(data, str | PathLike):
+            made_from |= {"source": Path(fspath(data)).name}
+        manifest = at_once("matches", id, spec, name, digest=state.digest, counts=state.counts, provenance=made_from)
+        with drafted(store, "matches", id) as draft:
+            for batch in batches:
+                draft.append(TABLE, batch)
+            for table, parts in others.items():
+                for batch in parts:
+                    draft.append(table, batch)
+            draft.seal(manifest | {"pinned": True, "fresh": False, "work": []})
+    if name is not None:
+        store.refer(name, "matches", id)
+    return Matches(store, id)
+
+
+_UNDIGESTED: Final = ["style_a", "style_b", "usage"]
+
+
+class _Tables:
+    """The tables of battles, row by row."""
+
+    def __init__(self, columns: BattleColumns) -> None:
+        self._columns = columns
+        self._faults: list[Fault] = []
+        self._systems: dict[str, int] = {}
+        self._declared: dict[int, str] = {}  # the systems by their numbers in an own export
+        self._examples: dict[str, int] = {}
+        self._ids: dict[int, tuple[str, str | None]] = {}
+        self._rows: list[tuple[Any, ...]] = []
+        self._texts: list[Texts] = []
+        self._batches: list[pa.RecordBatch] = []
+        self.texts: list[pa.RecordBatch] = []
+        self._mirrors = self._without_example = 0
+
+    def add(self, row: Mapping[str, Any], where: str) -> None:
+        before = len(self._faults)
+        texts, battles = self._columns.read(row, where, self._faults)
+        own = _read_own(row, where, self._faults) if self._columns.is_own else None
+        if len(self._faults) > before:
+            return
+        if battles and battles[0].a == battles[0].b:
+            self._mirrors += 1
+            return
+        styles = tuple(None if text is None else _style(text) for text in texts[1:])
+        for battle in battles:
+            index = self._number_example(battle, texts, own, where)
+            cells = self._cells(battle, texts, styles, index) if own is None else self._own_cells(battle, own, where)
+            self._rows.append(cells)
+            is_swapped = own is None and self._systems[battle.a] > self._systems[battle.b]
+            self._texts.append(Texts(texts.input, *texts[:0:-1]) if is_swapped else texts)
+        if len(self._rows) >= BATCH_ROWS:
+            self._flush()
+
+    def check(self, name: str) -> None:
+        """Raises the faults, and issues notes about what was assumed."""
+        if self._faults:
+            raise DataError(self._faults)
+        if self._mirrors:
+            warn(f"{name}: {plural(self._mirrors, 'row')} in which a system meets itself cannot be matches")
+        self._flush()
+        if not self._batches:
+            raise DataError(f"{name}: has no battles")
+        if self._without_example:
+            warn(
+                f"{name}: no column names the example, so each of {plural(self._without_example, 'row')} counts as a"
+                " separate example; if several rows share an example, name its column (example=COLUMN)"
+            )
+
+    def numbered(self) -> tuple[list[str], list[pa.RecordBatch]]:
+        """The systems and the table of matches."""
+        if not self._columns.is_own:
+            return [*self._systems], self._batches
+        numbers = sorted(self._declared)
+        if numbers == [*range(len(numbers))]:
+            return [self._declared[number] for number in numbers], self._batches
+        places = {number: place for place, number in enumerate(numbers)}
+        return [self._declared[number] for number in numbers], [_renumber(batch, places) for batch in self._batches]
+
+    def examples(self) -> list[pa.RecordBatch]:
+        """The ids and inputs of the examples, in the order of their numbers."""
+        columns = zip(*((index, *self._ids[index]) for index in sorted(self._ids)), strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, EXAMPLES_SCHEMA, strict=True)]
+        return [pa.RecordBatch.from_arrays(arrays, schema=EXAMPLES_SCHEMA)]
+
+    def _number_example(self, battle: Battle, texts: Texts, own: Mapping[str, Any] | None, where: str) -> int:
+        """The number of the example of a battle; without an id, examples are distinguished by their input."""
+        if own is not None:
+            index, id = own[INDEX], battle.example or str(own[INDEX])
+            known = self._ids.setdefault(index, (id, texts.input))
+            if known[0] != id:
+                self._faults.append(
+                    Fault(f"{where}:{INDEX}", f"is {index}, which is example {known[0]!r} in other rows")
+                )
+            return int(index)
+        key = battle.example
+        if key is None:
+            key = texts.input
+        if key is None:
+            self._without_example += 1
+            key = f"row {len(self._ids)}"
+        index = self._examples.setdefault(key, len(self._examples))
+        self._ids.setdefault(index, (str(index) if battle.example is None else key, texts.input))
+        return index
+
+    def _cells(self, battle: Battle, texts: Texts, styles: Sequence[Any], index: int) -> tuple[Any, ...]:
+        """A row of the table of matches; the system that the file named first is `a`."""
+        a, b = (self._systems.setdefault(system, len(self._systems)) for system in (battle.a, battle.b))
+        verdict, order, (style_a, style_b) = battle.verdict, battle.order, styles
+        outcome = verdict.outcome
+        first = outcome if order == "ab" or outcome is None else 1 - outcome
+        if a > b:
+            a, b, style_a, style_b = b, a, style_b, style_a
+            outcome = None if outcome is None else 1 - outcome
+            order = None if order is None else _OTHER_ORDER[order]
+        is_equal = outcome == 0.5 and texts.response_a is not None and texts.response_a == texts.response_b
+        values = {
+            INDEX: index,
+            "replication": battle.replication,
+            "a": a,
+            "b": b,
+            "order": order or "ab",
+            "round": 0,
+            "outcome": outcome,
+            "first": None if order is None else first,
+            "equal": is_equal,
+            "style_a": style_a,
+            "style_b": style_b,
+        }
+        return _row(battle, values)
+
+    def _own_cells(self, battle: Battle, own: dict[str, Any], where: str) -> tuple[Any, ...]:
+        for side, system in (("a", battle.a), ("b", battle.b)):
+            number = own[f"number_{side}"]
+            known = self._declared.setdefault(number, system)
+            if known != system or self._systems.setdefault(system, number) != number:
+                message = f"is {number}, but in other rows {known!r} has this number, or {system!r} another one"
+                self._faults.append(Fault(f"{where}:number_{side}", message))
+        outcome, first = battle.verdict.outcome, own["first"]
+        expected = outcome if battle.order == "ab" or outcome is None else 1 - outcome
+        if first is not None and (expected is None or not math.isclose(first, expected, abs_tol=_TOLERANCE)):
+            self._faults.append(Fault(f"{where}:first", f"is {first:g}, which contradicts the outcome and the order"))
+        values: dict[str, Any] = {"replication": battle.replication, "order": battle.order or "ab", "outcome": outcome}
+        return _row(battle, values | {"a": own["number_a"], "b": own["number_b"]} | own)
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        columns = zip(*self._rows, strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, MATCHES, strict=True)]
+        self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MATCHES))
+        if self._columns.has_texts:
+            columns = zip(*self._texts, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, TEXTS_SCHEMA, strict=True)]
+            self.texts.append(pa.RecordBatch.from_arrays(arrays, schema=TEXTS_SCHEMA))
+        self._rows, self._texts = [], []
+
+
+_OTHER_ORDER: Final = {"ab": "ba", "ba": "ab"}
+_TOLERANCE: Final = 1e-9
+
+
+def _row(battle: Battle, values: dict[str, Any]) -> tuple[Any, ...]:
+    verdict = battle.verdict
+    said: dict[str, Any] = {
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "strength": verdict.strength,
+        "label": verdict.label,
+        "data": None if battle.data is None else identity.encode(battle.data).decode(),
+        "explanation": battle.explanation,
+        "judge": battle.judge,
+    }
+    cells = said | values
+    return tuple(cells.get(name) for name in MATCHES.names)
+
+
+def _renumber(batch: pa.RecordBatch, places: Mapping[int, int]) -> pa.RecordBatch:
+    for side in ("a", "b"):
+        at = batch.schema.get_field_index(side)
+        numbers = pa.array([places[number] for number in batch.column(at).to_pylist()], pa.int32())
+        batch = batch.set_column(at, MATCHES.field(side), numbers)
+    return batch
+
+
+def _style(text: str) -> dict[str, int]:
+    return response_style(text)._asdict()
+
+
+# The columns of an own export
+
+
+def _read_own(row: Mapping[str, Any], where: str, faults: list[Fault]) -> dict[str, Any]:
+    """The cells of an own export that no other file has; from CSV, all of them are texts."""
+    cells: dict[str, Any] = {}
+    for name in OWN:
+        value = row[name]
+        try:
+            cells[name] = None if value is None or value == "" else _READERS[name](value)
+        except (ValueError, TypeError, KeyError):
+            faults.append(Fault(f"{where}:{name}", f"is {value!r}; keep the value that `evaluand export` wrote"))
+            continue
+        if cells[name] is None and name in _NEVER_NULL:
+            faults.append(Fault(f"{where}:{name}", "is empty; keep the value that `evaluand export` wrote"))
+    if cells.get("number_a", 0) >= cells.get("number_b", 1):
+        faults.append(Fault(f"{where}:number_b", "must be larger than number_a"))
+    return cells
+
+
+_NEVER_NULL: Final = (INDEX, "number_a", "number_b", "round", "equal")
+
+
+def _read_integer(value: Any) -> int:
+    number = int(value)
+    if isinstance(value, bool) or number != float(value) or not 0 <= number < 2**31:
+        raise ValueError(value)
+    return number
+
+
+def _read_index(value: Any) -> int:
+    number = int(value)
+    if isinstance(value, bool | float) or not -(2**63) <= number < 2**63:
+        raise ValueError(value)
+    return number
+
+
+def _read_share(value: Any) -> float:
+    number = float(value)
+    if isinstance(value, bool) or not 0 <= number <= 1:
+        raise ValueError(value)
+    return number
+
+
+def _read_flag(value: Any) -> bool:
+    return value if isinstance(value, bool) else {"true": True, "false": False}[value.casefold()]
+
+
+def _read_side(value: Any) -> str:
+    return {"a": "a", "b": "b", "both": "both"}[value]
+
+
+def _read_digest(value: Any) -> bytes:
+    digest = value if isinstance(value, bytes) else bytes.fromhex(value)
+    if len(digest) != identity.DIGEST_SIZE:
+        raise ValueError(value)
+    return digest
+
+
+def _read_style(value: Any) -> dict[str, int]:
+    counts = orjson.loads(value) if isinstance(value, str) else value
+    return {name: _read_integer(counts[name]) for name in ResponseStyle._fields}
+
+
+def _read_json(value: Any) -> str:
+    return identity.encode(orjson.loads(value) if isinstance(value, str) else value).decode()
+
+
+_READERS: Final[Mapping[str, Any]] = {
+    INDEX: _read_index,
+    "number_a": _read_integer,
+    "number_b": _read_integer,
+    "round": _read_integer,
+    "judgement": _read_integer,
+    "digest": _read_digest,
+    "missing": _read_side,
+    "first": _read_share,
+    "equal": _read_flag,
+    "style_a": _read_style,
+    "style_b": _read_style,
+    "usage": _read_json,
+}

@@ -1,0 +1,356 @@
+"""Ratings of systems from matches."""
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from evaluand import (
+    DataError,
+    Dataset,
+    EvaluandWarning,
+    Matcher,
+    Matches,
+    MemoryStore,
+    Ratings,
+    Runner,
+    SpecError,
+    comparison_scorer,
+    rate,
+)
+from evaluand.comparison.ratings.gathering import gather
+from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.evaluation.matching.fixed import AgainstBaseline
+from evaluand.report.verification import verify
+from evaluand.run.runner import Run
+from evaluand.store.store import Store
+
+POINTS = 400 / math.log(10)
+
+Outcomes = Mapping[tuple[str, str], Sequence[float | tuple[float, float] | None]]
+"""(a, b) → a's share of the win on each example; a pair is one for each order, None is a judge that abstains."""
+
+
+def answer(label: str) -> Callable[[int], str]:
+    return lambda number: f"{label}{number}"
+
+
+def play(store: Store, outcomes: Outcomes, examples: int | None = None, **options: object) -> Matches:
+    """The matches with these outcomes."""
+    labels = list(dict.fromkeys(itertools.chain.from_iterable(outcomes)))
+    n = examples or max(len(each) for each in outcomes.values())
+    said = {}
+    for (a, b), shares in outcomes.items():
+        for number, share in enumerate(shares):
+            ab, ba = share if isinstance(share, tuple) else (share, share)
+            said[f"{a}{number}", f"{b}{number}"] = ab
+            said[f"{b}{number}", f"{a}{number}"] = None if ba is None else 1 - ba
+    judge = comparison_scorer(lambda first, second: said.get((first, second)), name="table", version=str(sorted(said)))
+    return Matcher().match(play_runs(store, labels, n), judge, labels=labels, **options)  # type: ignore[arg-type]
+
+
+def play_runs(store: Store, labels: Sequence[str], n: int) -> list[Run]:
+    data = Dataset.from_rows([{"input": number} for number in range(n)])
+    runner = Runner(store)
+    return [runner.run(answer(label), data, name=f"run/{label}") for label in labels]
+
+
+def row_of(ratings: Ratings, system: str) -> dict[str, object]:
+    return next(row for row in ratings.ratings if row["system"] == system)
+
+
+TWO: Outcomes = {("A", "B"): [1.0, 1.0, (1.0, 0.0), 0.0]}
+"""A wins two examples in both orders, one in one order, and loses one."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "won", "tied", "lost", "win_rate"),
+    [("average", 2.5, 0, 1.5, 2.5 / 4), ("tie", 2, 1, 1, 2.5 / 4), ("drop", 2, 0, 1, 2 / 3)],
+)
+def test_contradictory_orders_count_by_the_declared_rule(
+    rule: str, won: float, tied: float, lost: float, win_rate: float
+) -> None:
+    ratings = rate(play(MemoryStore(), TWO), contradictory=rule)
+    best, other = ratings.ratings
+    assert [best[name] for name in ("system", "won", "tied", "lost")] == ["A", won, tied, lost]
+    assert best["win_rate"] == pytest.approx(win_rate)
+    strength = math.log(win_rate / (1 - win_rate)) / 2
+    assert best["strength"] == pytest.approx(strength)
+    assert best["rating"] == pytest.approx(1000 + POINTS * strength)
+    assert other["rating"] == pytest.approx(1000 - POINTS * strength)
+    [difference] = ratings.differences
+    assert difference["difference"] == pytest.approx(2 * POINTS * strength)
+
+
+def test_win_rates_count_each_opponent_equally() -> None:
+    matches = play(MemoryStore(), {("A", "B"): [1.0, 1.0], ("A", "C"): [0.0, 0.5], ("B", "C"): [1.0, 0.0]})
+    ratings = rate(matches, method="win_rate")
+    assert {row["system"]: row["rating"] for row in ratings.ratings} == {"A": 0.625, "C": 0.625, "B": 0.25}
+    matrix = {(row["a"], row["b"]): row["win_rate"] for row in ratings.win_rates}
+    assert matrix == {
+        ("A", "B"): 1.0,
+        ("B", "A"): 0.0,
+        ("A", "C"): 0.25,
+        ("C", "A"): 0.75,
+        ("B", "C"): 0.5,
+        ("C", "B"): 0.5,
+    }
+
+
+def test_win_rates_against_a_baseline_take_its_matches_only() -> None:
+    matches = play(MemoryStore(), {("A", "B"): [1.0, 1.0], ("A", "C"): [0.0, 0.5], ("B", "C"): [1.0, 0.0]})
+    ratings = rate(matches, method="win_rate", baseline="C")
+    assert {row["system"]: row["rating"] for row in ratings.ratings} == {"A": 0.25, "B": 0.5, "C": 0.5}
+    assert row_of(ratings, "C")["reason"] == "the baseline: ½ by definition"
+    assert row_of(ratings, "C")["low"] is None
+
+
+def test_probabilities_are_shares_or_are_rounded_to_the_winner() -> None:
+    matches = play(MemoryStore(), {("A", "B"): [0.75, 0.75, 0.25, 0.25]})
+    assert row_of(rate(matches, method="win_rate"), "A")["rating"] == 0.5
+    matches = play(MemoryStore(), {("A", "B"): [0.75, 0.75, 0.75, 0.0]})
+    assert row_of(rate(matches, method="win_rate"), "A")["rating"] == pytest.approx(2.25 / 4)
+    assert row_of(rate(matches, method="win_rate", outcomes="discrete"), "A")["rating"] == pytest.approx(3 / 4)
+
+
+def test_strengths_expect_as_many_wins_as_there_were() -> None:
+    outcomes = {("A", "B"): [1, 1, 0, 0.5], ("A", "C"): [1, 1, 1, 0], ("B", "C"): [1, 0, 1, 0.5]}
+    ratings = rate(play(MemoryStore(), outcomes))
+    strength = {row["system"]: row["strength"] for row in ratings.ratings}
+    expected = {
+        one: sum(4 / (1 + math.exp(strength[other] - strength[one])) for other in strength if other != one)
+        for one in strength
+    }
+    assert expected == pytest.approx({"A": 5.5, "B": 1.5 + 2.5, "C": 1 + 1.5})
+    assert sum(strength.values()) == pytest.approx(0, abs=1e-9)
+
+
+def test_an_undefeated_system_has_a_reason_and_no_number() -> None:
+    outcomes = {("A", "B"): [1.0, 0.0, 1.0], ("A", "C"): [0.0, 0.0, 0.0], ("B", "C"): [0.0, 0.0, 0.0]}
+    ratings = rate(play(MemoryStore(), outcomes))
+    row = row_of(ratings, "C")
+    assert (row["rating"], row["rank"], row["letters"]) == (None, None, None)
+    assert row["reason"] == '"C" won all of its 6 matches, so its strength has no finite estimate'
+    assert row["win_rate"] == 1.0
+    assert [row["system"] for row in ratings.ratings] == ["A", "B", "C"]
+    assert 'C: no rating, "C" won all of its 6 matches' in str(ratings)
+    assert row_of(rate(play(MemoryStore(), outcomes), penalty=1.0), "C")["rank"] == 1
+
+
+def test_systems_that_no_matches_link_are_not_compared() -> None:
+    outcomes = {("A", "B"): [1.0, 0.0, 1.0], ("C", "D"): [1.0, 0.0, 0.0]}
+    ratings = rate(play(MemoryStore(), outcomes))
+    assert all(row["rating"] is None and "cannot be rated" in str(row["reason"]) for row in ratings.ratings)
+
+
+def test_win_rates_against_different_opponents_are_not_ranked() -> None:
+    ratings = rate(play(MemoryStore(), {("A", "B"): [1.0, 0.0], ("B", "C"): [1.0, 0.0]}), method="win_rate")
+    assert {row["rank"] for row in ratings.ratings} == {None}
+    reason = next(row["reason"] for row in ratings.differences if {row["a"], row["b"]} == {"A", "B"})
+    assert reason.startswith('only one of them met "C", and win rates against different opponents cannot be compared')
+    alike = next(row for row in ratings.differences if {row["a"], row["b"]} == {"A", "C"})
+    assert alike["difference"] == 0.0
+
+
+def test_few_wins_are_no_significant_difference() -> None:
+    [difference] = rate(play(MemoryStore(), {("A", "B"): [1.0, 1.0, 1.0]}), method="win_rate").differences
+    assert (difference["difference"], difference["p"]) == (1.0, 0.25)
+    assert difference["low"] < 0.5
+
+
+def test_systems_share_a_rank_and_a_letter_unless_they_differ() -> None:
+    wins, even = [1.0] * 12, [1.0, 0.0] * 6
+    ratings = rate(play(MemoryStore(), {("A", "B"): even, ("A", "C"): wins, ("B", "C"): wins}), method="win_rate")
+    assert [(row["system"], row["rank"], row["letters"]) for row in ratings.ratings] == [
+        ("A", 1, "a"),
+        ("B", 1, "a"),
+        ("C", 3, "b"),
+    ]
+
+
+def test_missing_responses_are_left_out_with_bounds_or_lost_or_refused() -> None:
+    def failing(number: int) -> str:
+        if number == 3:
+            raise ValueError("no answer")
+        return f"B{number}"
+
+    store = MemoryStore()
+    data = Dataset.from_rows([{"input": number} for number in range(4)])
+    runs = [Runner(store).run(task, data) for task in (answer("A"), failing)]
+    judge = comparison_scorer(
+        lambda first, second: "tie" if first[1] == "0" else "first" if first[0] == "B" else "second", name="b"
+    )
+    matches = Matcher().match(runs, judge, labels=["A", "B"])
+    row = row_of(rate(matches, method="win_rate"), "B")
+    assert [row[name] for name in ("rating", "n", "won", "tied", "n_missing")] == [pytest.approx(2.5 / 3), 3, 2, 1, 1]
+    assert [row["win_rate_worst"], row["win_rate_best"]] == [2.5 / 4, 3.5 / 4]
+    row = row_of(rate(matches, method="win_rate", missing="lose"), "B")
+    assert [row[name] for name in ("rating", "n", "lost", "n_missing")] == [2.5 / 4, 4, 1, 0]
+    with pytest.raises(DataError, match="2 matches of 8 without an outcome, and missing=refuse"):
+        rate(matches, missing="refuse")
+
+
+def test_an_order_that_the_judge_did_not_decide_is_half_a_match() -> None:
+    ratings = rate(play(MemoryStore(), {("A", "B"): [1.0, (0.0, None), 0.0]}), method="win_rate")
+    row = row_of(ratings, "A")
+    assert [row[name] for name in ("n", "won", "lost", "n_missing")] == [2.5, 1, 1.5, 0.5]
+    assert row["rating"] == pytest.approx(1 / 2.5)
+
+
+ALL: Outcomes = {
+    ("A", "B"): [1, 0, 1, 1],
+    ("A", "C"): [1, 1, 0, 1],
+    ("B", "C"): [1, 0, 0, 1],
+    ("A", "D"): [0, 0, 1, 1],
+    ("B", "D"): [0, 1, 0, 0],
+    ("C", "D"): [0, 0, 0, 1],
+}
+
+
+def extend(store: Store) -> tuple[Matches, Matches, Matches]:
+    """The matches of three runs, those of a fourth against the first, and those of all four."""
+    said = {}
+    for (a, b), shares in ALL.items():
+        for number, share in enumerate(shares):
+            said[f"{a}{number}", f"{b}{number}"], said[f"{b}{number}", f"{a}{number}"] = share, 1 - share
+    judge = comparison_scorer(lambda first, second: said[first, second], name="table", version="1")
+    a, b, c, d = play_runs(store, "ABCD", 4)
+    matcher = Matcher()
+    three = matcher.match([a, b, c], judge, labels=["A", "B", "C"])
+    fourth = matcher.match([d, a], judge, labels=["D", "A"], schedule=AgainstBaseline("A"))
+    return three, fourth, matcher.match([a, b, c, d], judge, labels=["A", "B", "C", "D"])
+
+
+def test_three_runs_are_extended_by_a_fourth() -> None:
+    store = MemoryStore()
+    three, fourth, every = extend(store)
+    tables = rate(every).to_dict()
+    for sets in ((three, every), (every, three), (three, fourth, every), (every, fourth, every)):
+        extended = rate(*sets).to_dict()
+        assert [extended[name] for name in ("ratings", "win_rates", "differences", "bias")] == [
+            tables[name] for name in ("ratings", "win_rates", "differences", "bias")
+        ]
+    extended = rate(three, fourth)
+    counts = {row["system"]: row["n"] for row in extended.ratings}
+    assert counts == {"A": 12, "B": 8, "C": 8, "D": 4}
+    against = next(row for row in extended.win_rates if (row["a"], row["b"]) == ("D", "A"))
+    assert [against[name] for name in ("won", "lost", "win_rate")] == [2, 2, 0.5]
+
+
+def test_examples_of_different_datasets_meet_by_their_content() -> None:
+    store = MemoryStore()
+    judge = comparison_scorer(
+        lambda first, second: "first" if first < second else "second", name="alphabet", version="1"
+    )
+    rows = [{"input": number} for number in range(4)]
+    sets = []
+    for some in (rows[:3], rows[:0:-1]):
+        data = Dataset.from_rows(some)
+        runs = [Runner(store).run(answer(label), data, name=f"run/{label}") for label in "AB"]
+        sets.append(Matcher().match(runs, judge, labels=["A", "B"]))
+    with pytest.warns(EvaluandWarning, match="system 'A' is another run in matches"):
+        ratings = rate(*sets, method="win_rate")
+    assert row_of(ratings, "A")["n"] == 4
+    assert row_of(ratings, "A")["examples"] == 4
+
+
+def test_two_judges_of_one_match_both_count_and_are_listed() -> None:
+    store = MemoryStore()
+    runs = play_runs(store, "AB", 6)
+    one = comparison_scorer(lambda first, second: "first", name="first always", version="1")
+    other = comparison_scorer(
+        lambda first, second: "first" if first < second else "second", name="alphabet", version="1"
+    )
+    ratings = rate(*(Matcher().match(runs, judge, labels=["A", "B"]) for judge in (one, other)))
+    assert row_of(ratings, "A")["n"] == 12
+    shares = {row["judge"]: row["share"] for row in ratings.bias if row["measure"] == "position_bias"}
+    assert shares == {None: 0.75, "first always": 1.0, "alphabet": 0.5}
+    shares = {row["judge"]: row["share"] for row in ratings.bias if row["measure"] == "inconsistency"}
+    assert shares == {None: 0.5, "first always": 1.0, "alphabet": 0.0}
+
+
+def test_clusters_of_the_dataset_are_drawn_together() -> None:
+    store = MemoryStore()
+    rows = [{"input": number, "doc": number // 2} for number in range(40)]
+    judge = comparison_scorer(lambda first, second: _by_document(first, second), name="documents")
+    found = []
+    for cluster in (None, "doc"):
+        data = Dataset.from_rows(rows, cluster=cluster) if cluster else Dataset.from_rows(rows)
+        runs = [Runner(store).run(answer(label), data) for label in "AB"]
+        found.append(rate(Matcher().match(runs, judge, labels=["A", "B"])).ratings[0])
+    alone, clustered = found
+    assert alone["rating"] == clustered["rating"]
+    assert clustered["standard_error"] / alone["standard_error"] == pytest.approx(
+        math.sqrt(2 * (20 / 19) / (40 / 39)), rel=1e-6
+    )
+
+
+def _by_document(first: str, second: str) -> str:
+    a_wins = int(first[1:]) // 2 % 3 == 0
+    return "first" if (first[0] == "A") == a_wins else "second"
+
+
+def test_ratings_are_stored_once_and_verified() -> None:
+    store = MemoryStore()
+    matches = play(store, TWO)
+    ratings = rate(matches, name="ratings/demo")
+    again = rate(matches)
+    assert (again.id, again.digest, str(again.receipt)) == (ratings.id, ratings.digest, str(again.receipt))
+    assert rate(matches, seed=1).id != ratings.id
+    assert rate(play(MemoryStore(), TWO)).digest == ratings.digest
+    assert verify(store, "ratings", ratings.id) == []
+    assert Ratings.open(store, "ratings/demo").to_dict() == ratings.to_dict()
+    assert [each.id for each in ratings.matches if each] == [matches.id]
+    assert ratings.table("bias").num_rows == 2
+
+
+def test_the_signature_names_what_differs_from_the_usual() -> None:
+    assert RatingMethod(kind="win_rate", baseline="gpt 4", missing="lose").signature(0.9) == (
+        'win_rate v1 baseline="gpt 4" missing=lose interval=clustered_wilson 90%'
+    )
+    method = RatingMethod(penalty=0.5, covariates=["length", "position"], contradictory="drop")
+    assert RatingMethod.from_spec(method.spec) == method
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "elo"}, "method is 'elo'; give one of bradley_terry, win_rate"),
+        ({"ties": "davidsen"}, "ties is 'davidsen'; give one of half, davidson, rao_kupper (did you mean 'davidson'?)"),
+        ({"method": "win_rate", "ties": "half"}, "ties is a parameter of bradley_terry, not of win_rate; leave it out"),
+        ({"baseline": "A"}, "baseline is a parameter of win_rate, not of bradley_terry"),
+        ({"method": "win_rate", "baseline": "Q"}, "baseline 'Q' is not one of the systems"),
+        ({"penalty": -1}, "penalty is -1; give a finite number of at least 0"),
+        ({"contradictory": "first"}, "contradictory is 'first'; give one of average, tie, drop"),
+        ({"missing": "wrong"}, "missing is 'wrong'; give one of leave_out, lose, refuse"),
+        ({"covariates": ["size"]}, "a covariate is 'size'; give one of length, words"),
+        ({"covariates": ["length"], "ties": "davidson"}, "covariates need ties=half, not davidson"),
+        ({"covariates": ["length"], "missing": "lose"}, "missing=lose cannot be used with covariates"),
+        ({"ties": "davidson", "outcomes": "weighted"}, "ties=davidson counts winners"),
+        ({"replicates": 3}, "rate: replicates=3 must be an integer of at least 100"),
+        ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_one_sentence(options: dict[str, object], message: str) -> None:
+    matches = play(MemoryStore(), TWO)
+    with pytest.raises(SpecError) as error:
+        rate(matches, **options)  # type: ignore[arg-type]
+    assert message in str(error.value)
+
+
+def test_only_matches_are_rated() -> None:
+    with pytest.raises(SpecError, match="rate takes matches"):
+        rate()
+    with pytest.raises(SpecError, match="rate takes matches"):
+        rate("name")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="matches are rated in one store"):
+        rate(play(MemoryStore(), TWO), play(MemoryStore(), ALL))
+
+
+def test_gathered_pairs_have_the_lower_number_first() -> None:
+    three, fourth, _ = extend(MemoryStore())
+    table = gather([three, fourth])
+    assert (table.a < table.b).all()
+    assert table.systems == ["A", "B", "C", "D"]
+    assert len(table) == 2 * (12 + 4)
