@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
+from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest, singular
 from evaluand.core.files.yaml import Document
@@ -35,6 +36,7 @@ from evaluand.experiment.near_keys import word_advice
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     GRADED_BY,
+    NO_RATING,
     CodeSpec,
     DatasetSpec,
     FairnessSpec,
@@ -43,6 +45,7 @@ from evaluand.experiment.spec import (
     MetricCodeSpec,
     MetricEntry,
     MetricSpec,
+    RatingSpec,
     ScheduleSpec,
     ScorerEntry,
     TaskEntry,
@@ -335,6 +338,18 @@ def judge(spec: JudgeEntry, graded: Scorer | None, folder: Path) -> ComparisonSc
 
 def schedule(spec: ScheduleSpec) -> Schedule:
     return _make("schedules", spec.kind, spec.parameters)  # type: ignore[no-any-return]
+
+
+def rating(spec: RatingSpec) -> RatingMethod | None:
+    """How systems are rated; None if they are not."""
+    if spec.kind == NO_RATING and not spec.parameters:
+        return None
+    known = [field.name for field in fields(RatingMethod)]
+    if unknown := [name for name in spec.parameters if name not in known]:
+        raise ValidationError.from_exception_data(
+            spec.kind, [_unknown_parameter("rating", name, known) for name in unknown]
+        )
+    return RatingMethod(kind=spec.kind, **spec.parameters)
 
 
 def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
@@ -69,12 +70,16 @@ class Results:
         aggregation: of the evaluations of all tasks.
         comparison: of the tasks with each other; None where there is one task, or nothing that could be compared.
         matches: by the name of their tournament; none if only one task was run.
+        ratings: of their systems, by the same name.
+        unrated: the name of a tournament → why its systems have no ratings.
     """
 
     tasks: Sequence[Result]
     aggregation: Aggregation
     comparison: Comparison | None = None
     matches: Mapping[str, Matches] = field(default_factory=dict)
+    ratings: Mapping[str, Ratings] = field(default_factory=dict)
+    unrated: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The values of every task, and their comparison."""
@@ -333,7 +338,23 @@ class Experiment(metaclass=NearNames):
             for one in self.matches
             if only is None
         }
-        return replace(self._summarise(store, results), matches=matches)
+        return self.rate(replace(self._summarise(store, results), matches=matches))
+
+    def rate(self, results: Results) -> Results:
+        """The results with the ratings of the systems of their matches."""
+        ratings: dict[str, Ratings] = {}
+        unrated: dict[str, str] = {}
+        for one in self.matches:
+            if (matches := results.matches.get(one.name)) is None:
+                continue
+            try:
+                made = one.rate(matches, name=self.run_name(one.name), origin=self.origin | {"matches": one.name})
+            except DataError as error:
+                unrated[one.name] = str(error)
+                continue
+            if made is not None:
+                ratings[one.name] = made
+        return replace(results, ratings=ratings, unrated=unrated)
 
     def resume_matches(self, store: Store, id: str, *, progress: Progress | None = None) -> Matches:
         """Continues open matches that this experiment has begun.

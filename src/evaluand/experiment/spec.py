@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from evaluand.aggregation.fairness import Criterion
+from evaluand.comparison.ratings.method import Kind as RatingKind, RatingMethod
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document, Place
@@ -25,6 +26,9 @@ from evaluand.store.store import check_name
 
 MATCHES_NAME = "matches"
 """The name of matches that the file does not name."""
+
+NO_RATING = "none"
+"""In place of a method of rating: the systems are not rated."""
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
@@ -167,6 +171,13 @@ class JudgeKindSpec(KindSpec):
 
 class ScheduleSpec(KindSpec):
     """A schedule, with the kind's parameters."""
+
+
+class RatingSpec(KindSpec):
+    """How systems are rated from their matches, with the parameters of the method."""
+
+    kind: str = "bradley_terry"
+    confidence: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
 
 
 class RunSpec(BaseModel):
@@ -317,6 +328,7 @@ class MatchesSpec(BaseModel):
     schedule: ScheduleSpec = ScheduleSpec(kind="all_pairs")
     orders: Literal["both", "random"] = Field("both", description="who is presented first: both, or one at random")
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="of random orders and of schedules that choose at random")
+    rating: RatingSpec = RatingSpec()
 
 
 class ExperimentSpec(BaseModel):
@@ -378,7 +390,7 @@ def json_schema() -> dict[str, Any]:
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
     _write_matches(schema)
     _allow_short_forms(schema["properties"])
-    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec", "JudgeKindSpec", "ScheduleSpec"):
+    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec", "JudgeKindSpec", "ScheduleSpec", "RatingSpec"):
         del schema["$defs"][holder]
     return schema
 
@@ -402,8 +414,18 @@ def _write_matches(schema: dict[str, Any]) -> None:
             forms = [{"$ref": f"#/$defs/{code}"}, *forms, place]
         properties[key] = {"anyOf": forms}
     properties["schedule"]["default"] = "all_pairs"
+    properties["rating"] = _rating_schema(definitions["RatingSpec"]["properties"]["confidence"])
     one = schema["properties"]["matches"]["items"]
     schema["properties"]["matches"] = {"anyOf": [schema["properties"]["matches"], one, {"type": "string"}]}
+
+
+def _rating_schema(confidence: dict[str, Any]) -> dict[str, Any]:
+    """How systems are rated: a method with its parameters, or its name alone."""
+    made = TypeAdapter(RatingMethod).json_schema()
+    kind = {"enum": [*get_args(RatingKind)], "default": made["properties"]["kind"]["default"]}
+    made["properties"] |= {"kind": kind, "confidence": confidence}
+    made["additionalProperties"] = False
+    return {"anyOf": [made, {"enum": [*get_args(RatingKind), NO_RATING]}], "default": kind["default"]}
 
 
 def _allow_short_forms(parts: dict[str, Any]) -> None:
@@ -530,11 +552,11 @@ def expand_matches(entry: Any) -> Any:
     if not isinstance(entry, Mapping | str):
         return entry
     full = {"judge": entry} if isinstance(entry, str) else {**entry}
-    for key in ("judge", "schedule"):
+    for key in ("judge", "schedule", "rating"):
         if isinstance(word := full.get(key), str):
             full[key] = _long_form(word) if key == "judge" else {"kind": word}
         elif isinstance(word, Mapping):
-            full[key] = _expand_kind(word)
+            full[key] = _expand_kind(word) if key != "rating" or {*word} & {*get_args(RatingKind)} else word
     return full
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.comparison.ratings.rating import rate
+from evaluand.comparison.ratings.stored import Ratings
+from evaluand.comparison.ratings.win_shares import find_baseline
 from evaluand.core.errors import NotFound, SpecError, kind_of, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
@@ -15,6 +19,7 @@ from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.pairing import check_presentation
 from evaluand.evaluation.matching.schedule import Schedule, as_schedule
 from evaluand.experiment.spec import MATCHES_NAME
+from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, check_name, resolve
 
@@ -31,6 +36,8 @@ class Tournament:
         schedule: which pairs are compared on which examples; default: all pairs on all examples.
         orders: `both` to judge each pair in both orders; `random` to judge it in one, by the seed.
         seed: of random orders and of schedules that choose at random.
+        rating: how the systems are rated; None for no ratings.
+        confidence: of the intervals of ratings.
 
     Raises:
         SpecError: an argument is wrong.
@@ -47,12 +54,19 @@ class Tournament:
     schedule: Schedule | str | None = None
     orders: str = "both"
     seed: int = 0
+    rating: RatingMethod | str | None = field(default_factory=RatingMethod)
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "judge", as_comparison_scorer(self.judge))
         object.__setattr__(self, "schedule", as_schedule(self.schedule))
         check_presentation(self.orders, self.seed)
+        check_confidence("a tournament", self.confidence)
+        if isinstance(self.rating, str):
+            object.__setattr__(self, "rating", RatingMethod(kind=self.rating))
+        elif not isinstance(self.rating, RatingMethod | None):
+            raise SpecError(f"rating is {kind_of(self.rating)}; give a RatingMethod, or the name of its kind")
         for what, names in (("tasks", self.tasks), ("runs", self.runs)):
             is_list = isinstance(names, list | tuple) or (what == "runs" and isinstance(names, Mapping))
             if not is_list or not all(isinstance(name, str) for name in [*names, *dict(_labelled(names)).values()]):
@@ -75,6 +89,8 @@ class Tournament:
                 f"matches need two systems or more, and there is {labels[0]}; add a task, or an earlier run under runs"
             )
         self.schedule.check(labels)  # type: ignore[union-attr]
+        if isinstance(self.rating, RatingMethod) and self.rating.baseline is not None:
+            find_baseline(self.rating.baseline, labels)
         return labels
 
     def find_runs(self, store: Store, dataset: Dataset, tasks: Mapping[str, str]) -> dict[str, Run]:
@@ -113,6 +129,15 @@ class Tournament:
             seed=self.seed,
             **options,
         )
+
+    def rate(self, matches: Matches, **options: Any) -> Ratings | None:
+        """The ratings of the systems of its matches; None for no ratings. See `rate` for the options.
+
+        Raises:
+            DataError: matches have no outcome, and the method refuses that.
+        """
+        assert not isinstance(self.rating, str)  # `__post_init__` has made it a method
+        return None if self.rating is None else rate(matches, method=self.rating, confidence=self.confidence, **options)
 
 
 def _labelled(runs: Sequence[str] | Mapping[str, str]) -> list[tuple[str, str]]:

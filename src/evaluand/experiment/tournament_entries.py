@@ -88,11 +88,18 @@ def _build(
             parts["judge"] = build.judge(entry.judge, graded, folder)
     with document.at(*_place_of_kind(document, place, "schedule")):
         parts["schedule"] = build.schedule(entry.schedule)
+    with document.at(*_place_of_kind(document, place, "rating")):
+        parts["rating"] = build.rating(entry.rating)
+    parts["confidence"] = entry.rating.confidence
     with document.at(*place):
-        if len(parts) == 2:
+        if len(parts) == _N_PARTS:
             others = {name: getattr(entry, name) for name in ("name", "tasks", "runs", "orders", "seed")}
             return Tournament(**parts, **others)
     return None
+
+
+_N_PARTS = 4
+"""Judge, schedule, rating and confidence, if none has faults."""
 
 
 def _place_of_kind(document: Document, place: Place, key: str) -> Place:
