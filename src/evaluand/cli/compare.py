@@ -81,6 +81,7 @@ def command(
     """
     check_options(ctx, pairwise)
     if pairwise:
+        options |= {"confidence": confidence, "gates": gates, "junit": junit}
         return compare_pairwise(WatchedStore(folder), artifacts, options, as_json=as_json)
     store = DirectoryStore(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)

@@ -1,41 +1,41 @@
 """What commands print about matches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
 from evaluand.cli.output import print_json, show
-from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.matches import matches_facts
-from evaluand.report.terminal.report import match_steps_table, missing_table
+from evaluand.report.terminal.comparison import gates_table
+from evaluand.report.terminal.report import matches_table
 from evaluand.report.text import safe
 from evaluand.store.tables import SCORED
 
 
-def print_matches(name: str, matches: Matches, *, as_json: bool) -> bool:
-    """Prints what matches took and why some have no outcome.
+def print_matches(facts: Facts, gates: Sequence[Facts] = (), *, as_json: bool) -> bool:
+    """Prints what matches took, why some have no outcome, the ratings and the results of gates.
 
     Returns:
-        Whether the judge failed on every comparison.
+        Whether the judge failed on every comparison, or the systems were not rated.
     """
-    facts = matches_facts(name, matches)
     if as_json:
-        print_json(facts)
+        print_json({**facts, "gates": [*gates]})
     else:
-        show(match_steps_table([facts]))
-        if facts["missing"]:
+        show(matches_table(facts))
+        if gates:
             click.echo()
-            show(missing_table([(name, {"scorer": None} | reason) for reason in facts["missing"]]))
-    failures = [*failed_judges(facts)]
+            show(gates_table(gates))
+    failures = [*match_failures(facts)]
     for failure in failures:
         click.echo(f"error: {safe(failure)}", err=True)
     return bool(failures)
 
 
-def failed_judges(matches: Facts) -> Iterator[str]:
-    """Why a judge gave no outcome at all, if it failed on every comparison that it was asked for."""
-    reasons = [m for m in matches["missing"] if m["reason"].startswith("scorer: ")]
+def match_failures(matches: Facts) -> Iterator[str]:
+    """That a judge failed on every comparison that it was asked for, or that systems could not be rated."""
+    reasons = [reason for reason in matches["missing"] if reason["reason"].startswith("scorer: ")]
     if reasons and SCORED not in matches["counts"]:
         why = reasons[0]["reason"].removeprefix("scorer: ")
         yield f"the judge of {matches['matches']!r} failed on every comparison: {why}"
+    if matches["unrated"] is not None:
+        yield f"the systems of {matches['matches']!r} were not rated: {matches['unrated']}"

@@ -96,8 +96,9 @@ def command(
         try:
             if kind == Matches.kind:
                 with reported_stop(store, watched):
-                    matches = experiment.resume_matches(store, id, progress=watched)
-                return conclude([], None, failed=print_matches(begun.matches, matches, as_json=as_json))
+                    results = experiment.resume_matches(store, id, progress=watched)
+                [facts] = results.matches_facts()
+                return conclude([], None, failed=print_matches(facts, as_json=as_json))
             options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
             results = carry_out(experiment, store, watched, **options)
         except SpecError as error:

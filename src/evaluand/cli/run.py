@@ -13,8 +13,8 @@ from click.exceptions import Exit
 
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
-from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.matches import failed_judges
+from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates, split_rules
+from evaluand.cli.matches import match_failures
 from evaluand.cli.options import (
     experiment_argument,
     json_option,
@@ -26,7 +26,8 @@ from evaluand.cli.options import (
 from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
 from evaluand.comparison.gates import check_fit, check_gates
-from evaluand.comparison.rule import Gate
+from evaluand.comparison.ratings.win_gates import check_win_fit, check_win_gates
+from evaluand.comparison.rule import Gate, WinGate, parse_rule
 from evaluand.core.errors import EngineError, SpecError, nearest, plural
 from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.engine import Aborted
@@ -129,8 +130,10 @@ def command(
         tasks = [task] if task else [*experiment.tasks]
         if task and experiment.matches:
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
-        rules = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
-        require_gates(rules, junit)
+        parsed = [*_gates_of_file(experiment, tasks), *map(parse_rule, gates)]
+        require_gates(parsed, junit)
+        rules, wins = split_rules(parsed)
+        check_win_fit(wins, experiment.systems if task is None else {})
         baselines = [*tasks, *map(experiment.run_name, tasks)]
         roles = experiment.dataset.roles
         check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
@@ -140,7 +143,8 @@ def command(
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
-            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures_of_all_rows))
+            of_metrics = check_gates(rules, evaluations, measures=experiment.measures_of_all_rows)
+            checked = gate_facts([*of_metrics, *check_win_gates(wins, results.matches)])
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         for result in () if quiet else results.tasks:
@@ -159,10 +163,15 @@ def command(
     conclude(checked, junit, failed=failed)
 
 
-def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate]:
-    """The gates of the file, without those whose baseline is a task that does not run now."""
+def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate | WinGate]:
+    """The gates of the file, without those that need a task that does not run now."""
     for gate in experiment.gates:
-        if gate.baseline in experiment.tasks and gate.baseline not in tasks:
+        if isinstance(gate, WinGate):
+            if len(tasks) == len(experiment.tasks):
+                yield gate
+            else:
+                click.echo(f"note: gate {safe(gate.text)!r} needs matches; not checked", err=True)
+        elif gate.baseline in experiment.tasks and gate.baseline not in tasks:
             click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
         elif tasks != [gate.baseline]:
             yield gate
@@ -221,9 +230,10 @@ def print_results(
     """Prints the results of an experiment and of its gates.
 
     Returns:
-        Whether every call of a task failed, or a scorer or a judge everywhere, or a metric could not take the scores.
+        Whether every call of a task failed, or a scorer or a judge everywhere, or a metric could not take the scores,
+        or systems were not rated.
     """
-    facts = results_facts(results.tasks, results.aggregation, results.matches)
+    facts = results_facts(results.tasks, results.aggregation, results.matches_facts())
     if as_json:
         print_json(facts | ({"gates": gates} if gates else {}))
     else:
@@ -236,7 +246,7 @@ def print_results(
         more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
     failures = [each for task in facts["tasks"] for each in (*_failed_calls(task), *_failed_scorers(task))]
-    failures += (text for each in facts["matches"] for text in failed_judges(each))
+    failures += (text for each in facts["matches"] for text in match_failures(each))
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
     failures += dict.fromkeys(f"task {row['task']!r}: {row['reason'].removeprefix(REFUSED)}" for row in refused)
     for failure in failures:

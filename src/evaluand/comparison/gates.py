@@ -41,7 +41,7 @@ from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
-from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, Gate, WinGate
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
@@ -56,15 +56,15 @@ from evaluand.store.store import Store
 
 @dataclass(frozen=True, repr=False)
 class GateResult:
-    """The result of checking one gate for one evaluation.
+    """The result of checking one gate for one evaluation, or for one system.
 
     Attributes:
-        subject: the label of the evaluation.
+        subject: the label of the evaluation or system.
         message: the number that decided, with its counts, or why there is none.
         facts: the same as data.
     """
 
-    gate: Gate
+    gate: Gate | WinGate
     subject: str
     passed: bool
     message: str

@@ -71,7 +71,47 @@ class Gate:
             Traceback (most recent call last):
             evaluand.SpecError: gate 'accuracy => 0.9': at 10: found '=', expected >=, <=, >, <, ...
         """
-        return _Parser(text).gate()
+        rule = _Parser(text).gate()
+        if isinstance(rule, WinGate):
+            raise SpecError(f"gate {text!r} is about win rates, which matches have; see `evaluand compare --pairwise`")
+        return rule
+
+
+@dataclass(frozen=True)
+class WinGate:
+    """One rule about win rates: `mine wins against base >= 55% at 95%`.
+
+    Attributes:
+        text: the rule as it was written.
+        system: whose win rate is checked.
+        relation: `>=`, `<=`, `>` or `<`.
+        number: the threshold, from 0 to 1.
+        opponent: against whom; None for the mean over all opponents.
+        matches: the name of the matches; None if there is only one set.
+        level: the confidence level of the bound; None checks the win rate itself.
+    """
+
+    text: str
+    system: str
+    relation: str
+    number: float
+    opponent: str | None = None
+    matches: str | None = None
+    level: float | None = None
+
+
+def parse_rule(text: str) -> Gate | WinGate:
+    """Reads a gate on metrics or on win rates from text.
+
+    Raises:
+        SpecError: the text is no gate; the message names the position and what is expected there.
+
+    Example:
+        >>> rule = parse_rule("mine wins against base >= 55% at 95%")
+        >>> rule.system, rule.opponent, rule.relation, rule.number, rule.level
+        ('mine', 'base', '>=', 0.55, 0.95)
+    """
+    return _Parser(text).gate()
 
 
 class _Token(NamedTuple):
@@ -81,8 +121,11 @@ class _Token(NamedTuple):
 
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<sign>>=|<=|[<>()\[\]=,%])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s<>()\[\]=,%"']+))"""
+    r"""\s*(?:(?P<sign>>=|<=|[<>≥≤()\[\]=,%])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s<>≥≤()\[\]=,%"']+))"""
 )
+
+
+_SIGNS: Final = {"≥": ">=", "≤": "<="}
 
 
 def _split_tokens(text: str) -> Iterator[_Token]:
@@ -93,7 +136,8 @@ def _split_tokens(text: str) -> Iterator[_Token]:
             start = len(text) - len(text[position:].lstrip())
             raise SpecError(f"gate {text!r}: at {start + 1}: the quotation has no end")
         kind = found.lastgroup or ""
-        yield _Token("quoted" if kind in ("double", "single") else kind, found[kind], _text_start(found, kind) + 1)
+        text_ = _SIGNS.get(found[kind], found[kind]) if kind == "sign" else found[kind]
+        yield _Token("quoted" if kind in ("double", "single") else kind, text_, _text_start(found, kind) + 1)
         position = found.end()
     yield _Token("end", "", len(text.rstrip()) + 1)
 
@@ -117,8 +161,10 @@ class _Parser:
         self.text = text
         self.tokens = list(_split_tokens(text))
 
-    def gate(self) -> Gate:
+    def gate(self) -> Gate | WinGate:
         metric = self._read_name("a metric")
+        if self._accept("wins"):
+            return self._win_gate(metric)
         scorer, parameters = self._read_scorer()
         parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
         parts["where"] = tuple(self._read_where())
@@ -153,6 +199,26 @@ class _Parser:
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
+
+    def _win_gate(self, system: str) -> WinGate:
+        matches, opponent, level = None, None, None
+        if self._accept("("):
+            matches = self._read_name("the name of matches")
+            self._expect(")")
+        if self._accept("against"):
+            opponent = self._read_name("the name of a system")
+        if self.tokens[0].text not in RELATIONS:
+            self._fail(f"{'' if opponent else '`against` or '}{', '.join(RELATIONS)}")
+        relation, place = self._advance().text, self.tokens[0].position
+        number = self._read_number("a share of wins, such as 0.55 or 55%")
+        number = number / 100 if self._accept("%") else number
+        if not 0 <= number <= 1:
+            raise SpecError(f"gate {self.text!r}: at {place}: a win rate lies between 0 and 1, or 0% and 100%")
+        if self._accept("at"):
+            level = self._read_level()
+        if self.tokens[0].kind != "end":
+            self._fail("`at …%` or the end" if level is None else "the end")
+        return WinGate(self.text, system, relation, number, opponent, matches, level)
 
     def _read_threshold(self, has_baseline: bool) -> dict[str, Any]:
         """Reads a number, or a baseline with a difference: `baseline`, `baseline - 0.02`, `"my run" + 0.01`."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.ratings.stored import Ratings
-from evaluand.comparison.rule import Gate
+from evaluand.comparison.rule import Gate, WinGate, parse_rule
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
 from evaluand.core.near_arguments import NearNames, near_init
@@ -36,7 +36,7 @@ from evaluand.experiment.preflight import (
     check_trade,
 )
 from evaluand.experiment.spec import parse_file
-from evaluand.experiment.tournament import Tournament
+from evaluand.experiment.tournament import MatchResults, Tournament
 from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
 from evaluand.metrics.base.metric import Metric
@@ -62,7 +62,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(MatchResults):
     """The results of an experiment.
 
     Attributes:
@@ -77,9 +77,6 @@ class Results:
     tasks: Sequence[Result]
     aggregation: Aggregation
     comparison: Comparison | None = None
-    matches: Mapping[str, Matches] = field(default_factory=dict)
-    ratings: Mapping[str, Ratings] = field(default_factory=dict)
-    unrated: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The values of every task, and their comparison."""
@@ -87,7 +84,9 @@ class Results:
         from evaluand.report.terminal.plain_text import results_text
 
         comparison = None if self.comparison is None else self.comparison.to_dict()
-        return results_text({**results_facts(self.tasks, self.aggregation), "comparison": comparison})
+        return results_text(
+            {**results_facts(self.tasks, self.aggregation, self.matches_facts()), "comparison": comparison}
+        )
 
     def _repr_html_(self) -> str:
         """The table of a notebook."""
@@ -154,7 +153,7 @@ class Experiment(metaclass=NearNames):
     origin: dict[str, Any] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
     tradeoffs: Sequence[Trade] = ()
-    gates: Sequence[Gate] = ()
+    gates: Sequence[Gate | WinGate] = ()
     matches: Sequence[Tournament] = ()
 
     @classmethod
@@ -195,18 +194,18 @@ class Experiment(metaclass=NearNames):
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
         tournaments = build_tournaments(spec, document, scorers, folder)
-        gates: dict[int, Gate] = {}
+        gates: dict[int, Gate | WinGate] = {}
         for i, gate in spec.gates.items():
             with document.at("gates", i):
-                gates[i] = Gate.parse(gate)
+                gates[i] = parse_rule(gate)
         any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
         errors = transient_errors(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
-        check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
-        check_gates(document, gates, dataset, scorers, measures)
+        systems = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
+        check_gates(document, gates, dataset, scorers, measures, systems if len(systems) == len(spec.matches) else None)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -266,6 +265,11 @@ class Experiment(metaclass=NearNames):
     def measures_of_all_rows(self) -> list[Measure]:
         """The measures without a condition, which gates, comparisons and trade-offs use."""
         return [measure for measure in self.measures if measure.where is None]
+
+    @property
+    def systems(self) -> dict[str, list[str]]:
+        """Of each tournament the labels of its systems."""
+        return {one.name: one.systems([*self.tasks]) for one in self.matches}
 
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
@@ -338,29 +342,33 @@ class Experiment(metaclass=NearNames):
             for one in self.matches
             if only is None
         }
-        return self.rate(replace(self._summarise(store, results), matches=matches))
+        return replace(self._summarise(store, results), **vars(self._rate(matches)))
 
-    def rate(self, results: Results) -> Results:
-        """The results with the ratings of the systems of their matches."""
+    def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
+        """The ratings of the systems of matches by tournament."""
         ratings: dict[str, Ratings] = {}
         unrated: dict[str, str] = {}
         for one in self.matches:
-            if (matches := results.matches.get(one.name)) is None:
+            if one.name not in matches:
                 continue
+            origin = self.origin | {"matches": one.name}
             try:
-                made = one.rate(matches, name=self.run_name(one.name), origin=self.origin | {"matches": one.name})
+                made = one.rate(matches[one.name], name=self.run_name(one.name), origin=origin)
             except DataError as error:
                 unrated[one.name] = str(error)
                 continue
             if made is not None:
                 ratings[one.name] = made
-        return replace(results, ratings=ratings, unrated=unrated)
+        return MatchResults(matches=matches, ratings=ratings, unrated=unrated)
 
-    def resume_matches(self, store: Store, id: str, *, progress: Progress | None = None) -> Matches:
-        """Continues open matches that this experiment has begun.
+    def resume_matches(self, store: Store, id: str, *, progress: Progress | None = None) -> MatchResults:
+        """Continues open matches that this experiment has begun, and rates their systems.
 
         Args:
             id: of the matches.
+
+        Returns:
+            The results of this tournament.
 
         Raises:
             SpecError: they are of no tournament of this experiment, or judge or schedule have changed.
@@ -370,13 +378,12 @@ class Experiment(metaclass=NearNames):
         name = origin.get("matches")
         [tournament] = [one for one in self.matches if one.name == name] or [None]
         if tournament is None:
-            raise SpecError(
-                f"matches {id[:12]} were begun by an entry {name!r} of matches, which is not in the file now"
-            )
+            raise SpecError(f"matches {id[:12]} were begun by the entry {name!r} of matches, which there is no longer")
         runs = zip(manifest["spec"]["systems"], manifest["provenance"]["runs"], strict=True)
         matcher = Matcher(store, self._grading_policy, progress=progress)
         found = {label: Run(store, run) for label, run in runs}
-        return self._play(matcher, tournament, found, origin.get("limit"), {}, id)
+        matches = self._play(matcher, tournament, found, origin.get("limit"), {}, id)
+        return self._rate({tournament.name: matches})
 
     @property
     def _grading_policy(self) -> Policy:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
 from evaluand.comparison import gates
-from evaluand.comparison.rule import Gate
+from evaluand.comparison.ratings.win_gates import check_win_fit
+from evaluand.comparison.rule import Gate, WinGate
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
@@ -81,14 +82,23 @@ def check_fit(
 
 def check_gates(
     document: Document,
-    rules: Mapping[int, Gate],
+    rules: Mapping[int, Gate | WinGate],
     dataset: Dataset | None,
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
+    systems: Mapping[str, Sequence[str]] | None,
 ) -> None:
-    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
+    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later.
+
+    Args:
+        systems: name of matches → the labels of their systems; None where matches have faults.
+    """
+    for i, rule in rules.items() if systems is not None else ():
+        with document.at("gates", i):
+            check_win_fit([rule] if isinstance(rule, WinGate) else [], systems)
     declared = [measure for those in measures.values() for measure in those]
-    for i, gate in rules.items() if dataset is not None and declared else ():
+    metric_rules = {i: rule for i, rule in rules.items() if isinstance(rule, Gate)}
+    for i, gate in metric_rules.items() if dataset is not None and declared else ():
         with document.at("gates", i):
             known = [] if gate.baseline is None else [gate.baseline]
             gates.check_fit(
@@ -98,20 +108,24 @@ def check_gates(
 
 def check_judges(
     document: Document, tournaments: Mapping[Place, Tournament], tasks: Sequence[str], dataset: Dataset | None
-) -> None:
-    """Adds judges that cannot judge, and systems that cannot meet, to the faults of the document."""
-    names: set[str] = set()
+) -> dict[str, list[str]]:
+    """Adds judges that cannot judge, and systems that cannot meet, to the faults of the document.
+
+    Returns:
+        Of each tournament without such faults the labels of its systems.
+    """
+    systems: dict[str, list[str]] = {}
     for place, tournament in tournaments.items():
         with document.at(*place):
-            tournament.systems(tasks)
-            if tournament.name in names:
+            if tournament.name in systems:
                 raise SpecError(f"two entries are called {tournament.name!r}; give each its own name")
-            names.add(tournament.name)
+            systems[tournament.name] = tournament.systems(tasks)
         with document.at(*place, "judge"):
             judge = as_comparison_scorer(tournament.judge)
             judge.identify()
             if dataset is not None:
                 check_gradable(judge, dataset, {})
+    return systems
 
 
 def check_tournaments(tournaments: Any, tasks: Sequence[str]) -> None:

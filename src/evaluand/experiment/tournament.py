@@ -140,6 +140,30 @@ class Tournament:
         return None if self.rating is None else rate(matches, method=self.rating, confidence=self.confidence, **options)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MatchResults:
+    """The results of tournaments.
+
+    Attributes:
+        matches: by the name of their tournament.
+        ratings: of their systems, by the same name.
+        unrated: the name of a tournament → why its systems have no ratings.
+    """
+
+    matches: Mapping[str, Matches] = field(default_factory=dict)
+    ratings: Mapping[str, Ratings] = field(default_factory=dict)
+    unrated: Mapping[str, str] = field(default_factory=dict)
+
+    def matches_facts(self) -> list[dict[str, Any]]:
+        """The matches of each tournament with the ratings of its systems, as plain data."""
+        from evaluand.report.facts.matches import matches_facts
+
+        return [
+            matches_facts(name, matches, self.ratings.get(name), self.unrated.get(name))
+            for name, matches in self.matches.items()
+        ]
+
+
 def _labelled(runs: Sequence[str] | Mapping[str, str]) -> list[tuple[str, str]]:
     """(label, name or id) of each run."""
     return [*runs.items()] if isinstance(runs, Mapping) else [(name, name) for name in runs]

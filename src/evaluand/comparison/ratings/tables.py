@@ -56,6 +56,33 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     return {name: [_storable(row) for row in rows_] for name, rows_ in tables.items()}
 
 
+def win_rate_tables(matches: MatchTable, method: RatingMethod, confidence: float) -> tuple[list[Row], list[Row]]:
+    """The win rates alone: a row for each system over its opponents, and one for each system and opponent.
+
+    Raises:
+        DataError: matches have no outcome and `missing` refuses that.
+    """
+    rows, missing = _as_rows(_decide_missing(matches, method), method)
+    rates = win_rates(rows, "weighted", confidence=confidence)
+    counts = _Counts(rows, missing)
+    average = rates.average
+    averages = [
+        {
+            "a": label,
+            "b": None,
+            "win_rate": float(average.value[i]),
+            "low": float(average.low[i]),
+            "high": float(average.high[i]),
+            **{name: float(getattr(counts, name)[i].sum()) for name in ("n", "won", "tied", "lost")},
+            "n_missing": float(missing[i].sum()),
+            "examples": int(rates.average_examples[i]),
+        }
+        for i, label in enumerate(matches.systems)
+    ]
+    pairs = _win_rate_rows(matches.systems, rates, counts, range(len(matches.systems)))
+    return [_storable(row) for row in averages], [_storable(row) for row in pairs]
+
+
 def _storable(row: Row) -> Row:
     """A row without infinite and undefined numbers, rounded to the digits that all machines share."""
     return {name: _round(value) if isinstance(value, float) else value for name, value in row.items()}

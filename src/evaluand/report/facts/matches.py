@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from evaluand.report.facts.base import Facts, count_reasons
 
 if TYPE_CHECKING:
+    from evaluand.comparison.ratings.stored import Ratings
     from evaluand.evaluation.matching.matches import Matches
 
 
-def matches_facts(name: str, matches: Matches) -> Facts:
-    """A set of matches: its systems, its receipt, its rows by status, and why rows have no outcome.
+def matches_facts(name: str, matches: Matches, ratings: Ratings | None = None, unrated: str | None = None) -> Facts:
+    """A set of matches: its systems, its receipt, its rows by status, why rows have no outcome, and the ratings.
 
     Args:
         name: what the experiment calls it.
+        unrated: why its systems have no ratings.
     """
     return {
         "matches": name,
@@ -27,6 +29,8 @@ def matches_facts(name: str, matches: Matches) -> Facts:
         "counts": matches.counts,
         "receipt": None if matches.receipt is None else asdict(matches.receipt),
         "missing": count_reasons(_iterate_undecided(matches)),
+        "ratings": None if ratings is None else ratings.to_dict(),
+        "unrated": unrated,
     }
 
 

@@ -14,7 +14,6 @@ from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.run.excerpts import to_json
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregation
     from evaluand.comparison.comparing import Comparison
     from evaluand.evaluation.evaluator import Evaluation
-    from evaluand.evaluation.matching.matches import Matches
     from evaluand.run.runner import Run
     from evaluand.store.store import Manifest, Store
     from evaluand.tradeoff import Tradeoff
@@ -181,10 +179,12 @@ class TaskResult(Protocol):
     def evaluation(self) -> Evaluation: ...
 
 
-def results_facts(
-    tasks: Sequence[TaskResult], aggregation: Aggregation, matches: Mapping[str, Matches] | None = None
-) -> Facts:
-    """The results of an experiment: the receipt of each step, every value, and why rows are missing."""
+def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation, matches: Sequence[Facts] = ()) -> Facts:
+    """The results of an experiment: the receipt of each step, every value, and why rows are missing.
+
+    Args:
+        matches: as `matches_facts` returns them.
+    """
     return {
         "tasks": [
             {
@@ -195,7 +195,7 @@ def results_facts(
             }
             for result in tasks
         ],
-        "matches": [matches_facts(name, each) for name, each in (matches or {}).items()],
+        "matches": list(matches),
         "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
         **summary_facts(aggregation),
     }

@@ -79,6 +79,9 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     if not quiet:
         parts += [_steps_table(facts["tasks"], facts["matches"]), ""]
     parts.append(metrics_table(facts["metrics"]))
+    for matches in facts["matches"]:
+        if matches["ratings"] is not None:
+            parts += ["", Text(safe(matches["matches"], CELL), "bold"), _ratings_table(matches["ratings"])]
     if facts["disparities"]:
         parts += ["", disparities_table(facts["disparities"])]
     for table in curves_tables(facts):
@@ -326,9 +329,14 @@ def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> Renderable
     return grid
 
 
-def match_steps_table(matches: Sequence[Facts]) -> RenderableType:
-    """What judging each set of matches took, one line each."""
-    return _steps_table([], matches)
+def matches_table(facts: Facts) -> RenderableType:
+    """A set of matches: what judging took, the ratings, and why matches have no outcome."""
+    parts: list[RenderableType] = [_steps_table([], [facts])]
+    if facts["ratings"] is not None:
+        parts += ["", _ratings_table(facts["ratings"])]
+    if facts["missing"]:
+        parts += ["", missing_table([(facts["matches"], {"scorer": None} | reason) for reason in facts["missing"]])]
+    return Group(*parts)
 
 
 def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
@@ -336,6 +344,12 @@ def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
         reasons = (reason for reason in each["missing"] if reason["reason"].startswith("scorer: "))
         failed = Counter({_kind_of_error(reason["reason"]): reason["count"] for reason in reasons})
         grid.add_row(Text(safe(each["matches"], CELL)), "judge", each["id"][:SHORT_ID], _describe_step(each, failed))
+
+
+def _ratings_table(facts: Facts) -> RenderableType:
+    """Systems by rating, best first."""
+    lines = [Text(safe(row["system"], CELL)) for row in facts["ratings"]]
+    return Group(*lines, Text(safe(facts["signature"]), "dim"))
 
 
 def _kind_of_error(reason: str) -> str:
