@@ -57,6 +57,7 @@ Examples:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     artifacts: tuple[str, ...],
     scorers: tuple[str, ...],
     metrics: tuple[str, ...],

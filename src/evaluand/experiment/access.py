@@ -112,7 +112,7 @@ def read_access(spec: ValidParts, folder: Path) -> Access:
 def _entries(spec: ValidParts) -> Iterator[tuple[str, KindSpec | CodeSpec]]:
     """Every entry that is a kind or code, with its place; the scorer of a judge is one too."""
     for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics)):
-        for name, entry in entries.items():  # type: ignore[attr-defined]
+        for name, entry in entries.items():
             yield f"{group}.{name}", entry
     for number, matches in spec.matches.items():
         where = f"matches.{number}.judge" if len(spec.matches) > 1 else "matches.judge"

@@ -24,11 +24,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
 from evaluand.data.view import ViewSpec
-from evaluand.evaluation.matching.comparison_scorers import (
-    ComparisonScorer,
-    FunctionComparison,
-    as_comparison_scorer,
-)
+from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, FunctionComparison
 from evaluand.evaluation.matching.schedule import Schedule
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
@@ -330,8 +326,12 @@ def judge(spec: JudgeEntry, graded: Scorer | None, folder: Path) -> ComparisonSc
     files = tuple(str(folder / file) for file in spec.files)
     if isinstance(code, ComparisonScorer) and not (spec.version or files or spec.batch):
         return code
-    if isinstance(code, Scorer) and not isinstance(code, FunctionComparison):
-        return as_comparison_scorer(code)  # a class of comparison scorers declares its own version
+    if isinstance(code, ComparisonScorer) and not isinstance(code, FunctionComparison):
+        raise SpecError(f"{spec.function} is a class of comparison scorers: declare its version there, leave out batch")
+    if isinstance(code, Scorer):
+        raise SpecError(
+            f"{spec.function} grades one response; to compare two by its scores: {{by_score: {spec.function}}}"
+        )
     function = code.function if isinstance(code, FunctionComparison) else _require_callable(code, spec)
     return FunctionComparison(function, version=_pinned_version(spec), files=files, batch=spec.batch)
 

@@ -376,7 +376,7 @@ class Experiment(metaclass=NearNames):
         manifest = store.manifest("matches", id)
         origin = manifest["provenance"]["origin"]
         name = origin.get("matches")
-        [tournament] = [one for one in self.matches if one.name == name] or [None]
+        tournament = next((one for one in self.matches if one.name == name), None)
         if tournament is None:
             raise SpecError(f"matches {id[:12]} were begun by the entry {name!r} of matches, which there is no longer")
         runs = zip(manifest["spec"]["systems"], manifest["provenance"]["runs"], strict=True)

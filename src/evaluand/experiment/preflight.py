@@ -93,9 +93,10 @@ def check_gates(
     Args:
         systems: name of matches → the labels of their systems; None where matches have faults.
     """
-    for i, rule in rules.items() if systems is not None else ():
+    for i, rule in rules.items():
         with document.at("gates", i):
-            check_win_fit([rule] if isinstance(rule, WinGate) else [], systems)
+            if isinstance(rule, WinGate) and systems is not None:
+                check_win_fit([rule], systems)
     declared = [measure for those in measures.values() for measure in those]
     metric_rules = {i: rule for i, rule in rules.items() if isinstance(rule, Gate)}
     for i, gate in metric_rules.items() if dataset is not None and declared else ():

@@ -108,9 +108,9 @@ def _place_of_kind(document: Document, place: Place, key: str) -> Place:
     for step in place:
         value = value[step]
     entry = value.get(key) if isinstance(value, Mapping) else None
-    names = [*entry] if isinstance(entry, Mapping) else []
-    is_short = len(names) == 1 and isinstance(entry[names[0]], Mapping)
-    return (*place, key, names[0]) if is_short else (*place, key)
+    inner = [*entry.items()] if isinstance(entry, Mapping) else []
+    is_short = len(inner) == 1 and isinstance(inner[0][1], Mapping)
+    return (*place, key, inner[0][0]) if is_short else (*place, key)
 
 
 def _graded_scorer(judge: JudgeEntry, scorers: Mapping[str, Scorer], folder: Path) -> Scorer | None:

@@ -47,7 +47,7 @@ class ByScore(ComparisonScorer):
 
     @property
     def cheap(self) -> bool:  # type: ignore[override]
-        return self.scorer.cheap
+        return bool(self.scorer.cheap)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -75,9 +75,10 @@ class ByScore(ComparisonScorer):
             return NO_ANSWER
         rest = iter(others)
         arguments = [response if name == "output" else next(rest) for name in self.scorer.arguments]
-        return self.scorer.as_score(self.scorer.score(*arguments))
+        found: Score = self.scorer.as_score(self.scorer.score(*arguments))
+        return found
 
     def identify(self) -> Identity:
-        graded_by = self.scorer.identify()
+        graded_by: Identity = self.scorer.identify()
         spec = {"kind": self.kind, "version": self.version, "scorer": graded_by.spec, "margin": self.margin}
         return replace(graded_by, spec=spec | {"higher_is_better": self.higher_is_better})
