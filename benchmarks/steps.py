@@ -9,8 +9,8 @@ Each measurement is a process of its own, over a run that an earlier process has
 characters that the task gave back after opening a span; a grade is that of exact match. Times are CPU time of all
 threads in user and kernel mode, and memory is `ru_maxrss`, with Python, NumPy and Arrow in it.
 
-The interop part is the whole path by the names of the Pharia SDKs, with repositories on disk and a trace of each
-example: the code of `peers/pharia.py`, run with the SDKs and with `evaluand.interop.pharia` in turn.
+The interop part is the whole path by the names of the Pharia SDKs, with repositories on disk and in memory and a trace
+of each example: the code of `peers/pharia.py`, run with the SDKs and with `evaluand.interop.pharia` in turn.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 LINEAGE = 100_000
 LINEAGE_SECONDS, MEMORY, LINEAR = 2.0, 1 << 30, 1.25
 INTEROP, TIMES_LESS = 10_000, 5.0
+IN_MEMORY = 1000
 SDKS = ("pharia-inference-sdk==0.1.6", "pharia-studio-sdk==0.1.7")
 ROWS = 10_000
 
@@ -173,7 +174,9 @@ def _one_more(low: dict[str, Any], high: dict[str, Any]) -> float:
 def interop(folder: Path, share: int) -> dict[str, Any]:
     n = INTEROP // share
     say(f"the path by the names of the Pharia SDKs, {n:,} examples")
-    return {"interop": measured("path_by_their_names", n=n, folder=str(folder / "interop"))}
+    ours = measured("path_by_their_names", n=n, folder=str(folder / "interop"))
+    in_memory = measured("path_by_their_names", n=IN_MEMORY, folder=str(folder / "none"), memory=True)
+    return {"interop": ours, "interop in memory": in_memory}
 
 
 def sdks(folder: Path, share: int, peers: Path) -> dict[str, Any]:
@@ -182,12 +185,18 @@ def sdks(folder: Path, share: int, peers: Path) -> dict[str, Any]:
     if not found:
         return {}
     say(f"the same with the SDKs themselves, {n:,} examples")
-    request = json.dumps({"n": n, "folder": str(folder / "sdks")})
     path = {"PYTHONPATH": str(Path(__file__).resolve().parent)}
-    return {"sdks": run([str(found["pharia-studio-sdk"]), str(PEER), request], clean_environment() | path)}
+
+    def measured_sdks(**request: Any) -> dict[str, Any]:
+        command = [str(found["pharia-studio-sdk"]), str(PEER), json.dumps(request)]
+        return run(command, clean_environment() | path)
+
+    theirs = measured_sdks(n=n, folder=str(folder / "sdks"))
+    in_memory = measured_sdks(n=IN_MEMORY, folder=str(folder / "none"), memory=True)
+    return {"sdks": theirs, "sdks in memory": in_memory}
 
 
-def path_by_their_names(n: int, folder: str) -> dict[str, Any]:
+def path_by_their_names(n: int, folder: str, memory: bool = False) -> dict[str, Any]:
     """`peers/pharia.py` with its import lines changed."""
     from evaluand.interop import pharia
 
@@ -195,7 +204,7 @@ def path_by_their_names(n: int, folder: str) -> dict[str, Any]:
     for name in ("pharia_inference_sdk", "pharia_studio_sdk"):
         sys.modules[name] = pharia
     sys.path.insert(0, str(PEER.parent))
-    measure: dict[str, Any] = importlib.import_module(PEER.stem).measure(n, folder)
+    measure: dict[str, Any] = importlib.import_module(PEER.stem).measure(n, folder, memory)
     return measure
 
 
@@ -212,6 +221,17 @@ def interop_lines(results: dict[str, Any]) -> list[list[str]]:
         lines.append(
             ["  as many times as ours", f"{times:.1f} ×", f"≥ {TIMES_LESS:g} ×", "yes" if times >= TIMES_LESS else "NO"]
         )
+    return lines + _in_memory_lines(results)
+
+
+def _in_memory_lines(results: dict[str, Any]) -> list[list[str]]:
+    ours, theirs = (results.get(f"{name} in memory") for name in ("interop", "sdks"))
+    if not ours:
+        return []
+    each = ours["cpu"] / ours["n"] * 1e3
+    lines = [[f"the same in memory, {ours['n']:,} examples", f"{each:.3f} ms each", "", ""]]
+    if theirs:
+        lines.append(_line("  as a share of the SDKs", ours["cpu"] / theirs["cpu"], 1.0, "×"))
     return lines
 
 

@@ -1,4 +1,7 @@
-"""The path through pharia-studio-sdk with its repositories on disk: `python pharia.py '{"n": 1000, "folder": "…"}'`."""
+"""The path through pharia-studio-sdk: `python pharia.py '{"n": 1000, "folder": "…"}'`.
+
+Its repositories are on disk, or in memory with `"memory": true`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,10 @@ from pharia_studio_sdk.evaluation import (
     FileDatasetRepository,
     FileEvaluationRepository,
     FileRunRepository,
+    InMemoryAggregationRepository,
+    InMemoryDatasetRepository,
+    InMemoryEvaluationRepository,
+    InMemoryRunRepository,
     MeanAccumulator,
     Runner,
     SingleOutputEvaluationLogic,
@@ -56,10 +63,18 @@ class Mean(AggregationLogic[Match, Accuracy]):
         return Accuracy(value=mean.extract())
 
 
-def measure(n: int, folder: str) -> dict[str, Any]:
-    root = Path(folder)
-    datasets, runs = FileDatasetRepository(root), FileRunRepository(root)
-    evaluations, aggregations = FileEvaluationRepository(root), FileAggregationRepository(root)
+FILES = FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository
+MEMORY = (
+    InMemoryDatasetRepository,
+    InMemoryRunRepository,
+    InMemoryEvaluationRepository,
+    InMemoryAggregationRepository,
+)
+
+
+def measure(n: int, folder: str, memory: bool = False) -> dict[str, Any]:
+    made = [kind() for kind in MEMORY] if memory else [kind(Path(folder)) for kind in FILES]
+    datasets, runs, evaluations, aggregations = made
     examples = [Example(input=i, expected_output=e) for i, e in map(example, range(n))]
     phases = Phases()
     with phases("dataset"):

@@ -227,3 +227,15 @@ def test_replies_of_real_judges_in_both_orders(judge: str, consistent: int, firs
     assert sum(one[0] == other[0] for one, other in pairs) == consistent
     both = Counter((one[1], other[1]) for one, other in pairs)
     assert first_twice is None or both[1.0, 1.0] == first_twice
+
+
+def test_a_match_that_a_judge_repeats_is_another_replication() -> None:
+    rows = [battle(), battle("tie"), battle(judge="ann"), battle(turn=3), battle(turn=3), battle(turn=2)]
+    assert rows_of(read_battles(rows), "replication", "outcome") == [
+        (0, 1.0),
+        (1, 0.5),
+        (0, 1.0),
+        (2, 1.0),
+        (3, 1.0),
+        (4, 1.0),
+    ]

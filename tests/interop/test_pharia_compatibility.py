@@ -24,6 +24,7 @@ from evaluand.interop.pharia import (
     AsyncInMemoryEvaluationRepository,
     CompositeTracer,
     Evaluator,
+    Event,
     Example,
     ExampleOutput,
     FailedExampleRun,
@@ -50,6 +51,7 @@ from evaluand.interop.pharia import (
     Tracer,
     aggregation_overviews_to_pandas,
     main,
+    utc_now,
 )
 
 
@@ -167,6 +169,14 @@ def test_the_public_recovery_calls_return_the_finished_examples_as_they_were_not
     assert again().finished_examples("h") is None
     runs.create_temporary_run_data("h", "other")
     assert again().finished_examples("h") == RecoveryData(run_id="other", finished_examples=[])
+
+
+def test_recovery_data_of_the_sdks_are_read(tmp_path: Path) -> None:
+    runs = FileRunRepository(tmp_path)
+    (tmp_path / "runs" / "h.tmp").write_text('{"run_id":"run","finished_examples":["b","a"]}')
+    runs.store_example_output(ExampleOutput(run_id="run", example_id="c", output="x"))
+    runs.temp_store_finished_example("h", "a")
+    assert runs.finished_examples("h") == RecoveryData(run_id="run", finished_examples=["b", "a", "c"])
 
 
 def test_recovery_data_written_by_many_threads_are_complete(tmp_path: Path) -> None:
@@ -335,6 +345,7 @@ def test_a_recursive_walk_through_a_trace_in_memory_finds_every_entry() -> None:
     names = ["task", "first", "step", "second", "third"]
     assert walked(tracer) == walked(other) == names
     assert isinstance(tracer.entries[0], InMemoryTracer)
+    assert Event(name="log", message="first", body=1).timestamp <= utc_now()
     assert not isinstance(NoOpTracer().span("a"), InMemoryTracer)
 
 
@@ -384,6 +395,7 @@ def test_main_takes_the_arguments_of_a_process_and_returns(tmp_path: Path, capsy
         main(["run_evaluation", *options[:-2]])
     assert (raised.value.code, "run_evaluation" in (shown := capsys.readouterr().err)) == (2, True)
     assert "--target-dir" in shown
-    with pytest.raises(SystemExit) as raised:
-        main(["", "--help"])
-    assert raised.value.code == 0
+    for arguments, code in ((["", "--help"], 0), ([], 2)):
+        with pytest.raises(SystemExit) as raised:
+            main(arguments)
+        assert raised.value.code == code

@@ -221,6 +221,18 @@ def test_a_table_stays_put_when_a_system_is_added() -> None:
     assert (after[0].win_rate, after[0].reason) == (0.5, "the baseline, by definition")
 
 
+def test_a_system_that_never_met_the_baseline_has_a_reason() -> None:
+    matches = biased(20, 0, 1, 0)
+    columns = {"length_a": matches["length"], "length_b": matches["baseline_length"], "cluster": matches["cluster"]}
+    ones, twos = np.ones(20, int), np.full(20, 2)
+    found = length_controlled_win_rates(
+        a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=0, reference=reference()
+    )
+    assert [each.reason for each in found[1:]] == ["0 examples are too few to estimate 2 terms"] * 2
+    with pytest.raises(SpecError, match="the baseline must be a system from 0 to 2, not 3"):
+        length_controlled_win_rates(a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=3)
+
+
 def test_only_its_own_matches_and_a_fixed_reference_decide() -> None:
     other = replace(reference(), strength=20.0)
     assert control(difficulty=DIFFICULTY, reference=other).length != pytest.approx(

@@ -1,4 +1,9 @@
-"""Position bias, inconsistency, and the rule for pairs whose orders contradict each other."""
+"""Position bias, inconsistency, and the rule for pairs whose orders contradict each other.
+
+    pytest -m slow tests/metrics/test_positions.py -s
+
+prints a part of the table in docs/intervals.md.
+"""
 
 from __future__ import annotations
 
@@ -172,3 +177,31 @@ def test_dropping_contradictions_recovers_the_truth_of_a_judge_who_sometimes_onl
         ends[rule] = (rate.low[0, 1], rate.high[0, 1])
     assert ends["average"][1] < true
     assert ends["drop"][0] < true < ends["drop"][1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "systems", "bias"), [(30, 2, 0.2), (30, 5, 0.3), (100, 4, 0.1), (300, 2, 0.05)])
+def test_intervals_cover_the_truth(n: int, systems: int, bias: float) -> None:
+    """All pairs in both orders, by a judge whose bias differs between examples."""
+    a, b = np.triu_indices(systems, 1)
+
+    def both_orders(n: int, rng: np.random.Generator) -> np.ndarray:
+        ability = np.linspace(0, 1, systems) + rng.normal(size=(n, systems))
+        shift = bias + rng.normal(0, 0.5, (n, 1, 1)) * [1, -1]
+        shift[..., 1] -= 2 * bias
+        return ((ability[:, a] - ability[:, b])[..., None] + shift > 0).astype(float)
+
+    many = both_orders(200_000, np.random.default_rng(0))
+    true = np.array([(many[..., 0] + 1 - many[..., 1]).mean() / 2, (many[..., 0] != many[..., 1]).mean()])
+    pair = np.repeat(np.arange(n * len(a)), 2)
+    a_first, cluster = np.tile([True, False], n * len(a)), pair // len(a)
+    both = [np.tile(np.repeat(each, 2), n) for each in (a, b)]
+    covered = []
+    for seed in range(1000):
+        outcome = both_orders(n, np.random.default_rng(seed)).ravel()
+        ends = position_bias(*both, outcome, a_first, cluster), inconsistency(outcome, a_first, pair, cluster)
+        covered.append([each.low <= share <= each.high for each, share in zip(ends, true, strict=True)])
+    shares = np.mean(covered, axis=0)
+    print(f"| {n} examples of {systems} systems | {shares[0]:.3f} | {shares[1]:.3f} |")  # noqa: T201
+    assert (shares >= 0.93).all()
+    assert (shares <= 0.975).all()

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from evaluand import SpecError
 from evaluand.metrics.ratings.counts import MatchRows, count_matches, resample_counts
@@ -58,6 +59,43 @@ def test_rates_do_not_depend_on_which_system_is_called_a(kind: Kind) -> None:
     assert_equal_rates(win_rates(rows, kind), win_rates(swapped, kind))
     low, high = win_rates(rows, kind).rate.low, win_rates(rows, kind).rate.high
     np.testing.assert_allclose(low, 1 - high.T)
+
+
+MATCHES = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.integers(1, 3),
+        st.sampled_from([0, 0.2, 0.5, 0.9, 1]),
+        st.integers(0, 4),
+        st.integers(1, 3),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@given(MATCHES)
+def test_rates_are_those_of_a_loop_over_all_matches(matches: list[tuple[int, int, float, int, int]]) -> None:
+    a, further, outcome, cluster, weight = map(np.array, zip(*matches, strict=True))
+    b = (a + further) % 4
+    rows = MatchRows.read(a, b, outcome.astype(float), cluster, systems=4, weight=weight)
+    discrete, weighted = win_rates(rows), win_rates(rows, "weighted")
+    for i in range(4):
+        seen = [(b[k], outcome[k], weight[k]) for k in range(len(a)) if a[k] == i]
+        seen += [(a[k], 1 - outcome[k], weight[k]) for k in range(len(a)) if b[k] == i]
+        opponents = sorted({each[0] for each in seen})
+        for rates, score in ((discrete, lambda share: (np.sign(share - 0.5) + 1) / 2), (weighted, float)):
+            means = []
+            for j in opponents:
+                own = [(score(share), n) for opponent, share, n in seen if opponent == j]
+                means.append(sum(share * n for share, n in own) / sum(n for _, n in own))
+                assert rates.rate.value[i, j] == pytest.approx(means[-1])
+                assert rates.n[i, j] == sum(n for _, n in own)
+            assert rates.average.value[i] == pytest.approx(np.mean(means) if means else NAN, nan_ok=True)
+            assert rates.opponents[i] == len(opponents)
+            known = ~np.isnan(rates.average.low[i])
+            assert not known or 0 <= rates.average.low[i] <= rates.average.value[i] + 1e-12
+            assert not known or rates.average.value[i] - 1e-12 <= rates.average.high[i] <= 1
 
 
 def test_the_interval_of_an_average_is_that_of_the_means_of_examples() -> None:

@@ -24,6 +24,7 @@ from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
@@ -52,7 +53,9 @@ Examples:
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="By default, from the suffix of FILE, else csv.")
 @click.option(
-    "--table", metavar="TABLE", help="responses, spans, examples, tidy, metrics, curves, or the name of a scorer."
+    "--table",
+    metavar="TABLE",
+    help="responses, spans, examples, tidy, metrics, curves, matches, or the name of a scorer.",
 )
 @click.option("--status", metavar="STATUS", help="Only rows with this status: completed, failed, scored, …")
 @where_option
@@ -70,11 +73,11 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Write the rows of a run, an evaluation, an aggregation or a dataset as one flat table.
+    """Write the rows of a run, an evaluation, an aggregation, matches or a dataset as one flat table.
 
     A run has one row per call (responses), or its spans, or its examples; an evaluation one row per score (tidy),
-    or those of one scorer; an aggregation its metrics; a dataset its examples; a recording its damaged_lines. If
-    several artifacts share the name, the first that has the TABLE is taken.
+    or those of one scorer; an aggregation its metrics; matches one row per match, as battles; a dataset its examples;
+    a recording its damaged_lines. If several artifacts share the name, the first that has the TABLE is taken.
 
     CSV is safe for spreadsheets: a text that begins with = + - @, a tab or a line break gets a leading ' (not with
     --raw). Values other than texts, numbers and booleans are JSON. Parquet preserves every value and type, so importing
@@ -167,4 +170,6 @@ def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
         return Evaluation(store, id)
     if kind == "recordings":
         return Recording(store, id)
+    if kind == "matches":
+        return Matches(store, id)
     return Aggregation(store, id) if kind == "aggregations" else Dataset.stored(store, id)

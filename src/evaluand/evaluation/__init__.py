@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
+    from evaluand.evaluation.matching.adaptive import InformationGain as InformationGain, Swiss as Swiss
     from evaluand.evaluation.matching.battles import read_battles as read_battles
     from evaluand.evaluation.matching.comparison_scorers import (
         ComparisonScorer as ComparisonScorer,

@@ -5,6 +5,7 @@ Each artifact becomes a stream of Arrow batches with flat columns, so memory sta
     run           one row per call: `_index_`, id, replication, status, response, error, the example, usage
     evaluation    one row per score: the key, status, value, the scorer's columns, the example, the response
     aggregation   one row per value; `by` lists the attributes it is grouped by, none for the value over all rows
+    matches       one row per match, with its systems by name, the winner and what the judge saw
     dataset       one row per example, with the columns' names
     recording     one row per damaged line of its journal, if there were any
 
@@ -37,11 +38,13 @@ from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.matching.battle_export import battle_batches
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
 from evaluand.trace import STATUSES
 
-Artifact = Run | Evaluation | Aggregation | Dataset | Recording
+Artifact = Run | Evaluation | Aggregation | Matches | Dataset | Recording
 
 DAMAGED_LINES = "damaged_lines"
 FORMATS = ("csv", "jsonl", "parquet")
@@ -55,6 +58,8 @@ def list_tables(artifact: Artifact) -> list[str]:
         return ["responses", "spans", "examples"]
     if isinstance(artifact, Evaluation):
         return ["tidy", *artifact.scorers]
+    if isinstance(artifact, Matches):
+        return ["matches"]
     if isinstance(artifact, Recording):
         return [DAMAGED_LINES] if DAMAGED_LINES in artifact.manifest.get("tables", ()) else []
     return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
@@ -69,7 +74,7 @@ def flat(
     numbers or all booleans holds canonical JSON text, marked in its field; see `store.tables.is_json`.
 
     Args:
-        artifact: a sealed run, evaluation, aggregation or recording, or a dataset.
+        artifact: a sealed run, evaluation, aggregation, set of matches or recording, or a dataset.
         table: one of `list_tables`; None takes the first. The name of a scorer selects its rows.
         status: only rows with this status.
         where: only rows that match this condition (see `RowFilter`), by the names of these columns or of the dataset's;
@@ -108,7 +113,7 @@ def flat(
 
 def _dataset_names(artifact: Artifact, schema: pa.Schema) -> dict[str, str]:
     """The names of a dataset's columns → their names in a flat table, where they differ."""
-    if isinstance(artifact, Recording):
+    if isinstance(artifact, Recording | Matches):
         return {}
     if isinstance(artifact, Aggregation):
         found = ((name, name.removeprefix("attribute.")) for name in schema.names)
@@ -139,7 +144,7 @@ def _matching(
 
 
 def _check_status(status: str, artifact: Artifact, table: str) -> None:
-    known: Sequence[str] = rows.SCORE_STATUSES if isinstance(artifact, Evaluation) else ()
+    known: Sequence[str] = rows.SCORE_STATUSES if isinstance(artifact, Evaluation | Matches) else ()
     if isinstance(artifact, Run):
         known = {"responses": rows.RESPONSE_STATUSES, "spans": STATUSES}.get(table, ())
     if not known:
@@ -255,6 +260,8 @@ def _read_table(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
         return iter([_read_values(artifact, artifact.table() if table == "metrics" else artifact.curves())])
     if isinstance(artifact, Evaluation):
         return _read_scores(artifact, artifact.scorers if table == "tidy" else [table])
+    if isinstance(artifact, Matches):
+        return battle_batches(artifact)
     if isinstance(artifact, Recording):
         return artifact.store.read(artifact.kind, artifact.id, table)
     if isinstance(artifact, Dataset) or table == "examples":

@@ -88,7 +88,7 @@ class Event(BaseModel):
     name: str
     message: str
     body: PydanticSerializable
-    timestamp: datetime
+    timestamp: datetime = Field(default_factory=utc_now)
 
 
 class SpanAttributes(BaseModel):

@@ -1,7 +1,8 @@
 """Comparison of several runs: judges that see two responses, schedules, and the matches that they give.
 
 comparison_scorers.py    what judges two responses to one example
-schedule.py, fixed.py    which systems meet on which examples
+schedule.py              which systems meet on which examples: fixed.py in advance, adaptive.py by the outcomes so far,
+                         on the rows of course.py
 pairing.py               who is presented first, and which judgement decides which match
 matcher.py, matches.py   makes the matches, and the artifact in which they are stored
 recorded.py              matches of runs that were judged elsewhere

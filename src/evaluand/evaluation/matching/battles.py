@@ -161,6 +161,7 @@ class _Tables:
         self._texts: list[Texts] = []
         self._batches: list[pa.RecordBatch] = []
         self.texts: list[pa.RecordBatch] = []
+        self._seen: dict[tuple[Any, ...], int] = {}  # the key of a match → the next replication that is free
         self._mirrors = self._without_example = 0
 
     def add(self, row: Mapping[str, Any], where: str) -> None:
@@ -243,10 +244,11 @@ class _Tables:
             a, b, style_a, style_b = b, a, style_b, style_a
             outcome = None if outcome is None else 1 - outcome
             order = None if order is None else _OTHER_ORDER[order]
+        replication = self._free_replication(battle.replication, (index, a, b, order, battle.judge))
         is_equal = outcome == 0.5 and texts.response_a is not None and texts.response_a == texts.response_b
         values = {
             INDEX: index,
-            "replication": battle.replication,
+            "replication": replication,
             "a": a,
             "b": b,
             "order": order or "ab",
@@ -258,6 +260,17 @@ class _Tables:
             "style_b": style_b,
         }
         return _row(battle, values)
+
+    def _free_replication(self, replication: int, match: tuple[Any, ...]) -> int:
+        """The replication of a match; one that the same judge has judged before in the same order is a further one."""
+        key = (replication, *match)
+        if key in self._seen:
+            replication = self._seen[key]
+            while (replication, *match) in self._seen:
+                replication += 1
+            self._seen[key] = replication + 1
+        self._seen[replication, *match] = replication + 1
+        return replication
 
     def _own_cells(self, battle: Battle, own: dict[str, Any], where: str) -> tuple[Any, ...]:
         for side, system in (("a", battle.a), ("b", battle.b)):

@@ -16,7 +16,8 @@ class AllPairs(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> field = Field(["a", "b", "c"], np.ones((1, 3), bool), np.zeros((1, 16), np.uint8), 2, 0)
+        >>> responses, digests = np.array([[1, 2, 3]], np.uint64), np.zeros((1, 16), np.uint8)
+        >>> field = Field(["a", "b", "c"], responses > 0, responses, digests, 2, 0)
         >>> pairs = AllPairs().next(field, [])
         >>> list(zip(pairs.a.tolist(), pairs.b.tolist()))
         [(0, 1), (0, 2), (1, 2)]
@@ -40,7 +41,7 @@ class AgainstBaseline(Schedule):
 
     kind = "against_baseline"
 
-    def check(self, systems: Sequence[str]) -> None:
+    def check(self, systems: Sequence[str], orders: int) -> None:
         if self.baseline not in systems:
             raise SpecError(
                 f"baseline {self.baseline!r} is not one of the systems{nearest(str(self.baseline), systems)}:"

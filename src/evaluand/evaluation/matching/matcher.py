@@ -188,7 +188,7 @@ class _Request:
         check_presentation(orders, seed)
         known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else [*labels]
         _check_labels(known, len(runs))
-        schedule.check(known)
+        schedule.check(known, 2 if orders == "both" else 1)
         scorer = as_comparison_scorer(judge)
         if scorer.compares_all and schedule.kind != "all_pairs":
             raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
@@ -308,7 +308,8 @@ class _Job:
         """Judges round by round."""
         request, entrants = self.request, self.entrants
         examples = np.repeat(entrants.examples, entrants.replications, axis=0)
-        field = Field(entrants.labels, entrants.states != ABSENT, examples, self.n_orders, request.seed)
+        answered = entrants.states != ABSENT
+        field = Field(entrants.labels, answered, entrants.numbers(), examples, self.n_orders, request.seed)
         played: list[Played] = []
         while not self.is_sealed() and (pairs := request.schedule.next(field, played)) is not None:
             matches = (

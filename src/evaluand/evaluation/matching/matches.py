@@ -1,6 +1,6 @@
 """Matches: two responses to one example that were compared, as a stored table with one row per pair and order.
 
-A `Matcher` makes them from runs; `evaluand.evaluation.battles` reads those that others have judged. Ratings and win
+A `Matcher` makes them from runs; `battles.py` reads those that others have judged. Ratings and win
 rates are computed from this table (`evaluand.comparison.ratings`).
 """
 

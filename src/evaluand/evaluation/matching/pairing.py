@@ -90,6 +90,11 @@ class Entrants:
     def n_rows(self) -> int:
         return len(self.states)
 
+    def numbers(self) -> np.ndarray:
+        """Rows × systems: a number for each response, equal for equal ones; 0 without a response."""
+        numbers = np.maximum(np.ascontiguousarray(self.contents[..., :8]).view("<u8")[..., 0], np.uint64(1))
+        return np.where(self.states == ANSWERED, numbers, np.uint64(0))
+
 
 def unjudged_status(states: Mapping[str, int]) -> tuple[str, str | None]:
     """The status of a match that no judgement decides, and why, from the state of each system by its label."""

@@ -48,6 +48,8 @@ class Field(NamedTuple):
     Attributes:
         systems: the labels of the systems.
         answered: rows × systems: whether the system has a row there, be it a failed one.
+        responses: rows × systems: 64 bits of the digest of the response, as a number: equal for equal responses. 0
+            where there is no response to compare.
         digests: of the example of each row, 16 bytes: what random choices depend on.
         orders: in how many orders each pair is judged: 1 or 2.
         seed: of random choices.
@@ -55,6 +57,7 @@ class Field(NamedTuple):
 
     systems: Sequence[str]
     answered: np.ndarray
+    responses: np.ndarray
     digests: np.ndarray
     orders: int
     seed: int
@@ -77,8 +80,12 @@ class Schedule(ABC):
         parameters: Mapping[str, Any] = asdict(self)  # type: ignore[call-overload]
         return {"kind": self.kind, "version": self.version, "parameters": parameters}
 
-    def check(self, systems: Sequence[str]) -> None:  # noqa: B027 - most accept all systems
+    def check(self, systems: Sequence[str], orders: int) -> None:  # noqa: B027 - most accept all systems
         """Refuses systems that it cannot pair.
+
+        Args:
+            systems: their labels.
+            orders: in how many orders each pair is judged: 1 or 2.
 
         Raises:
             SpecError: for example if there is no such baseline.

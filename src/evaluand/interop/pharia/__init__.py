@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         TextChunk as TextChunk,
     )
     from evaluand.interop.pharia.graders import (
+        Accumulator as Accumulator,
         BleuGrader as BleuGrader,
         FScores as FScores,
         HighlightCoverageGrader as HighlightCoverageGrader,
@@ -96,6 +97,9 @@ if TYPE_CHECKING:
         RougeGrader as RougeGrader,
     )
     from evaluand.interop.pharia.hugging_face import (
+        HuggingFaceAggregationRepository as HuggingFaceAggregationRepository,
+        HuggingFaceDatasetRepository as HuggingFaceDatasetRepository,
+        HuggingFaceRepository as HuggingFaceRepository,
         MultipleChoiceInput as MultipleChoiceInput,
         SingleHuggingfaceDatasetRepository as SingleHuggingfaceDatasetRepository,
     )

@@ -3,13 +3,10 @@
 from typing import Final
 
 REPLACEMENTS: Final = {
-    "download the folder (hf download) and open it with FileDatasetRepository or FileAggregationRepository": (
-        "HuggingFaceAggregationRepository",
-        "HuggingFaceDatasetRepository",
-        "HuggingFaceRepository",
-    ),
-    "nothing is sent to Studio; keep datasets in a FileDatasetRepository, results in the other File repositories, and "
-    "show them with native_evaluation and evaluand report": (
+    "Studio is a paid service, and nothing is sent there; keep datasets in a FileDatasetRepository, results in the "
+    "other File repositories, and show them with native_evaluation and evaluand report": (
+        "Benchmark",
+        "BenchmarkRepository",
         "StudioBenchmark",
         "StudioBenchmarkRepository",
         "StudioClient",
@@ -17,6 +14,13 @@ REPLACEMENTS: Final = {
         "StudioDatasetRepository",
         "StudioExample",
         "StudioProject",
+    ),
+    "use the File repositories; on other file systems, mount the folder or copy it": (
+        "FileSystemAggregationRepository",
+        "FileSystemBasedRepository",
+        "FileSystemDatasetRepository",
+        "FileSystemEvaluationRepository",
+        "FileSystemRunRepository",
     ),
     "use evaluand.ChatModel with any endpoint of the chat completions protocol; Instruct and tasks accept it": (
         "AlephAlphaChatModel",

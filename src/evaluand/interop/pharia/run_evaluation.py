@@ -59,13 +59,13 @@ def command(
     click.echo(f"{overview}\nstored in {target_dir}")
 
 
-def main(args: Sequence[str] | None = None) -> None:
+def main(cli_args: Sequence[str] | None = None) -> None:
     """Run the command with the arguments of a process: its name, then the options; by default `sys.argv`.
 
     Raises:
         SystemExit: an error, which is reported without a traceback, or the help was shown.
     """
-    name, *options = args or sys.argv
+    name, *options = (sys.argv if cli_args is None else cli_args) or [""]
     try:
         shown = command.main(args=options, prog_name=Path(name).name or None, standalone_mode=False)
     except click.ClickException as error:

@@ -22,7 +22,6 @@ from uuid import UUID
 
 import orjson
 from orjson import Fragment
-from pydantic_core import from_json
 
 from evaluand.core.identity import decode, encode
 from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
@@ -362,11 +361,10 @@ class _ShelfRuns(RunRepository):
         text = self._shelf.get(tmp_hash, NOTE)
         if text is None:
             return None
-        run_id = from_json(text)["run_id"]
+        note = RecoveryData.model_validate_json(text)  # that of the SDKs contains the examples
         noted = self._shelf.rows(tmp_hash, FINISHED).ids_as_written()
-        return RecoveryData(
-            run_id=run_id, finished_examples=list(dict.fromkeys([*noted, *self.example_output_ids(run_id)]))
-        )
+        finished = dict.fromkeys([*note.finished_examples, *noted, *self.example_output_ids(note.run_id)])
+        return RecoveryData(run_id=note.run_id, finished_examples=list(finished))
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:

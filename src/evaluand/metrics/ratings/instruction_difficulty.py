@@ -123,18 +123,21 @@ def _fit_jointly(rows: _Rows, outcome: np.ndarray) -> np.ndarray:
         if decrease > -_PRECISION:
             break
         size = 1.0
-        while size > _PRECISION:
+        while True:
             following = at + size * step
             next_value = cross_entropy(rows.log_odds(following), outcome, weight) + float(prior @ following**2) / 2
-            if next_value <= value + 0.1 * size * decrease:
+            if next_value <= value + 0.1 * size * decrease or size < _SHORTEST:
                 break
             size /= 2
+        if next_value >= value:  # only rounding is left
+            break
         at, value = following, next_value
     return at[2 * rows.players :]
 
 
 _MOST_STEPS: Final = 100
 _PRECISION: Final = 1e-12
+_SHORTEST: Final = 1e-6
 _DEVIATION: Final = 2.0
 _WEAK: Final = 1e-6
 """The precision of the prior of a system's coefficients, which makes those of an undefeated system finite."""

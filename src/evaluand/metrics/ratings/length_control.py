@@ -152,7 +152,8 @@ def length_controlled_win_rates(
 ) -> list[LengthControl]:
     """The length-controlled win rate of each system against the baseline, each from its own matches alone.
 
-    The baseline itself has ½ by definition. Matches between two other systems do not count.
+    The baseline itself has ½ by definition, and a system without matches against it a reason. Matches between two other
+    systems do not count.
 
     Args:
         a: the number of a system, 0 to `systems` − 1; `b` that of its opponent.
@@ -168,6 +169,8 @@ def length_controlled_win_rates(
         >>> [round(rate.win_rate, 3) for rate in rates]
         [0.5, 0.5]
     """
+    if not 0 <= baseline < systems:
+        raise SpecError(f"length control: the baseline must be a system from 0 to {systems - 1}, not {baseline}")
     weights = np.ones(len(outcome)) if weight is None else np.asarray(weight, np.float64)
     definition = _definition(difficulty is not None, reference is not None)
     found = []
@@ -423,14 +426,17 @@ def _fit(
                 inverse_penalty * cross_entropy(log_odds + length * direction, outcome, weight)
                 + np.abs(following).sum()
             )
-            if next_value <= value + 0.1 * length * decrease or length < _PRECISION:
+            if next_value <= value + 0.1 * length * decrease or length < _SHORTEST:
                 break
             length /= 2
+        if next_value >= value:  # only rounding is left
+            break
         at, value, log_odds = following, next_value, log_odds + length * direction
     return at
 
 
 _MOST_STEPS: Final = 100
+_SHORTEST: Final = 1e-6
 _PRECISION: Final = 1e-14
 
 
