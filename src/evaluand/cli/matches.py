@@ -9,7 +9,6 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import matches_table
 from evaluand.report.text import safe
-from evaluand.store.tables import SCORED
 
 
 def print_matches(facts: Facts, gates: Sequence[Facts] = (), *, as_json: bool) -> bool:
@@ -34,7 +33,7 @@ def print_matches(facts: Facts, gates: Sequence[Facts] = (), *, as_json: bool) -
 def match_failures(matches: Facts) -> Iterator[str]:
     """That a judge failed on every comparison that it was asked for, or that systems could not be rated."""
     reasons = [reason for reason in matches["missing"] if reason["reason"].startswith("scorer: ")]
-    if reasons and SCORED not in matches["counts"]:
+    if reasons and sum(reason["count"] for reason in reasons) == matches["judged"]:
         why = reasons[0]["reason"].removeprefix("scorer: ")
         yield f"the judge of {matches['matches']!r} failed on every comparison: {why}"
     if matches["unrated"] is not None:

@@ -96,15 +96,16 @@ def command(
         try:
             if kind == Matches.kind:
                 with reported_stop(store, watched):
-                    results = experiment.resume_matches(store, id, progress=watched)
-                [facts] = results.matches_facts()
-                return conclude([], None, failed=print_matches(facts, as_json=as_json))
-            options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
-            results = carry_out(experiment, store, watched, **options)
+                    [matches] = experiment.resume_matches(store, id, progress=watched).matches_facts()
+            else:
+                options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
+                results = carry_out(experiment, store, watched, **options)
         except SpecError as error:
             if _digest(content) != begun.digest:
                 error.add_note(f"{begun.path} has changed since")
             raise
+    if kind == Matches.kind:
+        return conclude([], None, failed=print_matches(matches, as_json=as_json))
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
         more = suggest_command("run", safe(begun.path), store.root)
         click.echo(f"not run yet: {', '.join(map(safe, others))}; {more}", err=True)

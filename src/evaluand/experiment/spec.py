@@ -493,7 +493,9 @@ def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Do
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [_expand_metric(s) if isinstance(s, str) else s for s in value["metrics"]]
     if isinstance(value.get("matches"), list):
-        value["matches"] = [expand_matches(entry) for entry in value["matches"]]
+        value["matches"] = [
+            expand_matches(_with_text_version(entry, document, i)) for i, entry in enumerate(value["matches"])
+        ]
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
@@ -545,6 +547,15 @@ def _expand_metric(name: str) -> dict[str, Any]:
         return {"kind": name}
     kind, parameters = resolve_metric(name)
     return {"kind": kind, **parameters}
+
+
+def _with_text_version(entry: Any, document: Document, number: int) -> Any:
+    """An entry of matches in which the version of the judge is as it was written: 1.10 is not 1.1."""
+    judge = entry.get("judge") if isinstance(entry, Mapping) else None
+    if not isinstance(judge, Mapping) or type(judge.get("version")) not in (int, float):
+        return entry
+    text = document.text(*place_of_matches(document, number), "judge", "version")
+    return {**entry, "judge": {**judge, "version": text}}
 
 
 def expand_matches(entry: Any) -> Any:

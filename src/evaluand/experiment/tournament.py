@@ -88,7 +88,7 @@ class Tournament:
             raise SpecError(
                 f"matches need two systems or more, and there is {labels[0]}; add a task, or an earlier run under runs"
             )
-        self.schedule.check(labels)  # type: ignore[union-attr]
+        as_schedule(self.schedule).check(labels, self._n_orders)
         if isinstance(self.rating, RatingMethod) and self.rating.baseline is not None:
             find_baseline(self.rating.baseline, labels)
         return labels
@@ -111,12 +111,16 @@ class Tournament:
         Args:
             examples: the number of examples, or of examples and replications.
         """
-        n, n_orders = len(self.systems(tasks)), 2 if self.orders == "both" else 1
+        n = len(self.systems(tasks))
         if as_comparison_scorer(self.judge).compares_all:
-            return examples * n_orders
+            return examples * self._n_orders
         pairs = n - 1 if isinstance(self.schedule, AgainstBaseline) else n * (n - 1) // 2
-        most: int = examples * pairs * n_orders
+        most: int = examples * pairs * self._n_orders
         return min(most, getattr(self.schedule, "budget", most))
+
+    @property
+    def _n_orders(self) -> int:
+        return 2 if self.orders == "both" else 1
 
     def play(self, matcher: Matcher, runs: Mapping[str, Run], **options: Any) -> Matches:
         """The matches of runs by label; see `Matcher.match` for the options."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def matches_facts(name: str, matches: Matches, ratings: Ratings | None = None, unrated: str | None = None) -> Facts:
     """A set of matches: its systems, its receipt, its rows by status, why rows have no outcome, and the ratings.
 
+    `judged` counts the rows that a judgement decides.
+
     Args:
         name: what the experiment calls it.
         unrated: why its systems have no ratings.
@@ -28,6 +30,7 @@ def matches_facts(name: str, matches: Matches, ratings: Ratings | None = None, u
         "systems": matches.systems,
         "counts": matches.counts,
         "receipt": None if matches.receipt is None else asdict(matches.receipt),
+        "judged": sum(len(batch) - batch.column(0).null_count for batch in matches.batches(["judgement"])),
         "missing": count_reasons(_iterate_undecided(matches)),
         "ratings": None if ratings is None else ratings.to_dict(),
         "unrated": unrated,

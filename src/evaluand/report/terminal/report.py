@@ -341,8 +341,10 @@ def matches_table(facts: Facts) -> RenderableType:
 
 def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
     for each in matches:
-        reasons = (reason for reason in each["missing"] if reason["reason"].startswith("scorer: "))
-        failed = Counter({_kind_of_error(reason["reason"]): reason["count"] for reason in reasons})
+        reasons = (reason["reason"] for reason in each["missing"] if reason["reason"].startswith("scorer: "))
+        kinds = ", ".join(dict.fromkeys(map(_kind_of_error, reasons)))
+        n_failed = (each["receipt"] or {"failed": 0})["failed"]
+        failed = Counter({kinds: n_failed} if n_failed else {})
         grid.add_row(Text(safe(each["matches"], CELL)), "judge", each["id"][:SHORT_ID], _describe_step(each, failed))
 
 
