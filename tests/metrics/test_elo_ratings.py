@@ -93,7 +93,7 @@ def test_a_standard_error_that_the_matches_cannot_show_is_undefined() -> None:
 def test_the_standard_error_is_what_ratings_vary_by_and_the_order_error_is_not() -> None:
     ratings, errors, order_errors = [], [], []
     cluster, a, b = np.repeat(np.arange(25), 3), np.tile([0, 0, 1], 25), np.tile([1, 2, 2], 25)
-    for seed in range(40):
+    for seed in range(25):
         chance = np.random.default_rng(seed)
         quality = np.array([0.0, 0.5, 1.0]) + chance.normal(0, 1, (25, 3))
         edge = quality[cluster, a] - quality[cluster, b]
@@ -103,7 +103,7 @@ def test_the_standard_error_is_what_ratings_vary_by_and_the_order_error_is_not()
         errors.append(found.standard_error)
         order_errors.append(found.order_error)
     spread = np.std(ratings, axis=0, ddof=1).mean()
-    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(spread, rel=0.15)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(spread, rel=0.2)
     assert np.mean(order_errors) < spread / 8
 
 

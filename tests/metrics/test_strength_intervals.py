@@ -7,6 +7,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+import scipy.stats
 import statsmodels.api as sm
 from support.places import ROOT_FOLDER
 
@@ -14,8 +15,8 @@ from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
 from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, merge_counts
 from evaluand.metrics.ratings.standard_errors import influences, standard_errors
-from evaluand.metrics.ratings.strength_intervals import draw_strengths, strength_intervals
-from evaluand.metrics.stats.resampling import resampling_units
+from evaluand.metrics.ratings.strength_intervals import draw_strengths, explain_open_ends, strength_intervals
+from evaluand.metrics.stats.resampling import acceleration, bca_ends, resampling_units
 
 TIES = get_args(Ties)
 
@@ -92,6 +93,17 @@ def test_intervals_are_about_as_wide_as_standard_errors_say() -> None:
         )
 
 
+def test_ends_of_a_difference_are_bias_corrected_and_accelerated() -> None:
+    rows = draw(40, 3, seed=6)
+    fit = fit_bradley_terry(count_matches(rows))
+    ends, drawn = strength_intervals(rows, fit, replicates=200), draw_strengths(rows, fit, 200)
+    influence = influences(rows, fit, resampling_units(rows.cluster))
+    skew = acceleration(influence[:, [0]] - influence[:, [1]])
+    quantile = scipy.stats.t.ppf(0.975, 39) * math.sqrt(40 / 39)
+    low, high = bca_ends(drawn.differences(0)[:, [1]], fit.strength[[0]] - fit.strength[1], skew, quantile)
+    assert (ends.difference_low[0, 1], ends.difference_high[0, 1]) == (pytest.approx(low[0]), pytest.approx(high[0]))
+
+
 def test_intervals_of_differences_are_the_same_from_either_side() -> None:
     rows = draw(30, 4, seed=3)
     ends = strength_intervals(rows, fit_bradley_terry(count_matches(rows)), replicates=200)
@@ -126,6 +138,10 @@ def test_an_undefeated_replicate_of_one_system_leaves_the_others_differences_clo
     assert math.isfinite(ends.difference_high[0, 1])
     assert (ends.difference_high[2, 0], ends.high[2], ends.low[0]) == (math.inf, math.inf, -math.inf)
     assert math.isfinite(ends.difference_low[2, 0])
+    assert ends.parted == pytest.approx([0, 0, 0.95**20], abs=0.06)
+    own = f'wins and ties do not link "C" both ways with the others in {ends.parted[2]:.0%} of the draws'
+    mean = f"the interval is open, as strengths are relative to the mean of all, and {own}"
+    assert explain_open_ends(ends, "ABC") == [mean, mean, f"the interval is open, as {own}"]
 
 
 def test_an_interval_is_open_on_both_sides_where_replicates_fall_apart() -> None:

@@ -90,6 +90,8 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/people.md": {
         "evaluand label export arithmetic/mine -o ann.jsonl": YOURS,
         "evaluand label import arithmetic/mine ann.jsonl bob.jsonl": "needs files that people have filled in",
+        "evaluand label pairs arithmetic/a arithmetic/b --by ann": "asks a person",
+        "evaluand label pairs arithmetic/a arithmetic/b --export pairs.csv": YOURS,
     },
     "docs/howto/report.md": {
         "evaluand report classifiers": "needs the store of `make demo`, which runs it",

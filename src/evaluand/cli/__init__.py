@@ -35,7 +35,7 @@ _COMMANDS = {
     "run": "Run an experiment file: call, grade, summarise, compare.",
     "import": "Import a file of predictions as a run.",
     "adapt": "Try a pipeline of adapters on a file of data.",
-    "label": "Have people grade the answers of a run.",
+    "label": "Have people grade answers, or judge pairs of them.",
     "feedback": "Evaluate what an app has recorded.",
     "leaderboard": "Compare versions of apps in one table.",
     "compare": "Compare runs on the same examples, and check gates.",

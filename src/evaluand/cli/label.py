@@ -10,6 +10,7 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
+from evaluand.cli.label_pairs import command as pairs_command
 from evaluand.cli.options import FILE, TARGET, Group, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
@@ -39,15 +40,30 @@ Examples:
   evaluand label import arithmetic/mine stars.csv --range 1 5
   evaluand label export arithmetic/mine -o rest.jsonl --without ann.jsonl
   evaluand label status arithmetic/mine/human
+  evaluand label --pairs arithmetic/a arithmetic/b --by ann
 """
 
 _SCORER = "human"
 _LISTED, _SHORT_KEY, _AT_ONCE = 5, 16, 1000
 
 
-@click.group("label", cls=Group, epilog=_EXAMPLES)
+class _LabelGroup(Group):
+    """Takes `--pairs` as the name of the subcommand `pairs` too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, ["pairs", *args[1:]] if args[:1] == ["--pairs"] else args)
+
+
+@click.group("label", cls=_LabelGroup, epilog=_EXAMPLES)
 def command() -> None:
-    """Have people grade the answers of a run: write a file, have it filled in, and import it as an evaluation."""
+    """Have people grade the answers of a run, or judge which of two answers is better.
+
+    For grades, write a file, have it filled in, and import it as an evaluation. Pairs of answers of several runs are
+    judged in the terminal, or in such a file, and become matches: `evaluand label pairs`.
+    """
+
+
+command.add_command(pairs_command)
 
 
 @command.command("export", short_help="Write answers as lines to fill in.")

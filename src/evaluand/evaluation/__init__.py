@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from evaluand.evaluation.matching.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
     from evaluand.evaluation.matching.matcher import Matcher as Matcher
     from evaluand.evaluation.matching.matches import Matches as Matches
+    from evaluand.evaluation.matching.people import (
+        agreement as agreement,
+        match_by_people as match_by_people,
+        pairs_to_judge as pairs_to_judge,
+        read_judged as read_judged,
+    )
     from evaluand.evaluation.matching.schedule import Schedule as Schedule
     from evaluand.evaluation.output_view import ExpectedView as ExpectedView, OutputView as OutputView
     from evaluand.evaluation.provider import (

@@ -306,9 +306,8 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     source, number = open_texts(file), 0
     if "key" not in source.schema.names:
         raise DataError(f"{file}: has no column key; keep the columns that `evaluand label export` wrote")
-    names = [name for name in source.schema.names if name in ("key", *FIELDS)]
     for batch in source.batches():
-        for row in batch.select(names).to_pylist():
+        for row in batch.to_pylist():
             cells = dict.fromkeys(FIELDS) | row
             yield source.where(number), cells | {"value": _parse_value(cells["value"])}
             number += 1

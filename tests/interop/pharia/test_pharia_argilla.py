@@ -166,6 +166,27 @@ def test_failures_cost_one_example_or_one_record(waiting: AsyncEvaluationReposit
     assert len(client.created) == 1
 
 
+def test_an_example_that_the_server_refuses_is_a_failure(waiting: AsyncEvaluationRepository) -> None:
+    evaluator, client, runs = starred(waiting, ["e0", "e1"], runs=1)
+    add = client.add_record
+
+    def add_others(dataset_id: str, record: RecordData) -> None:
+        if record.example_id == "e0":
+            raise ConnectionError("the server is busy")
+        add(dataset_id, record)
+
+    client.add_record = add_others  # type: ignore[method-assign]
+    submitted = evaluator.submit(*runs)
+    assert (submitted.submitted_evaluation_count, submitted.failed_example_ids) == (1, ("e0",))
+    (failure,) = waiting.failed_example_evaluations(submitted.id, int)
+    assert failure.result.error_message == "ConnectionError: the server is busy"
+    client.answers = {"r0": 5}
+    found = evaluator.retrieve(submitted.id)
+    assert (found.successful_evaluation_count, found.failed_evaluation_count) == (1, 1)
+    with pytest.raises(ConnectionError):
+        evaluator.submit(*runs, abort_on_error=True)
+
+
 def test_what_was_not_submitted_cannot_be_retrieved(waiting: AsyncEvaluationRepository) -> None:
     evaluator, client, _ = starred(waiting, ["e0"], runs=1)
     with pytest.raises(ValueError, match="no submission 'none'"):

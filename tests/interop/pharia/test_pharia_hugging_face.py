@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import EngineError, EvaluandWarning
 from evaluand.interop.pharia import (
     AggregationOverview,
     Example,
@@ -65,10 +65,17 @@ def test_a_row_of_another_form_is_refused(row: Any, message: str) -> None:
         list(SingleHuggingfaceDatasetRepository({"test": [row]}).examples("test", Any, Any))
 
 
-def test_a_missing_split_and_rows_without_splits_are_refused(repository: SingleHuggingfaceDatasetRepository) -> None:
-    assert repository.dataset("train") is None
+def test_an_id_that_is_no_split_means_the_test_split(repository: SingleHuggingfaceDatasetRepository) -> None:
+    assert len(list(repository.examples("", MultipleChoiceInput, str))) == 12
+    with pytest.warns(EvaluandWarning, match="there is no split 'train', so 'test' is read; there are dev, test"):
+        assert len(list(repository.examples("train", MultipleChoiceInput, str))) == 12
+
+
+def test_a_missing_split_and_rows_without_splits_are_refused() -> None:
+    only_dev = SingleHuggingfaceDatasetRepository({"dev": ROWS})
+    assert only_dev.dataset("train") is None
     with pytest.raises(ValueError, match="no dataset 'train'"):
-        repository.examples("train", Any, Any)
+        only_dev.examples("train", Any, Any)
     with pytest.raises(ValueError, match="give all splits"):
         SingleHuggingfaceDatasetRepository(ROWS)  # type: ignore[arg-type]
 

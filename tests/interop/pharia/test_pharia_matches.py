@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluand import MemoryStore
+from evaluand import Matcher, MemoryStore, Runner as NativeRunner
 from evaluand.evaluation.matching.matches import Matches as NativeMatches
 from evaluand.interop.pharia import (
     EloEvaluationLogic,
@@ -23,6 +23,8 @@ from evaluand.interop.pharia import (
     SuccessfulExampleOutput,
     Task,
     TaskSpan,
+    as_judge,
+    native_dataset,
     native_evaluation,
     native_matches,
 )
@@ -174,3 +176,16 @@ def test_what_has_no_matches_is_refused(world: World) -> None:
     foreign = Evaluator(world.datasets, world.runs, world.evaluations, "other", Other()).evaluate_runs(one, two)
     with pytest.raises(ValueError, match="which is none of its runs"):
         world.native(foreign.id)
+
+
+def test_a_logic_judges_on_the_native_path_and_its_judgements_are_reused(world: World) -> None:
+    data, runner = native_dataset(world.datasets, "texts"), NativeRunner(store=MemoryStore())
+    one, two, three = (runner.run(Repeat(times), data) for times in (1, 2, 3))
+    judge = as_judge(Shorter())
+    first = Matcher().match([one, two], judge, labels=["1", "2"])
+    assert first.table(["outcome", "label"]).slice(0, 2).to_pylist() == [
+        {"outcome": 1.0, "label": "a_wins"},
+        {"outcome": 1.0, "label": "b_wins"},
+    ]
+    second = Matcher().match([one, two, three], judge, labels=["1", "2", "3"])
+    assert (second.receipt.called, second.receipt.reused) == (12, 6)

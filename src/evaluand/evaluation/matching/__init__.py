@@ -7,5 +7,6 @@ pairing.py               who is presented first, and which judgement decides whi
 matcher.py, matches.py   makes the matches, and the artifact in which they are stored
 recorded.py              matches of runs that were judged elsewhere
 battles.py               files of matches that others have judged; battle_rows.py reads one row of them
+people.py                pairs for people to judge, and their answers as matches
 response_style.py        the length and markup of a response
 """

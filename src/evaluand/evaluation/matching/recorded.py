@@ -13,11 +13,11 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.evaluation.matching.judging import is_answered, rows_of
 from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
-from evaluand.evaluation.matching.pairing import ANSWERED, Entrants, unjudged_status
+from evaluand.evaluation.matching.pairing import ABSENT, ANSWERED, Entrants, unjudged_status
 from evaluand.evaluation.matching.response_style import ResponseStyle, response_styles
 from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, begin, check_name, drafted, now
-from evaluand.store.tables import BATCH_ROWS, FAILED, MATCHES, SCORED, SKIPPED
+from evaluand.store.tables import ABSTAINED, BATCH_ROWS, FAILED, MATCHES, SCORED, SKIPPED
 
 
 class RecordedMatch(NamedTuple):
@@ -26,8 +26,13 @@ class RecordedMatch(NamedTuple):
     Attributes:
         example: `_index_` of the example.
         first: the number of the system whose response the judge saw first, from 0; `second` that of the other.
-        outcome: the share of the win that the first gets; None if the judge failed.
-        reason: why it failed.
+        outcome: the share of the win that the first gets; None if there is none.
+        reason: why there is none.
+        replication: of both responses, from 0.
+        judge: the person who judged.
+        label: the judge's own word, `strength` and `explanation` as in a `Preference`.
+        abstained: whether the judge abstained, if there is no outcome; otherwise it failed.
+        in_order: whether the order is known; if not, `first` is just one of both.
     """
 
     example: int
@@ -35,6 +40,13 @@ class RecordedMatch(NamedTuple):
     second: int
     outcome: float | None
     reason: str | None = None
+    replication: int = 0
+    judge: str | None = None
+    label: str | None = None
+    strength: float | None = None
+    explanation: str | None = None
+    abstained: bool = False
+    in_order: bool = True
 
 
 def store_recorded_matches(
@@ -44,15 +56,17 @@ def store_recorded_matches(
     labels: Sequence[str],
     judge: Mapping[str, Any],
     name: str | None = None,
+    tie_equal: bool = False,
 ) -> Matches:
     """Store matches of runs in their store. A pair on an example about which nothing is recorded is skipped.
 
     Args:
-        runs: over one dataset, with one replication.
+        runs: over one dataset.
         recorded: what the judge said.
         labels: of the systems, in the order of the runs.
         judge: what identifies the judge, as JSON.
         name: a name for the matches.
+        tie_equal: equal responses about which nothing is recorded tie.
 
     Raises:
         DataError: a match is of an example that is not in the dataset, or not of two of the systems.
@@ -64,20 +78,22 @@ def store_recorded_matches(
         "systems": [*labels],
         "runs": [run.digest for run in runs],
         "dataset": runs[0].manifest["spec"]["dataset"],
-        "judge": dict(judge) | {"said": identity.digest([[*each] for each in matches]).hex()},
+        "judge": dict(judge) | {"said": identity.digest([[*each] for each in matches]).hex(), "ties": tie_equal},
     }
     store = runs[0].store
     origin = provenance(None) | {"runs": [run.id for run in runs]}
     about: Manifest = {"work": [], "pinned": True, "observed": False, "fresh": False, "provenance": origin}
     manifest = begin(store, "matches", spec, name=name, again=lambda _: False, resume=None, about=lambda: about)
     if "digest" not in manifest:
-        _seal(manifest, runs, Entrants.of(runs, labels), matches)
+        _seal(manifest, runs, Entrants.of(runs, labels), matches, tie_equal)
     return Matches(store, manifest["id"])
 
 
-def _seal(manifest: Manifest, runs: Sequence[Run], entrants: Entrants, matches: Sequence[RecordedMatch]) -> None:
+def _seal(
+    manifest: Manifest, runs: Sequence[Run], entrants: Entrants, matches: Sequence[RecordedMatch], tie_equal: bool
+) -> None:
     state = MatchDigest()
-    rows = sorted(_rows(entrants, matches, [*_styles(runs, entrants)]), key=_key)
+    rows = sorted(_rows(entrants, matches, [*_styles(runs, entrants)], tie_equal), key=_key)
     with drafted(runs[0].store, "matches", manifest["id"]) as draft:
         draft.append(TABLE, pa.RecordBatch.from_pylist([], MATCHES))
         for start in range(0, len(rows), BATCH_ROWS):
@@ -88,50 +104,59 @@ def _seal(manifest: Manifest, runs: Sequence[Run], entrants: Entrants, matches: 
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in (INDEX, "a", "b", "order"))
+    return tuple(row[name] for name in (INDEX, "replication", "a", "b", "order"))
 
 
 def _rows(
-    entrants: Entrants, matches: Sequence[RecordedMatch], styles: Sequence[Mapping[int, Mapping[str, int]]]
+    entrants: Entrants,
+    matches: Sequence[RecordedMatch],
+    styles: Sequence[Mapping[int, Mapping[str, int]]],
+    tie_equal: bool,
 ) -> Iterator[dict[str, Any]]:
     """The rows of recorded matches, and of the pairs about which nothing is recorded."""
     numbers = range(len(entrants.labels))
-    places = {index: place for place, index in enumerate(entrants.index.tolist())}
+    positions = {index: position for position, index in enumerate(entrants.index.tolist())}
     judged = set()
     for number, match in enumerate(matches):
         a, b = sorted((match.first, match.second))
-        if match.example not in places or a == b or not {a, b} <= {*numbers}:
+        is_known = match.example in positions and 0 <= match.replication < entrants.replications
+        if not is_known or a == b or not {a, b} <= {*numbers}:
             raise DataError(
                 f"the match {match} is not of two of the {len(numbers)} systems on an example of the dataset"
             )
-        place, ab = places[match.example], a == match.first
+        place = positions[match.example] * entrants.replications + match.replication
         judged.add((place, a, b))
-        share = match.outcome
-        yield _pair(entrants, styles, place, a, b) | {
-            "order": "ab" if ab else "ba",
-            "judgement": number,
-            "status": FAILED if share is None else SCORED,
-            "reason": match.reason,
-            "outcome": share if share is None or ab else 1 - share,
-            "first": share,
-        }
-    for place, (a, b) in itertools.product(places.values(), itertools.combinations(numbers, 2)):
-        if (place, a, b) not in judged:
-            yield _pair(entrants, styles, place, a, b) | _unjudged(entrants, place, a, b)
+        yield _pair(entrants, styles, place, a, b) | _judged(match, number)
+    for place, (a, b) in itertools.product(range(entrants.n_rows), itertools.combinations(numbers, 2)):
+        if (place, a, b) not in judged and ABSENT not in entrants.states[place, [a, b]]:
+            yield _pair(entrants, styles, place, a, b) | _unjudged(entrants, place, a, b, tie_equal)
 
 
 def _pair(
     entrants: Entrants, styles: Sequence[Mapping[int, Mapping[str, int]]], place: int, a: int, b: int
 ) -> dict[str, Any]:
-    index = int(entrants.index[place])
-    pair = {INDEX: index, "replication": 0, "a": a, "b": b, "round": 0, "equal": False}
-    return pair | {"style_a": styles[a].get(place), "style_b": styles[b].get(place)}
+    position, replication = divmod(place, entrants.replications)
+    pair = {INDEX: int(entrants.index[position]), "replication": replication, "a": a, "b": b, "round": 0}
+    return pair | {"equal": False, "style_a": styles[a].get(place), "style_b": styles[b].get(place)}
 
 
-def _unjudged(entrants: Entrants, place: int, a: int, b: int) -> dict[str, Any]:
+def _judged(match: RecordedMatch, number: int) -> dict[str, Any]:
+    ab, share = match.first < match.second, match.outcome
+    return {
+        "order": "ab" if ab or not match.in_order else "ba",
+        "judgement": number,
+        "status": SCORED if share is not None else ABSTAINED if match.abstained else FAILED,
+        "outcome": share if share is None or ab else 1 - share,
+        "first": share if match.in_order else None,
+    } | {name: getattr(match, name) for name in ("reason", "judge", "label", "strength", "explanation")}
+
+
+def _unjudged(entrants: Entrants, place: int, a: int, b: int, tie_equal: bool) -> dict[str, Any]:
     states = {number: int(entrants.states[place, number]) for number in (a, b)}
     status, reason = unjudged_status({entrants.labels[number]: state for number, state in states.items()})
     missing = [side for side, state in zip("ab", states.values(), strict=True) if state != ANSWERED]
+    if not missing and tie_equal and (entrants.contents[place, a] == entrants.contents[place, b]).all():
+        return {"order": "ab", "status": SCORED, "outcome": 0.5, "first": 0.5, "equal": True}
     if not missing:
         status, reason = SKIPPED, "not judged"
     return {

@@ -135,6 +135,7 @@ if TYPE_CHECKING:
         RunRepository as RunRepository,
     )
     from evaluand.interop.pharia.to_native import (
+        as_judge as as_judge,
         as_scorer as as_scorer,
         dataset_of as dataset_of,
         native_dataset as native_dataset,

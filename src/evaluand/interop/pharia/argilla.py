@@ -6,8 +6,9 @@ An `ArgillaClient` makes the calls; derive one for your server. Nothing here nee
 import itertools
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel
@@ -165,7 +166,8 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
             run_ids: the runs, all of one dataset; the logic gets their outputs in this order.
             num_examples: at most this many, those with the smallest ids that can be submitted.
             dataset_name: the name of the dataset in Argilla; a new one by default.
-            abort_on_error: raise what `to_record` raises; otherwise it is stored as the example's failed result.
+            abort_on_error: raise what `to_record` or the client raises for an example; otherwise it is stored as the
+                example's failed result.
             skip_example_on_any_failure: leave out examples that any run failed on or lacks.
             labels: for finding the evaluation.
             metadata: further facts to store with it.
@@ -183,20 +185,30 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
         evaluable = self._retrieve_eval_logic_input(runs, skip_example_on_any_failure, num_examples)
         records: dict[str, Sequence[RecordData]] = {}
         failures: dict[str, FailedExampleEvaluation] = {}
-        for example, outputs in evaluable:
+
+        def attempt(example_id: str, call: Callable[[], Any]) -> None:
             try:
-                records[example.id] = self._evaluation_logic.to_record(example, *outputs).records
+                call()
             except FAILING as error:
                 if abort_on_error:
                     raise
-                failures[example.id] = FailedExampleEvaluation.from_exception(error)
+                failures[example_id] = FailedExampleEvaluation.from_exception(error)
+
+        def convert(example: Example[Any, Any], outputs: Sequence[SuccessfulExampleOutput[Any]]) -> None:
+            records[example.id] = self._evaluation_logic.to_record(example, *outputs).records
+
+        for example, outputs in evaluable:
+            attempt(example.id, partial(convert, example, outputs))
         id = self._client.create_dataset(
             self._workspace_id,
             dataset_name or new_id(),
             fields=list(self._evaluation_logic.fields.values()),
             questions=self._evaluation_logic.questions,
         )
-        self._client.add_records(id, [*itertools.chain.from_iterable(records.values())])
+        for example_id, of_example in records.items():
+            attempt(example_id, partial(self._client.add_records, id, of_example))
+        for example_id in failures:
+            records.pop(example_id, None)
         for example_id, failure in failures.items():
             self._evaluation_repository.store_example_results(id, example_id, [failure])
         configuration = {
@@ -248,7 +260,7 @@ class ArgillaEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation])
             run_overviews=waiting.run_overviews,
             end_date=utc_now(),
             successful_evaluation_count=len(every) - failed,
-            failed_evaluation_count=failed + len(waiting.failed_example_ids),
+            failed_evaluation_count=failed + len({*waiting.failed_example_ids} - results.keys()),
             skipped_example_count=(waiting.skipped_example_count or 0) + unlabelled,
             unlabelled_example_count=unlabelled,
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.errors import EngineError, SpecError, warn
 from evaluand.interop.pharia.datasets import FileDatasetRepository, StoredDatasets
 from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview, Dataset, Example, Refused
 from evaluand.interop.pharia.evaluations import FileAggregationRepository
@@ -180,6 +180,9 @@ class ReadOnly(Refused, NotImplementedError):
     """A repository that cannot be changed; a NotImplementedError, as users of the SDKs expect."""
 
 
+_READ_ONLY: Final = "a published dataset is read only here; store examples in a FileDatasetRepository"
+
+
 class MultipleChoiceInput(BaseModel):
     """A question and the answers to choose from."""
 
@@ -190,7 +193,8 @@ class MultipleChoiceInput(BaseModel):
 class SingleHuggingfaceDatasetRepository(StoredDatasets):
     """A dataset of Hugging Face with multiple-choice questions, such as MMLU: each split is a dataset. Read only.
 
-    The expected output of an example is the letter of the right choice, and its id the number of its row.
+    The expected output of an example is the letter of the right choice, and its id the number of its row. An id that is
+    no split means `test`, with an `EvaluandWarning` unless it is empty.
 
     Args:
         huggingface_dataset: what `datasets.load_dataset` returns, or any other mapping of the names of splits to rows
@@ -208,27 +212,38 @@ class SingleHuggingfaceDatasetRepository(StoredDatasets):
             raise Refused("give all splits, such as load_dataset(name) returns, and not the rows of one split")
         self._splits = huggingface_dataset
 
+    def create_dataset(self, *arguments: Any, **options: Any) -> Dataset:
+        raise ReadOnly(_READ_ONLY)
+
     def delete_dataset(self, dataset_id: str) -> None:
-        raise ReadOnly("datasets of Hugging Face are read only; delete the split where it was published")
+        raise ReadOnly(_READ_ONLY)
 
     def dataset(self, dataset_id: str) -> Dataset | None:
-        return Dataset(id=dataset_id, name=dataset_id) if dataset_id in self._splits else None
+        split = self._split(dataset_id)
+        return Dataset(id=dataset_id, name=split) if split else None
 
     def dataset_ids(self) -> Iterable[str]:
         return sorted(self._splits)
 
     def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
-        raise ReadOnly("datasets of Hugging Face are read only; store examples in a FileDatasetRepository")
+        raise ReadOnly(_READ_ONLY)
 
     def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
-        if dataset_id not in self._splits:
+        split = self._split(dataset_id)
+        if split is None:
             return None
-        found = [_example(str(number), row) for number, row in enumerate(self._splits[dataset_id])]
+        if dataset_id and dataset_id != split:
+            warn(f"there is no split {dataset_id!r}, so {split!r} is read; there are {', '.join(self.dataset_ids())}")
+        found = [_example(str(number), row) for number, row in enumerate(self._splits[split])]
         return sorted(found, key=lambda example: example.id)
 
     def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
         examples = self._read_examples(dataset_id)
         return None if examples is None else [each for each in examples if each.id == example_id]
+
+    def _split(self, dataset_id: str) -> str | None:
+        """The split with this name; any other id means the test split, as in the SDKs."""
+        return next((name for name in (dataset_id, "test") if name in self._splits), None)
 
 
 def _example(id: str, row: Mapping[str, Any]) -> Example[Any, Any]:

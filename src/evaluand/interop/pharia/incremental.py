@@ -104,7 +104,7 @@ class EvaluatedRuns(set[str]):
         examples: the ids of the examples for which it has a result.
     """
 
-    def __init__(self, run_ids: Iterable[str], examples: Iterable[str]) -> None:
+    def __init__(self, run_ids: Iterable[str] = (), examples: Iterable[str] = ()) -> None:
         super().__init__(run_ids)
         self.examples = frozenset(examples)
 
@@ -268,10 +268,12 @@ class IncrementalEvaluator(Evaluator[Input, Output, ExpectedOutput, Evaluation])
 
         Raises:
             Unknown: there is no such run or evaluation.
-            Refused: no run is given, or the runs are of several datasets.
+            Refused: no run is given, the runs are of several datasets, or the earlier evaluations are no list.
         """
         if not run_ids:
             raise Refused("give the id of a run to evaluate; it may be one of an earlier evaluation")
+        if isinstance(previous_evaluation_ids, str):
+            raise Refused(f"previous_evaluation_ids must be a list of ids: [{previous_evaluation_ids!r}]")
         with self._one_at_a_time:
             ids = previous_evaluation_ids or []
             previous = require_all_stored(self._evaluation_repository.evaluation_overview, "evaluation", ids)

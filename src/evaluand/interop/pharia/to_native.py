@@ -2,6 +2,7 @@
 
     DatasetRepository ── native_dataset ──▶ evaluand.Dataset ── dataset_of ──▶ DatasetRepository
     EvaluationLogic   ── as_scorer ───────▶ evaluand.Scorer
+    EloEvaluationLogic ─ as_judge ────────▶ a judge for evaluand.Matcher
     a stored evaluation of one run ── native_evaluation ──▶ evaluand.Evaluation
     of several runs, by a judge ───── native_matches ─────▶ evaluand.Matches
 
@@ -22,6 +23,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.labels import short_labels
 from evaluand.data.dataset import Dataset as NativeDataset, Example as NativeExample
 from evaluand.evaluation.evaluator import Evaluation as NativeEvaluation, Evaluator as NativeEvaluator
+from evaluand.evaluation.matching.comparison_scorers import FIRST, SECOND, ComparisonScorer, Preference
 from evaluand.evaluation.matching.matches import Matches as NativeMatches
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
 from evaluand.evaluation.scorer import Score, Scorer
@@ -38,7 +40,7 @@ from evaluand.interop.pharia.domain import (
     require_stored,
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
-from evaluand.interop.pharia.incremental import ComparisonEvaluation, Matches
+from evaluand.interop.pharia.incremental import ComparisonEvaluation, EloEvaluationLogic, Matches, MatchOutcome
 from evaluand.interop.pharia.logic import EvaluationLogic, LogicTypes
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.run.runner import Runner as NativeRunner
@@ -102,13 +104,33 @@ def as_scorer(
         >>> as_scorer(Same()).arguments
         ('output', 'example')
     """
-    types = LogicTypes(logic)
-    return _LogicScorer(
-        logic,
-        input_type or types.input(),
-        output_type or types.output(),
-        expected_output_type or types.expected(),
-    )
+    return _LogicScorer(logic, _Reader.of(logic, input_type, output_type, expected_output_type))
+
+
+def as_judge(
+    logic: EloEvaluationLogic[Any, Any, Any],
+    *,
+    input_type: Any = None,
+    output_type: Any = None,
+    expected_output_type: Any = None,
+) -> ComparisonScorer:
+    """A judge for `evaluand.Matcher` that compares two responses by a logic's `grade`.
+
+    Args:
+        logic: the logic.
+        input_type: the type of its inputs; by default as its class declares, like the other types.
+        output_type: the type of its outputs.
+        expected_output_type: the type of its expected outputs.
+
+    Example:
+        >>> from evaluand.interop.pharia import EloEvaluationLogic, MatchOutcome
+        >>> class Shorter(EloEvaluationLogic[str, str, str]):
+        ...     def grade(self, first, second, example):
+        ...         return MatchOutcome.A_WINS if len(first.output) < len(second.output) else MatchOutcome.B_WINS
+        >>> as_judge(Shorter()).arguments
+        ('first', 'second', 'example')
+    """
+    return _LogicJudge(logic, _Reader.of(logic, input_type, output_type, expected_output_type))
 
 
 def native_evaluation(
@@ -269,30 +291,62 @@ def _read_matches(result: Any, head: EvaluationOverview) -> Sequence[ComparisonE
         ) from None
 
 
+class _Reader:
+    """Reads native examples and outputs as the types of a logic."""
+
+    def __init__(self, input_type: Any, output_type: Any, expected_type: Any) -> None:
+        self._input, self._output, self._expected = map(adapter_of, (input_type, output_type, expected_type))
+
+    @classmethod
+    def of(cls, logic: EvaluationLogic[Any, Any, Any, Any], *types: Any) -> "_Reader":
+        """For the types of input, output and expected output; those that the logic's class declares for None."""
+        declared = LogicTypes(logic)
+        pairs = zip(types, (declared.input, declared.output, declared.expected), strict=True)
+        return cls(*(type_ or read() for type_, read in pairs))
+
+    def example(self, example: NativeExample) -> Example[Any, Any]:
+        untyped = _to_example(example)
+        input, expected = self._input.validate_python(untyped.input), self._expected.validate_python(example.expected)
+        return untyped.model_copy(update={"input": input, "expected_output": expected})
+
+    def output(self, output: Any, example_id: str, run_id: str) -> SuccessfulExampleOutput[Any]:
+        value = self._output.validate_python(output)
+        return SuccessfulExampleOutput(run_id=run_id, example_id=example_id, output=value)
+
+
 class _LogicScorer(Scorer):
     """A logic as a scorer."""
 
     kind = "pharia_logic"
     arguments = ("output", "example")
 
-    def __init__(
-        self,
-        logic: EvaluationLogic[Any, Any, Any, Any],
-        input_type: Any,
-        output_type: Any,
-        expected_type: Any,
-    ) -> None:
-        self._logic = logic
-        self._input, self._output, self._expected = map(adapter_of, (input_type, output_type, expected_type))
+    def __init__(self, logic: EvaluationLogic[Any, Any, Any, Any], reader: _Reader) -> None:
+        self._logic, self._reader = logic, reader
 
     def score(self, output: Any, example: NativeExample) -> Score:
-        untyped = _to_example(example)
-        input, expected = self._input.validate_python(untyped.input), self._expected.validate_python(example.expected)
-        typed = untyped.model_copy(update={"input": input, "expected_output": expected})
-        answer: SuccessfulExampleOutput[Any] = SuccessfulExampleOutput(
-            run_id="", example_id=example.id, output=self._output.validate_python(output)
-        )
+        typed = self._reader.example(example)
+        answer = self._reader.output(output, example.id, "")
         return Score.of(to_jsonable_python(self._logic.do_evaluate(typed, answer)))
+
+    def identify(self) -> Identity:
+        return code_identity("scorer", self._logic, type(self._logic).__qualname__)
+
+
+class _LogicJudge(ComparisonScorer):
+    """A logic that compares two outputs as a judge, which does not see whose outputs they are."""
+
+    kind = "pharia_logic"
+    arguments = (FIRST, SECOND, "example")
+
+    def __init__(self, logic: EloEvaluationLogic[Any, Any, Any], reader: _Reader) -> None:
+        self._logic, self._reader = logic, reader
+
+    def compare(self, first: Any, second: Any, example: NativeExample | None = None) -> Preference:
+        if example is None:
+            raise SpecError("a logic compares two outputs for an example; call it by a Matcher")
+        one, other = (self._reader.output(each, example.id, side) for each, side in ((first, FIRST), (second, SECOND)))
+        outcome = MatchOutcome(self._logic.grade(one, other, self._reader.example(example)))
+        return Preference(outcome.payoff[0], label=outcome.value)
 
     def identify(self) -> Identity:
         return code_identity("scorer", self._logic, type(self._logic).__qualname__)

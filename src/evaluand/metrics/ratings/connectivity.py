@@ -65,10 +65,8 @@ def largest_component(counts: MatchCounts, connections: Connections) -> np.ndarr
     """
     together = connections.together
     size = together.sum(axis=-1)
-    inside = together[..., counts.a, counts.b] * counts.n
-    matches = np.zeros(size.shape)
-    for system in range(counts.systems):  # of the component of this system
-        matches[..., system] = (inside * together[..., system, counts.a]).sum(axis=-1)
+    inside = counts.scale(together[..., counts.a, counts.b]).square("n").sum(axis=-1)
+    matches = np.einsum("...ij,...j->...i", together, inside)
     best = size == size.max(axis=-1, keepdims=True, initial=2)
     most = np.where(best, matches, -1.0)
     best &= most == most.max(axis=-1, keepdims=True, initial=0.0)

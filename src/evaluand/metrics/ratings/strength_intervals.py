@@ -15,10 +15,12 @@ the matches do not exclude that the system would win, or lose, ever so often.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, fit_bradley_terry
 from evaluand.metrics.ratings.counts import MatchRows, resample_counts
 from evaluand.metrics.ratings.standard_errors import influences
@@ -36,12 +38,14 @@ class StrengthIntervals(NamedTuple):
         low: of each strength, as is `high`.
         difference_low: systems × systems, of the strength of the first minus that of the second, as is
             `difference_high`.
+        parted: of each system, the share of replicates in which it is not linked with more than half of the rated ones.
     """
 
     low: np.ndarray
     high: np.ndarray
     difference_low: np.ndarray
     difference_high: np.ndarray
+    parted: np.ndarray
 
 
 class Replicates(NamedTuple):
@@ -50,17 +54,17 @@ class Replicates(NamedTuple):
     Attributes:
         strength: replicates × systems, with mean 0 in each component.
         parted: the numbers of the replicates in which rated systems are in different components or have no strength.
-        difference: of these: parted × systems × systems: 0 within a component, else ±∞, or NaN if unknown.
+        order: of these: parted × systems × systems, a code: within a component, above, below or unknown.
     """
 
     strength: np.ndarray
     parted: np.ndarray
-    difference: np.ndarray
+    order: np.ndarray
 
     def differences(self, system: int) -> np.ndarray:
         """Replicates × systems: the strength of a system minus those of all."""
         found = self.strength[:, system, None] - self.strength
-        found[self.parted] += self.difference[:, system]
+        found[self.parted] += _DIFFERENCES[self.order[:, system]]
         return np.asarray(found)
 
 
@@ -72,6 +76,9 @@ def strength_intervals(
     They are bias-corrected and accelerated, and widened to have the coverage of Student's with few examples. How often
     they include the true value is measured in benchmarks/README.md.
 
+    Raises:
+        SpecError: There are no replicates.
+
     Example:
         >>> from evaluand.metrics.ratings.counts import count_matches
         >>> rows = MatchRows.read([0] * 40, [1] * 40, [1.0, 1, 1, 0] * 10, cluster=list(range(40)))
@@ -80,31 +87,66 @@ def strength_intervals(
         >>> round(float(ends.difference_low[0, 1]), 2), round(float(ends.difference_high[0, 1]), 2)
         (0.41, 1.95)
     """
+    if replicates < 1:
+        raise SpecError(f"replicates={replicates} must be at least 1")
     units, systems, rated = resampling_units(rows.cluster), rows.systems, np.flatnonzero(fit.rated)
-    ends = StrengthIntervals(*(np.full(shape, np.nan) for shape in [systems] * 2 + [(systems, systems)] * 2))
+    shapes = [(systems,)] * 2 + [(systems, systems)] * 2 + [(systems,)]
+    ends = StrengthIntervals(*(np.full(shape, np.nan) for shape in shapes))
     if units.n < 2 or not len(rated):
         return ends
     drawn, influence = draw_strengths(rows, fit, replicates, seed), influences(rows, fit, units)
+    linked = (drawn.order[:, :, rated] == _TOGETHER).sum(axis=-1)
+    ends.parted[rated] = (linked <= len(rated) / 2).sum(axis=0)[rated] / replicates
     quantile = widened_quantile(confidence, len(np.unique(rows.cluster)))
+    skew, skews = acceleration(influence), _accelerations_of_differences(influence)
     for system in rated.tolist():
         differences = drawn.differences(system)[:, rated]
         value = fit.strength[system] - fit.strength[rated]
-        skew = acceleration(influence[:, system, None] - influence[:, rated])
-        low, high = bca_ends(differences, value, skew, quantile)
+        low, high = bca_ends(differences, value, skews[system, rated], quantile)
         ends.difference_low[system, rated], ends.difference_high[system, rated] = low, high
         ends.difference_low[system, system] = ends.difference_high[system, system] = 0.0
         with np.errstate(invalid="ignore"):
             mean = drawn.strength[:, system] if fit.penalty else differences.mean(axis=1)
-        skew = acceleration(influence[:, system])
-        ends.low[system], ends.high[system] = bca_ends(mean, fit.strength[system], skew, quantile)
+        ends.low[system], ends.high[system] = bca_ends(mean, fit.strength[system], skew[system], quantile)
     return ends
+
+
+def explain_open_ends(ends: StrengthIntervals, labels: Sequence[str] | None = None) -> list[str | None]:
+    """Why each system's interval has an infinite end; None for those with two finite ends, or none at all.
+
+    Args:
+        labels: the names of the systems; their numbers by default.
+
+    Example:
+        >>> from evaluand.metrics.ratings.counts import count_matches
+        >>> rows = MatchRows.read([0] * 20, [1] * 20, [1.0] * 19 + [0.0], cluster=list(range(20)))
+        >>> ends = strength_intervals(rows, fit_bradley_terry(count_matches(rows)))
+        >>> explain_open_ends(ends, ["A", "B"])[0]
+        'the interval is open, as wins and ties do not link "A" both ways with the others in 36% of the draws'
+    """
+    names = [f"system {each}" for each in range(len(ends.low))] if labels is None else [f'"{each}"' for each in labels]
+    share = np.nan_to_num(ends.parted)
+    most = int(np.argmax(share)) if len(names) else 0
+    reasons: list[str | None] = []
+    for system, name in enumerate(names):
+        if not (np.isinf(ends.low[system]) or np.isinf(ends.high[system])):
+            reasons.append(None)
+            continue
+        own = share[system] > 0.5 * share[most]
+        which, place = (name, system) if own else (names[most], most)
+        relative = "" if own else "strengths are relative to the mean of all, and "
+        reasons.append(
+            f"the interval is open, as {relative}wins and ties do not link {which} both ways with the others "
+            f"in {share[place]:.0%} of the draws"
+        )
+    return reasons
 
 
 def draw_strengths(rows: MatchRows, fit: BradleyTerryFit, replicates: int, seed: int = 0) -> Replicates:
     """The strengths in each replicate."""
     pairs = len(rows.pairs[0])
     rated = np.flatnonzero(fit.rated)
-    strength, parted, difference = [], [], []
+    strength, parted, order = [], [], []
     step = max(1, _AT_ONCE // max(pairs, 1))
     for first in range(0, replicates, step):
         counts = resample_counts(rows, min(step, replicates - first), seed, first)
@@ -115,9 +157,14 @@ def draw_strengths(rows: MatchRows, fit: BradleyTerryFit, replicates: int, seed:
         parted.append(first + np.flatnonzero(apart))
         above = found.connections.above[apart]
         below = np.swapaxes(above, -1, -2)
-        order = np.select([above & below, above, below], [0.0, np.inf, -np.inf], np.nan)
-        difference.append(np.where(found.converged[apart][:, None, None], order, np.nan))
-    return Replicates(*(np.concatenate(each) for each in (strength, parted, difference)))
+        code = np.where(above, np.where(below, _TOGETHER, _ABOVE), np.where(below, _BELOW, _UNKNOWN)).astype(np.int8)
+        order.append(np.where(found.converged[apart][:, None, None], code, np.int8(_UNKNOWN)))
+    return Replicates(*(np.concatenate(each) for each in (strength, parted, order)))
+
+
+_TOGETHER, _ABOVE, _BELOW, _UNKNOWN = range(4)
+_DIFFERENCES: Final = np.array([0.0, np.inf, -np.inf, np.nan])
+"""What each code adds to a difference."""
 
 
 def widened_quantile(confidence: float, examples: int) -> float:
@@ -131,3 +178,19 @@ def widened_quantile(confidence: float, examples: int) -> float:
 
 
 _AT_ONCE: Final = 1 << 22  # counts in memory
+
+
+def _accelerations_of_differences(influence: np.ndarray) -> np.ndarray:
+    """The `acceleration` of the difference of each two columns: columns × columns.
+
+    From the sums of products, because the differences themselves would be a table for each two columns.
+    """
+    square, mixed = influence.T @ influence, np.square(influence).T @ influence
+    second, third = np.diagonal(square), np.diagonal(mixed)
+    spread = second[:, None] + second - 2 * square
+    skew = third[:, None] - third - 3 * (mixed - mixed.T)
+    known = spread > _ROUNDING * (second[:, None] + second)
+    return np.where(known, skew / (6 * np.where(known, spread, 1.0) ** 1.5), 0.0)
+
+
+_ROUNDING: Final = 1e-12

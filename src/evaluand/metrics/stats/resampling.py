@@ -128,7 +128,8 @@ def acceleration(influence: np.ndarray) -> np.ndarray:
         Σ influence³ / (6 (Σ influence²)^1.5); 0 without influence.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        skew = (influence**3).sum(axis=0) / (6 * np.square(influence).sum(axis=0) ** 1.5)
+        square = np.square(influence)
+        skew = (square * influence).sum(axis=0) / (6 * square.sum(axis=0) ** 1.5)
     return np.asarray(np.nan_to_num(skew))
 
 

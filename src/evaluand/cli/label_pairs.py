@@ -1,0 +1,209 @@
+"""`evaluand label pairs`: have people judge which of two responses is better."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import orjson
+import pyarrow as pa
+from click import UsageError
+
+from evaluand.cli.options import FILE, TARGET, complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.output import open_output, print_json
+from evaluand.cli.progress import show_notes
+from evaluand.core.errors import SpecError, plural
+from evaluand.evaluation.matching.matches import Matches
+from evaluand.evaluation.matching.people import (
+    COLUMNS,
+    Judged,
+    PairToJudge,
+    People,
+    agreement,
+    match_by_people,
+    pairs_to_judge,
+    read_judged,
+)
+from evaluand.report.export import write_csv
+from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+
+_EXAMPLES = """\b
+Examples:
+  evaluand label pairs arithmetic/a arithmetic/b --by ann
+  evaluand label pairs arithmetic/a arithmetic/b --export pairs.csv
+  evaluand label pairs arithmetic/a arithmetic/b --import pairs-ann.jsonl --import bob.csv
+"""
+
+
+@click.command("pairs", epilog=_EXAMPLES, short_help="Judge which of two responses is better.")
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, shell_complete=complete_artifact)
+@click.option("--by", metavar="NAME", help="Who judges, here in the terminal.")
+@click.option(
+    "-o", "--output", type=TARGET, metavar="FILE", help="Where answers are appended.  [default: pairs-NAME.jsonl]"
+)
+@click.option("--export", "exported", type=TARGET, metavar="FILE", help="Write all pairs to FILE to be filled in.")
+@click.option(
+    "--import", "imported", type=FILE, multiple=True, metavar="FILE", help="Store the answers in FILE; repeatable."
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="The seed of the random orders.")
+@click.option("--name", metavar="NAME", help="A name for the matches.  [default: PREFIX/NAME, or PREFIX/people]")
+@click.option("--with", "others", multiple=True, metavar="MATCHES", help="Show the agreement with these; repeatable.")
+@store_option
+@json_option
+def command(
+    runs: tuple[str, ...],
+    by: str | None,
+    output: Path | None,
+    exported: Path | None,
+    imported: tuple[Path, ...],
+    seed: int,
+    name: str | None,
+    others: tuple[str, ...],
+    folder: Path,
+    as_json: bool,
+) -> None:
+    """Judge which of two responses is better, without seeing whose they are.
+
+    Each pair of different responses to an example is shown once, in random order. Each answer is appended to FILE at
+    once; the same command continues later. At the end the answers are stored as matches, with the person as judge.
+
+    People who do not work in this terminal fill in a file of --export: winner is first, second, tie or skip. --import
+    stores the answers of all files, and shows how often people agree.
+    """
+    if sum(map(bool, (by, exported, imported))) != 1:
+        raise UsageError("give one of --by NAME (judge here), --export FILE and --import FILE")
+    if output is not None and by is None:
+        raise UsageError("-o FILE is where the answers of --by NAME are appended; leave it out")
+    store = DirectoryStore(folder)
+    opened = [Run.open(store, each) for each in runs]
+    if exported is not None:
+        _export(opened, exported, seed)
+        return None
+    files: Sequence[Path] = imported
+    if by is not None:
+        files = [output or Path(f"pairs-{by.replace(os.sep, '-')}.jsonl")]
+        _judge(pairs_to_judge(opened, by=by, seed=seed), by, files[0])
+    with show_notes():
+        answers = read_judged([file for file in files if file.exists()])
+        if not answers and by is not None:
+            return None
+        if not answers:
+            raise SpecError(f"no row of {', '.join(map(str, files))} has a winner; fill in the files first")
+        people = match_by_people(opened, answers, name=name or _default_name(opened, by))
+    return _print_people(people, [Matches.open(store, each) for each in others], as_json, folder)
+
+
+def _default_name(runs: Sequence[Run], by: str | None) -> str | None:
+    """`PREFIX/ann` if all runs are called `PREFIX/…`; none otherwise."""
+    heads = {(run.name or "").rpartition("/")[0] for run in runs}
+    return f"{heads.pop()}/{by or 'people'}" if len(heads) == 1 and "" not in heads else None
+
+
+def _export(runs: Sequence[Run], target: Path, seed: int) -> None:
+    if target.exists() and (n := len(read_judged([target]))):
+        raise SpecError(f"{target} has {plural(n, 'filled-in pair')}; write to another file")
+    rows = [pair.row for pair in pairs_to_judge(runs, seed=seed)]
+    with open_output(target) as file:
+        if target.suffix.lower() == ".csv":
+            schema = pa.schema([(name, pa.string()) for name in COLUMNS])
+            texts = [{name: None if value is None else _as_text(value) for name, value in row.items()} for row in rows]
+            write_csv(pa.Table.from_pylist(texts, schema).to_reader(), file)
+        else:
+            file.writelines(orjson.dumps(row) + b"\n" for row in rows)
+    click.echo(f"{plural(len(rows), 'pair')} to judge in {safe(target)}", err=True)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+# In the terminal
+
+
+_QUESTION = "Which is better? 1 = first, 2 = second, t = tie, s = skip, b = back, q = quit; then a reason, if you like"
+_CHOICES = {"1": "first", "2": "second", "t": "tie", "s": "skip"}
+
+
+def _judge(pairs: Sequence[PairToJudge], by: str, path: Path) -> None:
+    """Shows the pairs that a person has not judged yet, one by one, and appends each answer to a file at once."""
+    _mend_last_line(path)
+    done = {each.key for each in (read_judged([path]) if path.exists() else ()) if each.by == by}
+    rest = [pair for pair in pairs if pair.key not in done]
+    if not pairs:
+        raise SpecError("there is nothing to judge: the runs gave equal responses to every example, or none")
+    n_done, at = len(pairs) - len(rest), 0
+    with path.open("ab", buffering=0) as file:
+        while at < len(rest):
+            _show(rest[at], n_done + at + 1, len(pairs))
+            choice, reason = _ask()
+            if choice == "q":
+                break
+            if choice == "b":
+                at = max(at - 1, 0)
+                continue
+            _append(file, rest[at], Judged(rest[at].key, _CHOICES[choice], by, reason))
+            at += 1
+    n_done += at
+    more = "" if n_done == len(pairs) else "; the same command continues"
+    click.echo(f"{n_done:,} of {plural(len(pairs), 'pair')} judged in {safe(path)}{more}", err=True)
+
+
+def _mend_last_line(path: Path) -> None:
+    """Removes what a killed process has left of a line."""
+    if path.exists() and (content := path.read_bytes()) and not content.endswith(b"\n"):
+        with path.open("r+b") as file:
+            file.truncate(content.rfind(b"\n") + 1)
+
+
+def _append(file: IO[bytes], pair: PairToJudge, judged: Judged) -> None:
+    row = pair.row | {"winner": judged.winner, "by": judged.by, "explanation": judged.explanation}
+    file.write(orjson.dumps(row) + b"\n")
+    os.fsync(file.fileno())
+
+
+def _show(pair: PairToJudge, number: int, n_pairs: int) -> None:
+    click.echo(click.style(f"\nPair {number:,} of {n_pairs:,}", bold=True))
+    for title, value in (("Input", pair.input), ("First", pair.first), ("Second", pair.second)):
+        click.echo(click.style(f"\n── {title} ──", fg="cyan"))
+        for line in _as_text(value).split("\n"):
+            click.echo(safe(line))
+
+
+def _ask() -> tuple[str, str | None]:
+    """The choice, and the reason that follows it; the end of the input quits."""
+    click.echo(f"\n{_QUESTION}")
+    while True:
+        try:
+            line = click.prompt("", prompt_suffix="> ", default="", show_default=False)
+        except click.Abort:
+            click.echo()
+            return "q", None
+        word, _, reason = line.strip().partition(" ")
+        if word in (*_CHOICES, "b", "q"):
+            return word, reason.strip() or None
+        click.echo(f"{safe(word)!r} is no answer: type 1, 2, t, s, b or q")
+
+
+# What was stored
+
+
+def _print_people(people: People, others: Sequence[Matches], as_json: bool, folder: Path) -> None:
+    matches = people.matches
+    agreements = agreement([matches, *others])
+    if as_json:
+        by = [{"by": person, "pairs": n} for person, n in people.by.items()]
+        facts = {"matches": matches.id, "name": matches.name, "counts": matches.counts, "pairs": people.pairs}
+        agreed = [each._asdict() for each in agreements]
+        return print_json(facts | {"by": by, "agreement": agreed, "unmatched": people.unmatched})
+    for person, n in people.by.items():
+        name = "without a name" if person is None else safe(person)
+        click.echo(f"{name}: {n:,} of {plural(people.pairs, 'pair')}")
+    for each in agreements:
+        share = f" ({each.agreed / each.pairs:.0%})" if each.pairs else ""
+        both = f"{safe(each.one)} and {safe(each.other)}"
+        click.echo(f"{both} agree on {each.agreed:,} of {plural(each.pairs, 'common pair')}{share}")
+    more = suggest_command("export", matches.name or matches.id[:SHORT_ID], folder)
+    click.echo(f"matches {matches.id[:SHORT_ID]} ({safe(', '.join(matches.systems))}); as a table: {more}")

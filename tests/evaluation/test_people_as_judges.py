@@ -1,0 +1,193 @@
+"""People who judge pairs: what they see, what becomes of their answers, and that none is lost."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evaluand import DataError, Dataset, DirectoryStore, EvaluandWarning, MemoryStore, Run, Runner, SpecError
+from evaluand.cli import main
+from evaluand.evaluation import Matcher, Matches
+from evaluand.evaluation.matching.people import agreement, match_by_people, pairs_to_judge, read_judged
+from evaluand.store.store import Store
+
+
+def short(text: str) -> str:
+    return f"{text}!"
+
+
+def long(text: str) -> str:
+    return f"well,\n{text}"
+
+
+def mostly_short(text: str) -> str | None:
+    return {"q1": "q1!", "q2": "\x1b[31mother", "q3": None}[text]
+
+
+def run_all(store: Store, *tasks: Any) -> list[Run]:
+    data = Dataset.from_rows([{"input": f"q{n}"} for n in (1, 2, 3)])
+    return [
+        Runner(store).run(task, data, name=f"demo/{task.__name__}") for task in tasks or (short, long, mostly_short)
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    run_all(DirectoryStore(tmp_path / ".evaluand"))
+    return tmp_path
+
+
+def label(*words: str, typed: str = "") -> Result:
+    return CliRunner().invoke(main, ["label", "--pairs", "demo/short", "demo/long", "demo/mostly_short", *words], typed)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_pair_of_different_responses_is_shown_once_without_a_name() -> None:
+    pairs = pairs_to_judge(run_all(MemoryStore()))
+    assert {frozenset((pair.first, pair.second)) for pair in pairs} == {
+        frozenset(each)
+        for each in (
+            ("q1!", "well,\nq1"),
+            ("q2!", "well,\nq2"),
+            ("q2!", "\x1b[31mother"),
+            ("well,\nq2", "\x1b[31mother"),
+            ("q3!", "well,\nq3"),
+        )
+    }
+    assert len(pairs) == 5
+    assert set(pairs[0].row) == {"key", "id", "input", "first", "second", "winner", "by", "explanation"}
+
+
+def test_the_order_is_random_and_the_same_for_a_person_and_a_seed() -> None:
+    data = Dataset.from_rows([{"input": f"q{n}"} for n in range(40)])
+    runs = [Runner().run(task, data) for task in (short, long)]
+    ann = pairs_to_judge(runs, by="ann")
+    assert pairs_to_judge(runs[::-1], by="ann") == ann
+    assert 8 < sum(pair.first.endswith("!") for pair in ann) < 32
+    assert [int(pair.id) for pair in ann] != sorted(int(pair.id) for pair in ann)
+    assert pairs_to_judge(runs, by="bob") != ann != pairs_to_judge(runs, by="ann", seed=1)
+
+
+def test_answers_are_stored_at_once_and_become_matches(folder: Path) -> None:
+    done = label("--by", "ann", typed="1 it is short\nx\n2\nb\nt\ns\n")  # the second answer is replaced, then the end
+    assert done.exit_code == 0
+    assert "\x1b" not in done.output
+    assert "'x' is no answer: type 1, 2, t, s, b or q" in done.output
+    assert "3 of 5 pairs judged in pairs-ann.jsonl; the same command continues" in done.stderr
+    assert "ann: 3 of 5 pairs\n" in done.stdout
+    rows = lines_of(folder / "pairs-ann.jsonl")
+    assert [(row["winner"], row["by"], row["explanation"]) for row in rows] == [
+        ("first", "ann", "it is short"),
+        ("second", "ann", None),
+        ("tie", "ann", None),
+        ("skip", "ann", None),
+    ]
+    matches = Matches.open(DirectoryStore(folder / ".evaluand"), "demo/ann")
+    assert matches.systems == ["short", "long", "mostly_short"]
+    stored = matches.table().to_pylist()
+    judged = [row for row in stored if row["judge"] == "ann"]
+    assert {row["explanation"] for row in judged if row["first"] == 1.0} == {"it is short"}
+    skipped = [row for row in judged if row["status"] == "abstained"]
+    assert {(row["outcome"], row["reason"]) for row in skipped} == {(None, "the person skipped it")}
+    assert [(row["_index_"], row["outcome"]) for row in stored if row["equal"]] == [(0, 0.5)]
+    assert {row["reason"] for row in stored if row["status"] == "skipped"} == {"not judged"}
+
+
+def test_the_same_command_continues_also_after_a_line_was_torn(folder: Path) -> None:
+    label("--by", "ann", typed="1\n2\nq\n")
+    path = folder / "pairs-ann.jsonl"
+    first = lines_of(path)
+    with path.open("ab") as file:
+        file.write(b'{"key": "torn')
+    done = label("--by", "ann", typed="t\nt\nt\n1\n")
+    assert "Pair 3 of 5" in done.stdout
+    assert "Pair 2 of 5" not in done.stdout
+    assert "5 of 5 pairs judged in pairs-ann.jsonl\n" in done.stderr
+    assert lines_of(path)[:2] == first
+    assert len(lines_of(path)) == 5
+
+
+def test_several_people_are_imported_with_their_agreement(folder: Path) -> None:
+    label("--by", "ann", typed="t\n" * 5)
+    assert label("--export", "bob.csv").stderr == "5 pairs to judge in bob.csv\n"
+    with (folder / "bob.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row, winner in zip(rows, ("Tie", "first", "", "skip", "tie "), strict=True):
+        row |= {"winner": winner, "by": "bob"}
+    with (folder / "bob.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    refused = label("--export", "bob.csv")
+    assert (refused.exit_code, refused.stderr) == (1, "error: bob.csv has 4 filled-in pairs; write to another file\n")
+    facts = json.loads(label("--import", "pairs-ann.jsonl", "--import", "bob.csv", "--json").stdout)
+    assert (facts["name"], facts["pairs"], facts["unmatched"]) == ("demo/people", 5, 0)
+    assert {each["by"]: each["pairs"] for each in facts["by"]} == {"ann": 5, "bob": 4}
+    [both] = facts["agreement"]
+    assert both["agreed"] < both["pairs"]
+    text = label("--import", "pairs-ann.jsonl", "--import", "bob.csv", "--with", "demo/ann").stdout
+    assert "common pairs" in text
+
+
+def test_what_the_command_refuses(folder: Path) -> None:
+    assert "give one of --by NAME (judge here), --export FILE and --import FILE" in label().stderr
+    (folder / "empty.jsonl").write_text("")
+    assert "no row of empty.jsonl has a winner; fill in the files first" in label("--import", "empty.jsonl").stderr
+    assert label("--by", "ann", typed="q\n").exit_code == 0
+    same = CliRunner().invoke(main, ["label", "pairs", "demo/short", "demo/short", "--by", "ann"])
+    assert "there is nothing to judge: the runs gave equal responses" in same.stderr
+
+
+def test_an_answer_belongs_to_the_responses_and_not_to_the_runs(tmp_path: Path) -> None:
+    store = MemoryStore()
+    runs = run_all(store)
+    path = tmp_path / "ann.jsonl"
+    rows = [pair.row | {"winner": "first", "by": "ann"} for pair in pairs_to_judge(runs, by="ann")]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answers = read_judged([path])
+    everything = match_by_people(runs, answers, labels=["x", "y", "z"])
+    assert (everything.pairs, everything.by, everything.unmatched) == (5, {"ann": 5}, 0)
+    with pytest.warns(EvaluandWarning, match="2 answers of 5 are about other responses, and are left out"):
+        fewer = match_by_people(runs[:2], answers)
+    assert (fewer.pairs, fewer.by) == (3, {"ann": 3})
+    other = run_all(store, str.upper, str.title)
+    with pytest.raises(SpecError, match="none of the 5 answers is about a pair of responses of these runs"):
+        match_by_people(other, answers)
+
+
+def test_people_agree_with_a_judge() -> None:
+    runs = run_all(MemoryStore(), short, long)
+    judge = Matcher().match(runs, lambda first, second: "first" if len(first) < len(second) else "second")
+    pairs = pairs_to_judge(runs, by="ann")
+    rows = [(pair.key, "first" if len(pair.first) < len(pair.second) else "second") for pair in pairs]
+    people = match_by_people(runs, [*_answers(rows[:1], "ann"), *_answers([(rows[1][0], "tie")], "ann")])
+    [each] = agreement([people.matches, judge])
+    assert (each.one, each.other, each.pairs, each.agreed) == ("ann", "function", 2, 1)
+
+
+def _answers(rows: list[tuple[str, str]], by: str) -> list[Any]:
+    from evaluand.evaluation.matching.people import Judged
+
+    return [Judged(key, winner, by, None) for key, winner in rows]
+
+
+def test_every_fault_of_a_file_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "ann.jsonl"
+    rows = [{"key": "k", "winner": "frist"}, {"winner": "first"}, {"key": "k", "winner": "tie", "by": 3}, {"key": "k"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError) as raised:
+        read_judged([path])
+    assert str(raised.value).splitlines() == [
+        f"{path}:1: winner is 'frist' (did you mean 'first'?); give one of first, second, tie, skip",
+        f"{path}:2: has no key; keep the key that `evaluand label pairs` wrote",
+        f"{path}:3: by is a number; give a text",
+    ]
