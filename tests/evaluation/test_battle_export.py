@@ -61,7 +61,7 @@ def check_round_trip(folder: Path, form: str, rows: list[dict[str, Any]]) -> Non
     assert again.id == matches.id
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(form=st.sampled_from([*WRITERS]), rows=battles())
 def test_battles_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, form: str, rows: list[dict[str, Any]]

@@ -16,10 +16,22 @@ import pytest
 from hypothesis import given, strategies as st
 from support.places import VECTORS_FOLDER
 
-from evaluand import Aggregator, Dataset, Evaluator, FBeta, Mean, Measure, Precision, Recall, Runner
+from evaluand import (
+    Aggregator,
+    Dataset,
+    DetectLanguage,
+    Evaluator,
+    FBeta,
+    Mean,
+    Measure,
+    NoOpTracer,
+    Precision,
+    Recall,
+    Runner,
+)
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.registry import find
-from evaluand.core.text.language import language_of, language_shares
+from evaluand.core.text.language import language_mixture, language_of, languages_of
 from evaluand.evaluation.scorer import ReferenceScorer, Score
 from evaluand.evaluation.scorers.language_match import LanguageMatch
 from evaluand.evaluation.scorers.spans import HighlightCoverage
@@ -296,13 +308,16 @@ def test_a_text_in_two_languages_has_no_clear_one(output: str, asked: str, reaso
     assert (score.status, re.fullmatch(reason, str(score.reason)) is not None) == ("abstained", True)
     grader = LanguageMatchesGrader()
     assert grader.languages_match(asked, output) is (asked == MIXED)
+    found = languages_of(MIXED)
+    assert (sum(found.values()), min(found["en"], found["de"]) > 0.4) == (pytest.approx(1), True)
+    assert DetectLanguage(threshold=0.9).run(MIXED, NoOpTracer()) is None
 
 
 def test_a_few_words_of_another_language_leave_the_language_of_a_text_clear() -> None:
     text = " ".join([ENGLISH] * 6 + [GERMAN])
     assert LanguageMatch().score(text, None, ENGLISH)[:2] == (1, "en")
-    assert language_shares(text)["de"] < 0.2 < 0.8 < language_shares(text)["en"]
-    assert language_shares("42!") == {}
+    assert language_mixture(text) is language_mixture("42! 43!") is language_mixture("") is None
+    assert language_of(text).code == "en"
 
 
 def test_texts_without_letters_have_no_language() -> None:

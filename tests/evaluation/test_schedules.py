@@ -304,9 +304,9 @@ class RandomPairs(Budgeted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("systems", "budget", "spread"), [(6, 200, 1.0), (10, 1000, 2.0)])
+@pytest.mark.parametrize(("systems", "budget", "spread"), [(20, 1000, 2.0)])
 def test_for_the_same_budget_they_rank_better_than_random_pairs(systems: int, budget: int, spread: float) -> None:
-    trials = 60
+    trials = 30
     found = np.zeros((trials, 3))
     for trial in range(trials):
         strengths = np.random.default_rng([trial, systems]).normal(0, spread, systems)
@@ -315,4 +315,4 @@ def test_for_the_same_budget_they_rank_better_than_random_pairs(systems: int, bu
             found[trial, place] = rank_correlation(play(kind(budget), field, strengths.tolist()), strengths)
     for place in (1, 2):
         gain = found[:, place] - found[:, 0]
-        assert gain.mean() > (0.0 if place == 1 else 2 * gain.std() / trials**0.5)
+        assert gain.mean() > 2 * gain.std() / trials**0.5

@@ -153,6 +153,22 @@ def test_a_run_repository_with_the_underscored_methods_runs_and_resumes_one_writ
     assert isinstance(runs.outputs[run.id, "3"].output, FailedExampleRun)
 
 
+def test_outputs_are_stored_one_at_a_time_in_a_repository_derived_from_a_ready_made_one() -> None:
+    class Counting(InMemoryRunRepository):
+        writers = most_writers = 0
+
+        def store_example_output(self, example_output: ExampleOutput[Any]) -> None:
+            self.writers += 1
+            self.most_writers = max(self.most_writers, self.writers)
+            time.sleep(0.001)
+            super().store_example_output(example_output)
+            self.writers -= 1
+
+    datasets, runs = InMemoryDatasetRepository(), Counting()
+    Runner(Shout(), datasets, runs, "r").run_dataset(datasets.create_dataset(examples(*"abcdefgh"), "n").id)
+    assert runs.most_writers == 1
+
+
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_the_public_recovery_calls_return_the_finished_examples_as_they_were_noted(kind: str, tmp_path: Path) -> None:
     def again() -> RunRepository:
@@ -171,8 +187,32 @@ def test_the_public_recovery_calls_return_the_finished_examples_as_they_were_not
     assert again().finished_examples("h") == RecoveryData(run_id="other", finished_examples=[])
 
 
+def test_reading_creates_no_folder(tmp_path: Path) -> None:
+    runs, evaluations = FileRunRepository(tmp_path), AsyncFileEvaluationRepository(tmp_path)
+    assert list(FileDatasetRepository(tmp_path).dataset_ids()) == []
+    assert (
+        list(runs.run_overview_ids())
+        == list(runs.example_output_ids("r"))
+        == list(runs.example_outputs("r", str))
+        == []
+    )
+    assert runs.run_overview("r") is runs.example_output("r", "e", str) is runs.example_tracer("r", "e") is None
+    assert runs.finished_examples("h") is None
+    assert list(evaluations.evaluation_overview_ids()) == list(evaluations.partial_evaluation_overview_ids()) == []
+    assert (
+        evaluations.evaluation_overview("e")
+        is FileAggregationRepository(tmp_path).aggregation_overview("a", str)
+        is None
+    )
+    with pytest.raises(ValueError, match="no evaluation 'e'"):
+        evaluations.example_evaluations("e", str)
+    runs.delete_temporary_run_data("h")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_recovery_data_of_the_sdks_are_read(tmp_path: Path) -> None:
     runs = FileRunRepository(tmp_path)
+    (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "h.tmp").write_text('{"run_id":"run","finished_examples":["b","a"]}')
     runs.store_example_output(ExampleOutput(run_id="run", example_id="c", output="x"))
     runs.temp_store_finished_example("h", "a")

@@ -271,6 +271,10 @@ class Observer(Generic[U]):
             self._nodes[at] = nodes.get(at, (None, *UNKNOWN))
             at = self._nodes[at][0]
 
+    def begin_log(self) -> None:
+        """Define the nodes again: the next lines are written to another log, which is read without this one."""
+        self._written.clear()
+
     def with_inputs(self, line: bytes, node: str) -> bytes:
         """A journal line with the node of its inputs, and its definition if no earlier line has it."""
         defined: list[Node] = []

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from evaluand.evaluation.scorers.by_score import ByScore as ByScore
     from evaluand.evaluation.scorers.exact_match import TopK as TopK
     from evaluand.evaluation.scorers.prediction import Prediction as Prediction
+    from evaluand.evaluation.scorers.recorded_battles import RecordedBattles as RecordedBattles
     from evaluand.evaluation.scorers.spans import HighlightCoverage as HighlightCoverage
     from evaluand.evaluation.scorers.text_overlap import Bleu as Bleu, Chrf as Chrf, Rouge as Rouge
 

@@ -55,7 +55,7 @@ def describe_foreign() -> str:
 def note_foreign(store: Store, manifest: Manifest, stored: int, what: str) -> Manifest:
     """The manifest of open work that is continued; says so if somebody else may have made its stored results.
 
-    The user gets a warning, and the provenance of the manifest has their number as `unproven_results`.
+    The user gets a warning, and the provenance of the manifest has the number of all so far as `unproven_results`.
 
     Args:
         stored: the number of results in its journal.
@@ -66,7 +66,9 @@ def note_foreign(store: Store, manifest: Manifest, stored: int, what: str) -> Ma
     artifact = f"{singular(manifest['kind'])} {manifest['id'][:12]}"
     results = f"{plural(stored, what)} stored in it {'is' if stored == 1 else 'are'} used as if made by you"
     warn(f"{artifact} {describe_foreign()}: {results}; to repeat every call and grade, add --fresh (fresh=True)")
-    return manifest | {"provenance": manifest["provenance"] | {UNPROVEN: stored}}
+    earlier = manifest["provenance"].get(UNPROVEN)
+    total = stored + (earlier if isinstance(earlier, int) else 0)
+    return manifest | {"provenance": manifest["provenance"] | {UNPROVEN: total}}
 
 
 def _is_in_memory(store: Store) -> bool:

@@ -217,7 +217,7 @@ def test_people_compare_completions_by_pair_in_random_order_and_runs_get_ratings
         Example(
             id=f"e{n}", input=InstructInput(instruction="Write", input="a line" if n else None), expected_output=None
         )
-        for n in range(6)
+        for n in range(30)  # so many that each order occurs
     ]
     datasets.create_dataset(examples, "lines", "lines")
     ids = {Runner(Writes(name), datasets, runs, name).run_dataset("lines").id: name for name in "ABC"}
@@ -225,7 +225,7 @@ def test_people_compare_completions_by_pair_in_random_order_and_runs_get_ratings
     evaluator = ArgillaEvaluator(datasets, runs, waiting, "which is better", logic, client, "team")
     submitted = evaluator.submit(*ids)
     records = client.records[submitted.id]
-    assert submitted.submitted_evaluation_count == len(records) == 18
+    assert submitted.submitted_evaluation_count == len(records) == 90
     assert records[0].content.keys() == {"instruction", "input", "first", "second"}
     assert (records[0].content["input"], records[3].content["input"]) == ("", "a line")
     for record in records:
@@ -236,13 +236,13 @@ def test_people_compare_completions_by_pair_in_random_order_and_runs_get_ratings
     assert len({tuple(ids[str(record.metadata[side])] for side in ("first", "second")) for record in records}) == 6
     client.answers = {record.id: 1 if record.content["first"] < record.content["second"] else 2 for record in records}
     found = evaluator.retrieve(submitted.id)
-    assert found.successful_evaluation_count == 18
+    assert found.successful_evaluation_count == 90
     aggregator = Aggregator(waiting, InMemoryAggregationRepository(), "ELO", ComparisonEvaluationAggregationLogic())
     scores = aggregator.aggregate_evaluation(found.id).statistics.scores
     assert {ids[id]: (score.win_rate, score.num_matches) for id, score in scores.items()} == {
-        "A": (1.0, 12),
-        "B": (0.5, 12),
-        "C": (0.0, 12),
+        "A": (1.0, 60),
+        "B": (0.5, 60),
+        "C": (0.0, 60),
     }
 
 

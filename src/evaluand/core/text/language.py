@@ -4,11 +4,12 @@ The model is py3langid (a naive Bayes model over byte n-grams; M. Lui & T. Baldw
 language identification tool", ACL 2012), which includes its weights; it is the extra `language`.
 
 The model's probabilities get flatter the longer a text is. So several pieces of a long text, evenly spread, are
-classified and their probabilities averaged: a text of two languages has half of each.
+classified and their probabilities averaged. Of a text in two languages, the model reports one with a probability of
+nearly 1. So its sentences are classified, and it has half of each.
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +19,7 @@ _PIECE: Final = 1000  # characters of a piece
 _PIECES: Final = 4  # the most pieces of a text
 _SHORT: Final = 25  # letters of a sentence that is joined to the next
 _CLEAR: Final = 0.8  # the least probability by which a sentence is in a language
+_CONSIDERABLE: Final = 0.2  # the least share of a text that makes it one in several languages
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;:\n。！？।])\s*")
 
 NO_LANGUAGE: Final = "zxx"
@@ -63,12 +65,16 @@ def languages_of(text: str) -> dict[str, float] | None:
         return None
     ranked = [dict(_model().rank(piece)) for piece in _pieces(text)]
     means = {str(code): sum(float(one[code]) for one in ranked) / len(ranked) for code in ranked[0]}
+    if mixture := language_mixture(text):
+        means = dict.fromkeys(means, 0.0) | mixture
     return dict(sorted(means.items(), key=lambda pair: -pair[1]))
 
 
-def language_shares(text: str) -> dict[str, float]:
-    """How much of a text is in each language, the largest share first: shares of its letters, by sentence.
+@lru_cache(64)
+def language_mixture(text: str) -> dict[str, float] | None:
+    """The shares of the languages of a text in several, the largest first; None for a text in one language.
 
+    A share is of the letters, by sentence; it counts from a fifth, which is too much for a name or a quotation.
     Sentences count for no language where none has a probability of 0.8. Short ones are joined to the next, up to 25
     letters, since fewer are often in no clear language. Of a long text, pieces are read.
 
@@ -76,19 +82,26 @@ def language_shares(text: str) -> dict[str, float]:
         SpecError: the extra `language` is not installed.
 
     Example:
-        >>> [*language_shares("Das Wetter ist heute schön. The weather was worse yesterday.")]
-        ['en', 'de']
+        >>> [*language_mixture("Das ist ein deutscher Satz über das Wetter. It was worse yesterday, I think.")]
+        ['de', 'en']
+        >>> language_mixture("The weather is nice today. It was worse yesterday.")
     """
+    sentences = _sentences(" ".join(_pieces(text)))
+    if len(sentences) < 2:
+        return None
     letters: dict[str, int] = {}
     total = 0
-    for sentence in _sentences(" ".join(_pieces(text))):
+    for sentence in sentences:
         number = _letter_count(sentence)
         total += number
         code, probability = _model().rank(sentence)[0]
         if probability >= _CLEAR:
             letters[str(code)] = letters.get(str(code), 0) + number
-    ranked = sorted(letters.items(), key=lambda pair: (-pair[1], pair[0]))
-    return {code: number / total for code, number in ranked if number}
+    found = {code: number for code, number in letters.items() if number >= _CONSIDERABLE * total}
+    if len(found) < 2:
+        return None
+    ranked = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {code: number / sum(found.values()) for code, number in ranked}
 
 
 def known_languages() -> frozenset[str]:

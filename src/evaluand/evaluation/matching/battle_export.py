@@ -87,7 +87,7 @@ class _StoredTexts:
 
     def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         index = batch.column(INDEX).to_pylist()
-        found = {"id": pa.array([self._ids.get(each, str(each)) for each in index], _TEXT)}
+        found = {"id": pa.array([self._ids[each] for each in index], _TEXT)}
         if self._texts is None:
             empty = pa.nulls(len(index), _TEXT)
             inputs = pa.array([self._inputs.get(each) for each in index], _TEXT)
@@ -106,7 +106,7 @@ class _RunTexts:
         run = next((run for run in runs if run is not None), None)
         try:
             for example in run.dataset if run else ():
-                self._examples[example.index] = example.id, _as_text(example.input)
+                self._examples[example.index] = example.id, as_text(example.input)
         except NotFound:  # the dataset is missing
             self._examples = {}
         self._responses = [{} if run is None else _responses(run) for run in runs]
@@ -126,8 +126,8 @@ class _RunTexts:
 def _responses(run: Run) -> dict[tuple[int, int], str | None]:
     """The first response of each call, as text."""
     answered = (response for response in run if response.status == COMPLETED and response.responses)
-    return {(each.index, each.replication): _as_text((each.responses or [None])[0]) for each in answered}
+    return {(each.index, each.replication): as_text((each.responses or [None])[0]) for each in answered}
 
 
-def _as_text(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else identity.encode(value).decode()

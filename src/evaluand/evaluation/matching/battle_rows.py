@@ -275,7 +275,7 @@ class _Row:
 
     def battles(self, texts: Texts) -> Iterator[Battle]:
         example, judge = self.text("example"), self.text("judge")
-        if example is None and "example" in self.columns.places:
+        if example is None and "example" in self.columns.places and not self.columns.is_own:
             self.fault("example", "is empty; give the id of the example")
         a, b = (self._system(side, name) for side, name in (("a", self.columns.a), ("b", self.columns.b)))
         replication, order = self._replication(), self._order()

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -88,31 +88,61 @@ def read_battles(
     check_store(store)
     if name is not None:
         check_name(name)
-    source = (
-        open_file(fspath(data), format, delimiter) if isinstance(data, str | PathLike) else open_data(data, "battles")
-    )
-    is_csv = source.texts is not None
-    source = source.texts() if source.texts else source
-    chosen = BattleColumns.choose(source.schema.names, columns or {}, a=a, b=b, in_order=in_order)
-    tables = _Tables(chosen)
-    for number, row in enumerate(_rows(source, is_escaped=is_csv and chosen.is_own)):
-        tables.add(row, source.where(number))
-    tables.check(source.name)
+    file = BattleFile.open(data, columns, a=a, b=b, in_order=in_order, format=format, delimiter=delimiter)
+    tables = _Tables(file.columns)
+    for row, where in file.rows():
+        tables.add(row, where)
+    tables.check(file.name)
     return _store_tables(store, tables, name, data)
 
 
-def _rows(source: DataSource, *, is_escaped: bool) -> Iterator[dict[str, Any]]:
-    """The rows of a source.
+class BattleFile(NamedTuple):
+    """An open file of battles.
 
-    Args:
+    Attributes:
+        source: its rows.
+        columns: where the fields of a row are.
         is_escaped: texts that a spreadsheet would execute have a `'` before them.
     """
-    for batch in source.batches():
-        columns = [read_column(batch, name) for name in batch.schema.names]
-        if is_escaped:
-            columns = [[text if text is None else unescape_formula(text) for text in column] for column in columns]
-        for row in zip(*columns, strict=True):
-            yield dict(zip(batch.schema.names, row, strict=True))
+
+    source: DataSource
+    columns: BattleColumns
+    is_escaped: bool
+
+    @classmethod
+    def open(
+        cls,
+        data: Any,
+        columns: Mapping[str, str] | None,
+        *,
+        a: str | None,
+        b: str | None,
+        in_order: bool,
+        format: str | None,
+        delimiter: str | None,
+    ) -> BattleFile:
+        """Opens a file or rows; the arguments are those of `read_battles`."""
+        is_path = isinstance(data, str | PathLike)
+        source = open_file(fspath(data), format, delimiter) if is_path else open_data(data, "battles")
+        is_csv = source.texts is not None
+        source = source.texts() if source.texts else source
+        chosen = BattleColumns.choose(source.schema.names, columns or {}, a=a, b=b, in_order=in_order)
+        return cls(source, chosen, is_csv and chosen.is_own)
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def rows(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """Each row with its place."""
+        number = 0
+        for batch in self.source.batches():
+            columns = [read_column(batch, name) for name in batch.schema.names]
+            if self.is_escaped:
+                columns = [[text if text is None else unescape_formula(text) for text in each] for each in columns]
+            for row in zip(*columns, strict=True):
+                yield dict(zip(batch.schema.names, row, strict=True)), self.source.where(number)
+                number += 1
 
 
 def _store_tables(store: Store, tables: _Tables, name: str | None, data: Any) -> Matches:
@@ -156,7 +186,7 @@ class _Tables:
         self._systems: dict[str, int] = {}
         self._declared: dict[int, str] = {}  # the systems by their numbers in an own export
         self._examples: dict[str, int] = {}
-        self._ids: dict[int, tuple[str, str | None]] = {}
+        self._ids: dict[int, tuple[str | None, str | None]] = {}
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[Texts] = []
         self._batches: list[pa.RecordBatch] = []
@@ -217,21 +247,19 @@ class _Tables:
     def _number_example(self, battle: Battle, texts: Texts, own: Mapping[str, Any] | None, where: str) -> int:
         """The number of the example of a battle; without an id, examples are distinguished by their input."""
         if own is not None:
-            index, id = own[INDEX], battle.example or str(own[INDEX])
+            index, id = own[INDEX], battle.example
             known = self._ids.setdefault(index, (id, texts.input))
             if known[0] != id:
                 self._faults.append(
                     Fault(f"{where}:{INDEX}", f"is {index}, which is example {known[0]!r} in other rows")
                 )
             return int(index)
-        key = battle.example
-        if key is None:
-            key = texts.input
+        key = texts.input if battle.example is None else battle.example
         if key is None:
             self._without_example += 1
             key = f"row {len(self._ids)}"
         index = self._examples.setdefault(key, len(self._examples))
-        self._ids.setdefault(index, (str(index) if battle.example is None else key, texts.input))
+        self._ids.setdefault(index, (battle.example, texts.input))
         return index
 
     def _cells(self, battle: Battle, texts: Texts, styles: Sequence[Any], index: int) -> tuple[Any, ...]:

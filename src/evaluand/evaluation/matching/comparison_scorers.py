@@ -5,9 +5,11 @@ is better, a probability, or a `Preference`. Everything else is as for scorers o
 comparison, several calls are made at once, and its identity decides what is reused.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, Literal, NamedTuple, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, overload
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.registry import make_default
@@ -19,6 +21,10 @@ from evaluand.evaluation.scorer import (
     is_async,
     is_number,
 )
+
+if TYPE_CHECKING:
+    from evaluand.evaluation.matching.matches import Matches
+    from evaluand.run.runner import Run
 
 FIRST: Final = "first"
 SECOND: Final = "second"
@@ -105,6 +111,10 @@ class ComparisonScorer(Scorer):
 
     def score(self, *arguments: Any) -> Any:
         return self.compare(*arguments)
+
+    def read_matches(self, runs: Sequence[Run], labels: Sequence[str], name: str | None) -> Matches | None:
+        """The matches of runs, stored under a name, if they have been judged already and nothing is to be compared."""
+        return None
 
     @property
     def is_async(self) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, plural
@@ -20,7 +22,7 @@ from evaluand.evaluation.scorer import Score
 from evaluand.run.responses import Response, span_rows
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
-from evaluand.store.tables import COMPLETED, FAILED, MATCHES, SCORED
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.traces import Trace
 
@@ -38,97 +40,138 @@ def is_answered(response: Response) -> bool:
 
 
 class Presentations:
-    """What a judge sees, call by call, in ascending order; going back starts another pass over the runs."""
+    """What a judge sees, call by call, in ascending order of rows; going back starts another pass over the runs.
+
+    Only the rows that are shown are read.
+    """
 
     def __init__(
-        self,
-        runs: Sequence[Run],
-        entrants: Entrants,
-        rows: np.ndarray,
-        presented: Sequence[tuple[int, ...]],
-        keys: np.ndarray,
+        self, runs: Sequence[Run], entrants: Entrants, rows: np.ndarray, presented: np.ndarray, keys: np.ndarray
     ) -> None:
         self._runs, self._entrants = runs, entrants
         self._rows, self._presented, self._keys = rows, presented, keys
         self._row = -1
-        self._stream: Iterator[tuple[int, Example, list[Response | None]]] = iter(())
-        self._current: tuple[int, Example, list[Response | None]] | None = None
+        self._examples: Iterator[tuple[int, Example]] = iter(())
+        self._example: tuple[int, Example] | None = None
+        self._outputs: list[Iterator[tuple[int, Any]]] = []
+        self._shown: list[tuple[int, Any]] = []
 
     def take(self, start: int, stop: int) -> Iterator[Unit]:
-        for slot in range(start, min(stop, len(self._presented))):
-            row = int(self._rows[slot])
-            example, responses = self._at(row)
-            systems, key = self._presented[slot], self._keys[slot].tobytes()
-            outputs = [responses[system].responses[0] for system in systems]  # type: ignore[index, union-attr]
-            replication = row % self._entrants.replications
-            shown = Response(example.index, replication, None, COMPLETED, None, [outputs], key, key)
-            yield Unit(slot, example, shown, key)
+        stop = min(stop, len(self._rows))
+        if start >= stop:
+            return
+        if self._example is None or self._rows[start] < self._row:
+            self._begin(start)
+        example = self._example_at(0)
+        every, keys = self._entrants.replications, self._keys[start:stop].tobytes()
+        parts = zip(self._rows[start:stop].tolist(), self._presented[start:stop].tolist(), strict=True)
+        for place, (row, systems) in enumerate(parts):
+            if row != self._row:
+                example = self._example_at(row // every)
+                self._row = row
+            outputs = [self._output(system, row) for system in systems if system >= 0]
+            key = keys[place * ids.DIGEST_SIZE : (place + 1) * ids.DIGEST_SIZE]
+            shown = Response(example.index, row % every, None, COMPLETED, None, [outputs], key, key)
+            yield Unit(start + place, example, shown, key)
 
-    def _at(self, row: int) -> tuple[Example, list[Response | None]]:
-        if self._current is None or self._current[0] > row:
-            self._stream = self._all()
-            self._current = next(self._stream)
-        while self._current[0] < row:
-            self._current = next(self._stream)
-        return self._current[1], self._current[2]
+    def _begin(self, start: int) -> None:
+        every, rows, presented = self._entrants.replications, self._rows[start:], self._presented[start:]
+        positions = np.unique(rows // every)
+        examples = self._runs[0].dataset.examples_at(positions.tolist())
+        self._examples = zip(positions.tolist(), examples, strict=True)
+        self._row, self._example = -1, next(self._examples)
+        self._outputs, self._shown = [], [(-1, None)] * len(self._runs)
+        for number, run in enumerate(self._runs):
+            own = np.unique(rows[(presented == number).any(axis=1)])
+            in_run = own // every * int(run.manifest["spec"]["replications"]) + own % every
+            outputs = (response.responses[0] for response in run.at(in_run.tolist()) if response.responses)
+            self._outputs.append(zip(own.tolist(), outputs, strict=True))
 
-    def _all(self) -> Iterator[tuple[int, Example, list[Response | None]]]:
-        every = self._entrants.replications
-        streams = [rows_of(run, self._entrants) for run in self._runs]
-        n_examples = self._entrants.n_rows // every
-        for position, example in enumerate(self._runs[0].dataset.examples(0, n_examples)):
-            for replication in range(every):
-                yield position * every + replication, example, [next(stream, None) for stream in streams]
+    def _example_at(self, position: int) -> Example:
+        assert self._example is not None
+        while self._example[0] < position:
+            self._example = next(self._examples)
+        return self._example[1]
+
+    def _output(self, system: int, row: int) -> Any:
+        while self._shown[system][0] < row:
+            self._shown[system] = next(self._outputs[system])
+        return self._shown[system][1]
 
 
 class Judgements:
-    """What the judge said, judgement by judgement."""
+    """What the judge said, judgement by judgement, as columns.
 
-    def __init__(self) -> None:
-        self.value: list[float | None] = []
-        self.data: list[Any] = []
+    Args:
+        compares_all: whether a judgement is a number for each of several responses.
+    """
+
+    def __init__(self, compares_all: bool) -> None:
+        self.values = np.zeros(0)
+        self.numbers: list[Any] = []
         self.opened: list[tuple[int, list[Any]]] = []
         self.spans: list[tuple[int, list[Any]]] = []
-        self._cells: dict[str, list[Any]] = {name: [] for name in ("status", "reason", "label", "data", "explanation")}
-        self._cells |= {"strength": [], "usage": []}
+        self._compares_all = compares_all
+        self._cells: tuple[list[Any], ...] = tuple([] for _ in _CELLS)  # of the judgements that fill no chunk yet
+        self._chunks: list[list[pa.Array]] = [[] for _ in _CELLS]
 
-    def read(self, lane: WorkLog) -> None:
-        """Reads the lines of a round, whose judgements follow those of the rounds before."""
-        cells = self._cells
-        for _, _, scores, *opened in lane.records():
+    def read(self, lane: WorkLog, keys: np.ndarray) -> None:
+        """Reads the lines of a round, whose judgements follow those of the rounds before.
+
+        Args:
+            keys: of its presentations.
+
+        Raises:
+            ValueError: a line is not of the presentation that its slot has.
+        """
+        expected, values, number = keys.tobytes().hex(), list[float | None](), len(self.values)
+        for place, (_, key, scores, *opened) in enumerate(lane.records()):
             _, _, status, reason, value, label, data, explanation, columns, *others = scores[0]
-            usage, spans = [*others, None, None][:2]
+            if key != expected[place * _KEY : (place + 1) * _KEY]:
+                raise ValueError(f"judgement {place} is of another comparison")
+            usage, spans = [*others, None, None][:2] if others else (None, None)
             if opened:
-                self.opened.append((len(self.value), opened))
+                self.opened.append((number + place, opened))
             if spans:
-                self.spans.append((len(self.value), spans))
-            self.value.append(value)
-            self.data.append(data)
-            row = {
-                "status": status,
-                "reason": reason,
-                "label": label,
-                "data": None if data is None else ids.encode(data).decode(),
-                "explanation": explanation,
-                "strength": (columns or {}).get(STRENGTH),
-                "usage": ids.encode(usage).decode() if usage else None,
-            }
-            for name, cell in row.items():
-                cells[name].append(cell)
+                self.spans.append((number + place, spans))
+            values.append(value)
+            if self._compares_all:
+                self.numbers.append(data)
+            strength = columns.get(STRENGTH) if columns else None
+            data, usage = (None if each is None else ids.encode(each).decode() for each in (data, usage or None))
+            row = status, reason, label, data, explanation, strength, usage
+            for cells, cell in zip(self._cells, row, strict=True):
+                cells.append(cell)
+            if len(self._cells[0]) == BATCH_ROWS:
+                self._fill_chunk()
+        self.values = np.concatenate([self.values, np.array(values, float)])
 
-    def taken(self, places: pa.Array) -> dict[str, pa.Array]:
-        """The cells of the judgements at some places, null where there is none."""
-        wanted = places.to_pylist()
-        return {
-            name: pa.array([None if at is None else column[at] for at in wanted], MATCHES.field(name).type)
-            for name, column in self._cells.items()
-        }
+    def take(self, judgements: np.ndarray) -> dict[str, pa.Array]:
+        """The cells of some judgements by the name of their column; null for -1."""
+        if self._cells[0]:
+            self._fill_chunk()
+        chunk = judgements // BATCH_ROWS
+        order = np.argsort(chunk, kind="stable")
+        at, starts = judgements[order], [*np.flatnonzero(np.diff(chunk[order], prepend=-2)).tolist(), len(order)]
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        found: dict[str, pa.Array] = {}
+        for name, chunks in zip(_CELLS, self._chunks, strict=True):
+            parts = [
+                pa.nulls(stop - start, MATCHES.field(name).type)
+                if at[start] < 0
+                else chunks[at[start] // BATCH_ROWS].take(pa.array(at[start:stop] % BATCH_ROWS))
+                for start, stop in itertools.pairwise(starts)
+            ]
+            joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+            found[name] = joined if len(parts) == 1 else joined.take(pa.array(back))
+        return found
 
-    def compared(self, judgement: np.ndarray, places: np.ndarray, ab: np.ndarray) -> np.ndarray:
+    def compare(self, judgement: np.ndarray, places: np.ndarray, ab: np.ndarray) -> np.ndarray:
         """The share of the first presented response of pairs whose numbers a judge of all responses gave."""
         shares = []
         for number, (at_a, at_b), a_first in zip(judgement.tolist(), places.tolist(), ab.tolist(), strict=True):
-            numbers = self.data[number]
+            numbers = self.numbers[number]
             if not isinstance(numbers, list) or max(at_a, at_b) >= len(numbers):
                 shares.append(np.nan)
                 continue
@@ -136,7 +179,14 @@ class Judgements:
             shares.append(1.0 if one > other else 0.0 if one < other else 0.5)
         return np.array(shares, float)
 
+    def _fill_chunk(self) -> None:
+        for name, cells, chunks in zip(_CELLS, self._cells, self._chunks, strict=True):
+            chunks.append(pa.array(cells, MATCHES.field(name).type))
+            cells.clear()
 
+
+_CELLS: Final = ("status", "reason", "label", "data", "explanation", "strength", "usage")
+_KEY: Final = 2 * ids.DIGEST_SIZE  # hexadecimal digits
 _N_CELLS = 10  # of a score in the journal, with its usage and before its spans
 
 
@@ -144,6 +194,8 @@ class ComparisonGrader(Grader):
     """Asks a judge, which must say as much as it was asked; the steps that it traces are part of its line."""
 
     def grade(self, unit: Unit) -> list[Any]:
+        if self.scorer.cheap:  # calls nothing whose steps could be traced
+            return super().grade(unit)
         with self._traced(unit):
             return super().grade(unit)
 
@@ -204,11 +256,43 @@ def _stored_spans(matches: Matches) -> dict[int, list[list[Any]]]:
     return found
 
 
-def stored_judgements(matches: Matches, columns: Sequence[str] = ("status", "reason")) -> Iterator[dict[str, Any]]:
-    """Of each judgement the first match that it decides."""
-    seen: set[int] = set()
+def stored_judgements(matches: Matches, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Of each judgement the first match that it decides, with its number as `judgement`."""
+    known = np.zeros(0, bool)
     for batch in matches.batches([*dict.fromkeys(("judgement", *columns))]):
-        for row in batch.to_pylist():
-            if row["judgement"] is not None and row["judgement"] not in seen:
-                seen.add(row["judgement"])
-                yield row
+        judged = batch.filter(batch.column("judgement").is_valid())
+        numbers, places = np.unique(np.asarray(judged.column("judgement")), return_index=True)
+        known = np.pad(known, (0, max([0, *(numbers[-1:] + 1 - len(known))])))
+        is_new = ~known[numbers]
+        known[numbers] = True
+        yield from judged.take(pa.array(np.sort(places[is_new]))).to_pylist()
+
+
+class JudgementSummary(NamedTuple):
+    """Judgements in numbers.
+
+    Attributes:
+        total: how many there are.
+        n_failed: at how many matches the judge failed.
+        n_answered: at how many it did not.
+        reason: why it failed first.
+    """
+
+    total: int
+    n_failed: int
+    n_answered: int
+    reason: str
+
+
+def summarize_judgements(matches: Matches) -> JudgementSummary:
+    """The judgements of sealed matches in numbers."""
+    total = n_failed = n_answered = 0
+    reason = ""
+    for batch in matches.batches(["judgement", "status", "reason"]):
+        judged = batch.filter(batch.column("judgement").is_valid())
+        total = max(total, (pc.max(judged.column("judgement")).as_py() if judged.num_rows else -1) + 1)
+        failed = judged.filter(pc.equal(judged.column("status"), FAILED))
+        reason = reason or (str(failed.column("reason")[0].as_py()) if failed.num_rows else "")
+        n_failed += failed.num_rows
+        n_answered += judged.num_rows - failed.num_rows
+    return JudgementSummary(total, n_failed, n_answered, reason)

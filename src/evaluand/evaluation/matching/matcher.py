@@ -15,9 +15,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
+<<<<<<< HEAD
 from evaluand.core.errors import SpecError, plural, warn
+=======
+from evaluand.core.errors import EngineError, SpecError, nearest, plural, warn
+>>>>>>> main
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
@@ -37,7 +42,7 @@ from evaluand.evaluation.matching.judging import (
     read_open,
     read_sealed,
     rows_of,
-    stored_judgements,
+    summarize_judgements,
 )
 from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
 from evaluand.evaluation.matching.pairing import (
@@ -58,7 +63,7 @@ from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
-from evaluand.store.tables import BATCH_ROWS, FAILED, MATCHES
+from evaluand.store.tables import BATCH_ROWS, MATCHES
 
 
 @dataclass
@@ -131,6 +136,8 @@ class Matcher:
         request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
         store = request.runs[0].store if self.store is None else self.store
         check_store(store)
+        if (matches := request.judge.read_matches(request.runs, request.labels, name)) is not None:
+            return matches
         inputs = InputCheck(store, request.identity.observed)
         manifest = begin(
             store,
@@ -148,13 +155,12 @@ class Matcher:
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])
-            n_calls = sum(1 for each in stored_judgements(matches))
             why = "nothing to do: the same judge compared the same responses before"
-            return _with_receipt(matches, Receipt(n_calls, kept=n_calls, why=why))
+            return _with_receipt(matches, Tally(), why)
         with closing(_Job(self, store, request, manifest, inputs)) as job:
             job.perform()
             job.seal()
-        return _with_receipt(Matches(store, manifest["id"]), job.receipt)
+        return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why)
 
 
 _INPUTS = "inputs"
@@ -260,20 +266,17 @@ def _check_labels(labels: Sequence[Any], n: int) -> None:
 
 def _has_failures(store: Store, id: str) -> bool:
     """Whether the judge failed on a match."""
-    if not store.is_sealed("matches", id):
-        return False
-    judged = store.read("matches", id, TABLE, ["status", "judgement"])
-    return any(
-        row["status"] == FAILED and row["judgement"] is not None for batch in judged for row in batch.to_pylist()
-    )
+    return store.is_sealed("matches", id) and summarize_judgements(Matches(store, id)).n_failed > 0
 
 
-def _with_receipt(matches: Matches, receipt: Receipt) -> Matches:
-    matches.receipt = receipt
-    judged = [*stored_judgements(matches)]
-    if judged and {row["status"] for row in judged} == {FAILED}:
-        reason = str(judged[0]["reason"]).removeprefix("scorer: ")
-        warn(f"the judge failed on all {plural(len(judged), 'comparison')}: {reason}", ScorerFailed)
+def _with_receipt(matches: Matches, tally: Tally, why: str) -> Matches:
+    """The matches with their receipt, after a warning if the judge failed on all."""
+    said = summarize_judgements(matches)
+    kept = tally.kept if tally.done else said.total
+    matches.receipt = Receipt(said.total, tally.called, tally.reused, kept, why, failed=tally.failed)
+    if said.total and not said.n_answered:
+        reason = said.reason.removeprefix("scorer: ")
+        warn(f"the judge failed on all {plural(said.total, 'comparison')}: {reason}", ScorerFailed)
     return matches
 
 
@@ -290,19 +293,19 @@ class _Job:
         sees_index = "index" in arguments or "example" in arguments
         self.presenter = Presenter(self.entrants, request.orders, request.seed, sees_index, "replication" in arguments)
         self.n_orders = 2 if request.orders == "both" else 1
-        self.lanes: list[WorkLog] = []
-        self.rounds: list[tuple[Round, np.ndarray]] = []  # each with the judgement of every presentation
+        self.lane: WorkLog | None = None
+        self.n_lanes = 0
+        self.rounds: list[dict[str, np.ndarray]] = []  # the columns of their matches
         self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
-        self.judgements = Judgements()
+        self.judgements = Judgements(request.judge.compares_all)
         self.tally = Tally("judge")
 
     @property
-    def receipt(self) -> Receipt:
-        tally, stale = self.tally, [self.inputs.why] if self.inputs.why else []
-        unpinned = self.request.identity.unpinned
+    def why(self) -> str:
+        """Why judgements were made that earlier work could have answered."""
+        stale, unpinned = [self.inputs.why] if self.inputs.why else [], self.request.identity.unpinned
         reasons = [f"unpinned, so never reused: {summarize_reasons([*unpinned])}"] if unpinned else []
-        why = "; ".join([*(stale if tally.called else []), *reasons])
-        return Receipt(len(self.keys), tally.called, tally.reused, tally.kept, why, failed=tally.failed)
+        return "; ".join([*(stale if self.tally.called else []), *reasons])
 
     def perform(self) -> None:
         """Judges round by round."""
@@ -317,36 +320,78 @@ class _Job:
                 if request.judge.compares_all
                 else self.presenter.pairs(pairs)
             )
-            self._judge(matches)
-            if not self.is_sealed():
-                played.append(self._played(*self.rounds[-1]))
+            if not self._judge(matches):
+                return
+            played.append(self._played())
 
-    def _judge(self, matches: Round) -> None:
-        """Judges the presentations of a round whose keys no earlier presentation has."""
+    def _judge(self, matches: Round) -> bool:
+        """Judges the presentations of a round whose keys no earlier presentation has.
+
+        Returns:
+            False if another process has sealed the matches.
+        """
         first, judgement = _number_keys(self.keys, matches.keys)
-        start = len(self.keys)
-        self.keys = np.concatenate([self.keys, matches.keys[first]])
-        self.rounds.append((matches, judgement))
-        rows, presented = matches.rows[first], [matches.presented[place] for place in first.tolist()]
-        lane = self.store.lane("matches", self.manifest["id"], _lane(len(self.lanes)), len(first))
-        self.lanes.append(lane)
+        keys = matches.keys[first]
+        self.keys = np.concatenate([self.keys, keys])
+        if len(first):
+            stream = Presentations(
+                self.request.runs, self.entrants, matches.rows[first], matches.presented[first], keys
+            )
+            try:
+                self._perform(stream, keys)
+            except EngineError:
+                if not self.is_sealed():  # which removes the journal that was being read
+                    raise
+            if self.is_sealed():
+                return False
+        self.rounds.append(self._columns(len(self.rounds), matches, judgement))
+        return True
+
+    def _perform(self, stream: Presentations, keys: np.ndarray) -> None:
+        """Makes the judgements with these keys, as far as they are missing, and reads them."""
+        id, tally = self.manifest["id"], self.tally
+        self.lane = lane = self.store.lane("matches", id, _lane(self.n_lanes), len(keys))
+        self.n_lanes += 1
         lane.refresh()
         self.inputs.void_stale(lane, N_FIELDS)
+        if self.inputs.observer is not None:
+            self.inputs.observer.begin_log()
         self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "judgement")
-        tally = self.tally
+        with journalled("matches", id):
+            self._move(lane, keys)
         tally.total += lane.slots
         tally.kept += lane.n_done
         work = None if self.manifest["fresh"] else self.request.work
         if work and lane.n_done < lane.slots:
-            self._reuse(lane, work, self.keys[start:])
-        self._call(lane, rows, presented, self.keys[start:])
+            self._reuse(lane, work, keys)
+        self._call(lane, stream)
         if not self.is_sealed():
-            with journalled("matches", self.manifest["id"]):
-                self.judgements.read(lane)
+            with journalled("matches", id):
+                self.judgements.read(lane, keys)
+        self.close()
 
-    def _call(self, lane: WorkLog, rows: np.ndarray, presented: Sequence[tuple[int, ...]], keys: np.ndarray) -> None:
+    def _move(self, lane: WorkLog, keys: np.ndarray) -> None:
+        """Moves judgements to the slots of their keys.
+
+        They differ where a round before was judged again, after damage, with other outcomes.
+        """
+        expected = keys.tobytes().hex()
+        others = [
+            (slot, bytes.fromhex(key), [key, scores])
+            for slot, key, scores, *_ in (lane.records() if lane.n_done else ())
+            if key != expected[slot * 2 * ids.DIGEST_SIZE : (slot + 1) * 2 * ids.DIGEST_SIZE]
+        ]
+        if not others:
+            return
+        answers = [*self.inputs.same(iter(others), Inputs.written(lane, N_FIELDS))]
+        lane.void(slot for slot, *_ in others)
+        missing = OpenSlots((slot, keys[slot].tobytes()) for slot in lane.undone(0, lane.slots))
+        for line in missing.fill([iter(answers)], self.inputs.observer):
+            lane.append(line)
+        lane.refresh()
+
+    def _call(self, lane: WorkLog, stream: Presentations) -> None:
         judge, policy = self.request.judge, self.matcher.policy
-        stream = Presentations(self.request.runs, self.entrants, rows, presented, keys)
         grader = ComparisonGrader(judge, policy)
         quick = judge.cheap and not judge.is_batch and not judge.is_async
         keyed = KeyedWork(
@@ -380,33 +425,31 @@ class _Job:
 
     def _answers_in(self, id: str) -> Iterator[Answer]:
         """What the judge said in other matches, sealed or open."""
-        if self.store.is_sealed("matches", id):
-            opened = Inputs.stored(self.store, "matches", id, _INPUTS)
-            yield from self.inputs.same(read_sealed(Matches(self.store, id), self.request.judge.compares_all), opened)
-            return
+        if not self.store.is_sealed("matches", id):
+            try:
+                yield from self._answers_in_open(id)
+            except EngineError:
+                if not self.store.is_sealed("matches", id):
+                    raise
+            if not self.store.is_sealed("matches", id):  # meanwhile, which removes the journal
+                return
+        opened = Inputs.stored(self.store, "matches", id, _INPUTS)
+        yield from self.inputs.same(read_sealed(Matches(self.store, id), self.request.judge.compares_all), opened)
+
+    def _answers_in_open(self, id: str) -> Iterator[Answer]:
         for number in range(_MOST_ROUNDS):
             with closing(self.store.lane("matches", id, _lane(number), None)) as lane:
                 lane.refresh()
                 if not lane.n_done:
                     return
-                yield from self.inputs.same(read_open(lane), Inputs.written(lane, N_FIELDS))
+                with journalled("matches", id):
+                    yield from self.inputs.same(read_open(lane), Inputs.written(lane, N_FIELDS))
 
-    def _played(self, matches: Round, judgement: np.ndarray) -> Played:
-        """The outcomes of a round for the schedule: those of both orders are averaged."""
-        outcome = self._outcomes(matches, judgement)[0].reshape(-1, self.n_orders)
-        pairs = Pairs(*(column[:: self.n_orders] for column in (matches.row, matches.a, matches.b)))
-        return Played(pairs, outcome.mean(axis=1))
-
-    def _outcomes(self, matches: Round, judgement: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The share of a's win, and of the win of the response that was presented first; NaN where there is none."""
-        first = np.where(matches.equal, 0.5, np.nan)
-        is_asked = matches.presentation >= 0
-        asked = judgement[matches.presentation[is_asked]]
-        if self.request.judge.compares_all:
-            first[is_asked] = self.judgements.compared(asked, matches.places[is_asked], matches.ab[is_asked])
-        else:
-            first[is_asked] = np.array(self.judgements.value, float)[asked] if len(asked) else 0.0
-        return np.where(matches.ab, first, 1.0 - first), first
+    def _played(self) -> Played:
+        """The outcomes of the last round for the schedule: those of both orders are averaged."""
+        columns, n = self.rounds[-1], self.n_orders
+        pairs = Pairs(*(columns[name][::n] for name in ("row", "a", "b")))
+        return Played(pairs, columns["outcome"].reshape(-1, n).mean(axis=1))
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("matches", self.manifest["id"])
@@ -445,76 +488,71 @@ class _Job:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of the table, in the order of their key."""
-        styles = [*self._styles()]
-        columns = [self._columns(number, *each) for number, each in enumerate(self.rounds)]
-        if not columns:
+        if not self.rounds:
             return
-        merged = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+        styles = np.stack([*self._styles()])
+        merged = {name: np.concatenate([each[name] for each in self.rounds]) for name in self.rounds[0]}
+        self.rounds.clear()
         order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
         for start in range(0, len(order), BATCH_ROWS):
             part = order[start : start + BATCH_ROWS]
             yield self._batch({name: column[part] for name, column in merged.items()}, styles)
 
     def _columns(self, number: int, matches: Round, judgement: np.ndarray) -> dict[str, np.ndarray]:
+        """The matches of a round: who met, the judgement that decides each, and what it says."""
         decided = np.full(len(matches.row), -1, np.int64)
         is_asked = matches.presentation >= 0
-        decided[is_asked] = judgement[matches.presentation[is_asked]]
-        outcome, first = self._outcomes(matches, judgement)
-        names = ("row", "a", "b", "ab", "equal")
-        columns = {name: getattr(matches, name) for name in names}
+        decided[is_asked] = asked = judgement[matches.presentation[is_asked]]
+        first = np.where(matches.equal, 0.5, np.nan)
+        if self.request.judge.compares_all:
+            first[is_asked] = self.judgements.compare(asked, matches.places[is_asked], matches.ab[is_asked])
+        else:
+            first[is_asked] = self.judgements.values[asked]
+        outcome = np.where(matches.ab, first, 1.0 - first)
+        columns = {name: getattr(matches, name) for name in ("row", "a", "b", "ab", "equal")}
         rounds = np.full(len(matches.row), number, np.int32)
         return columns | {"judgement": decided, "outcome": outcome, "first": first, "round": rounds}
 
-    def _batch(self, columns: Mapping[str, np.ndarray], styles: Sequence[np.ndarray]) -> pa.RecordBatch:
-        row, decided = columns["row"], columns["judgement"]
-        states = self.entrants.states
+    def _batch(self, columns: Mapping[str, np.ndarray], styles: np.ndarray) -> pa.RecordBatch:
+        row, decided, every = columns["row"], columns["judgement"], self.entrants.replications
+        is_asked, states = decided >= 0, self.entrants.states
         state_a, state_b = states[row, columns["a"]], states[row, columns["b"]]
-        is_asked = decided >= 0
-        places = pa.array(decided, mask=~is_asked)
-        said = self.judgements.taken(places)
-        status, reason = self._missing_status(state_a, state_b, columns)
-        is_equal = columns["equal"]
-        unknown = ~(is_asked | is_equal)
         missing_a, missing_b = state_a != ANSWERED, state_b != ANSWERED
         missing = np.select([missing_a & missing_b, missing_a, missing_b], ["both", "a", "b"], "")
-        every = self.entrants.replications
-        cells = (
-            said
-            | {
-                INDEX: self.entrants.index[row // every],
-                "replication": row % every,
-                "order": np.where(columns["ab"], "ab", "ba"),
-                "digest": pa.array(
-                    [self.keys[n].tobytes() if n >= 0 else None for n in decided.tolist()], MATCHES.field("digest").type
-                ),
-                "judgement": places,
-                "status": [
-                    s if asked else o for s, asked, o in zip(said["status"].to_pylist(), is_asked, status, strict=True)
-                ],
-                "reason": [
-                    s if asked else o for s, asked, o in zip(said["reason"].to_pylist(), is_asked, reason, strict=True)
-                ],
-                "missing": pa.array(missing, mask=~unknown),
-                **{name: pa.array(columns[name], from_pandas=True) for name in ("outcome", "first")},
-                **{f"style_{side}": self._style_column(styles, row, columns[side], states) for side in "ab"},
-            }
-            | {name: columns[name] for name in ("a", "b", "round", "equal")}
+        said = self.judgements.take(decided)
+        status, reason = self._unjudged_status(state_a, state_b, columns)
+        asked = pa.array(is_asked)
+        keys = pa.FixedSizeBinaryArray.from_buffers(
+            MATCHES.field("digest").type, len(row), [None, pa.py_buffer(self.keys[decided].tobytes())]
         )
+        cells = said | {
+            INDEX: self.entrants.index[row // every],
+            "replication": row % every,
+            "order": np.where(columns["ab"], "ab", "ba"),
+            "digest": pc.if_else(asked, keys, None),
+            "judgement": pa.array(decided, mask=~is_asked),
+            "status": pc.if_else(asked, said["status"], status),
+            "reason": pc.if_else(asked, said["reason"], reason),
+            "missing": pa.array(missing, mask=~(missing_a | missing_b)),
+            **{name: pa.array(columns[name], from_pandas=True) for name in ("outcome", "first")},
+            **{f"style_{side}": self._style_column(styles, row, columns[side]) for side in "ab"},
+            **{name: columns[name] for name in ("a", "b", "round", "equal")},
+        }
         arrays = [_as_column(cells.get(f.name), f, len(row)) for f in MATCHES]
         return pa.RecordBatch.from_arrays(arrays, schema=MATCHES)
 
-    def _missing_status(
+    def _unjudged_status(
         self, state_a: np.ndarray, state_b: np.ndarray, columns: Mapping[str, np.ndarray]
-    ) -> tuple[list[str], list[str | None]]:
-        """Status and reason of matches that no judgement decides."""
-        status, reasons = list[str](), list[str | None]()
-        for one, other, a, b in zip(
-            *(each.tolist() for each in (state_a, state_b, columns["a"], columns["b"])), strict=True
-        ):
-            found, reason = unjudged_status({self.entrants.labels[a]: one, self.entrants.labels[b]: other})
-            status.append(found)
-            reasons.append(reason)
-        return status, reasons
+    ) -> tuple[pa.Array, pa.Array]:
+        """Status and reason of matches that no judgement decides: equal responses, or a missing one."""
+        kinds = np.stack([state_a, state_b, columns["a"], columns["b"]])
+        kinds[:, (state_a == ANSWERED) & (state_b == ANSWERED)] = 0
+        kinds, which = np.unique(kinds, axis=1, return_inverse=True)
+        labels = self.entrants.labels
+        found = [unjudged_status({labels[a]: one, labels[b]: other}) for one, other, a, b in kinds.T.tolist()]
+        status, reasons = (pa.array(each, pa.string()) for each in zip(*found, strict=True))
+        places = pa.array(which.ravel())
+        return status.take(places), reasons.take(places)
 
     def _styles(self) -> Iterator[np.ndarray]:
         """For each system, the style of its response on each row; zeros where it has none."""
@@ -526,17 +564,16 @@ class _Job:
             styles[answered] = response_styles(given)
             yield styles
 
-    def _style_column(
-        self, styles: Sequence[np.ndarray], row: np.ndarray, system: np.ndarray, states: np.ndarray
-    ) -> pa.Array:
-        counts = np.stack(styles)[system, row]
-        kind = MATCHES.field("style_a").type
+    def _style_column(self, styles: np.ndarray, row: np.ndarray, system: np.ndarray) -> pa.Array:
+        counts, kind = styles[system, row], MATCHES.field("style_a").type
         parts = [pa.array(counts[:, place]) for place in range(len(kind))]
-        without = pa.array(states[row, system] != ANSWERED)
+        without = pa.array(self.entrants.states[row, system] != ANSWERED)
         return pa.StructArray.from_arrays(parts, fields=[*kind], mask=without)
 
     def close(self) -> None:
-        for lane in self.lanes:
+        """Ends the log of the present round."""
+        lane, self.lane = self.lane, None
+        if lane is not None:
             lane.close()
 
 

@@ -25,9 +25,10 @@ TABLE = "matches"
 
 EXAMPLES = "examples"
 EXAMPLES_SCHEMA = pa.schema(
-    [pa.field(INDEX, pa.int64(), nullable=False), pa.field("id", pa.string(), nullable=False), ("input", pa.string())]
+    [pa.field(INDEX, pa.int64(), nullable=False), pa.field("id", pa.string()), pa.field("input", pa.string())]
 )
-"""The examples of matches that others have judged; matches of runs have those of their dataset."""
+"""The examples of matches that others have judged; matches of runs have those of their dataset. `id` is null where the
+file distinguishes examples by their inputs."""
 
 TEXTS = "texts"
 TEXTS_SCHEMA = pa.schema([(name, pa.string()) for name in ("input", "response_a", "response_b")])

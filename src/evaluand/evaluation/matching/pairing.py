@@ -136,7 +136,7 @@ class Round:
         equal: whether both responses are equal.
         presentation: the number of the presentation that decides the match, from 0; -1 where none is needed.
         places: matches × 2: the places of a's and b's response in the presentation.
-        presented: the systems whose responses a presentation shows, in its order.
+        presented: presentations × places: the systems whose responses are shown, in their order; -1 after the last.
         rows: the row of each presentation.
         keys: its key, 16 bytes.
     """
@@ -148,7 +148,7 @@ class Round:
     equal: np.ndarray
     presentation: np.ndarray
     places: np.ndarray
-    presented: list[tuple[int, ...]]
+    presented: np.ndarray
     rows: np.ndarray
     keys: np.ndarray
 
@@ -188,10 +188,9 @@ class Presenter:
         presentation = np.full(len(row), -1, np.int64)
         presentation[is_asked] = np.arange(int(is_asked.sum()))
         places = np.where(ab[:, None], [0, 1], [1, 0])
-        presented: list[tuple[int, ...]] = [*zip(first.tolist(), second.tolist(), strict=True)]
         rows = row[is_asked]
         keys = _digests_of(self._seen(rows, first, second))
-        return Round(row, a, b, ab, equal, presentation, places, presented, rows, keys)
+        return Round(row, a, b, ab, equal, presentation, places, np.stack([first, second], axis=1), rows, keys)
 
     def groups(self, rows: np.ndarray) -> Round:
         """The matches of a judge that compares all responses to an example; equal ones are presented once."""
@@ -202,13 +201,13 @@ class Presenter:
             here = np.flatnonzero(self.entrants.states[row] != ABSENT).tolist()
             distinct = self._distinct(row, here)
             shown = sorted(distinct.values(), key=lambda system: self._rank(row, system))
-            for order in (shown, shown[::-1]) if self.orders == "both" else (shown,):
-                number = -1
+            for turned in (False, True) if self.orders == "both" else (False,):
+                order, number = shown[::-1] if turned else shown, -1
                 if len(order) > 1:
                     number = len(presented)
                     presented.append(tuple(order))
                     presentation_rows.append(row)
-                columns.append([*self._matches_of(row, here, distinct, order, number)])
+                columns.append([*self._matches_of(row, here, distinct, order, number, turned)])
         matches = np.array([match for each in columns for match in each], np.int64).reshape(-1, 8)
         matches = matches[np.lexsort((~matches[:, 3].astype(bool), matches[:, 2], matches[:, 1], matches[:, 0]))]
         row_, a, b, ab, equal, number_, *places = matches.T
@@ -221,7 +220,7 @@ class Presenter:
             equal.astype(bool),
             number_,
             np.stack(places, axis=1),
-            presented,
+            _padded(presented),
             rows_,
             self._group_keys(rows_, presented),
         )
@@ -235,24 +234,31 @@ class Presenter:
         return found
 
     def _matches_of(
-        self, row: int, systems: Sequence[int], distinct: dict[bytes, int], order: Sequence[int], number: int
+        self,
+        row: int,
+        systems: Sequence[int],
+        distinct: dict[bytes, int],
+        order: Sequence[int],
+        number: int,
+        turned: bool,
     ) -> Iterator[tuple[int, int, int, bool, bool, int, int, int]]:
         place = {system: at for at, system in enumerate(order)}
         states, contents = self.entrants.states[row], self.entrants.contents[row]
         for a, b in itertools.combinations(systems, 2):
             if states[a] != ANSWERED or states[b] != ANSWERED:
-                yield row, a, b, True, False, -1, 0, 1
+                yield row, a, b, not turned, False, -1, 0, 1
                 continue
             at_a, at_b = (place[distinct[contents[system].tobytes()]] for system in (a, b))
             equal = at_a == at_b
-            yield row, a, b, at_a <= at_b, equal, -1 if equal else number, at_a, at_b
+            is_first = not turned if equal else at_a < at_b
+            yield row, a, b, is_first, equal, -1 if equal else number, at_a, at_b
 
     def _seen(self, rows: np.ndarray, *systems: np.ndarray) -> np.ndarray:
         """What a judge can see of some rows and systems, as bytes: rows × bytes."""
         at = rows // self.entrants.replications
         parts = [self.entrants.examples[at], *(self.entrants.contents[rows, each] for each in systems)]
         if self.sees_index:
-            parts.append(_as_bytes(self.entrants.index[at]))
+            parts += [_as_bytes(self.entrants.index[at]), _as_bytes(at)]
         if self.sees_replication:
             parts.append(_as_bytes(rows % self.entrants.replications))
         return np.concatenate(parts, axis=1)
@@ -281,6 +287,11 @@ class Presenter:
         example = self.entrants.examples[row // self.entrants.replications].tobytes()
         parts = b"order%d" % self.seed + example + self.entrants.contents[row, system].tobytes()
         return hashlib.blake2b(parts, digest_size=8).digest()
+
+
+def _padded(presented: Sequence[tuple[int, ...]]) -> np.ndarray:
+    widest = max(map(len, presented), default=0)
+    return np.array([(*each, *[-1] * (widest - len(each))) for each in presented], np.int64).reshape(-1, widest)
 
 
 def _as_bytes(numbers: np.ndarray) -> np.ndarray:

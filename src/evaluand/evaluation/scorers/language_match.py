@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from evaluand.core.errors import DataError
-from evaluand.core.text.language import Language, known_languages, language_of, language_shares, require_language
+from evaluand.core.text.language import Language, known_languages, language_mixture, language_of, require_language
 from evaluand.evaluation.scorer import Score, Scorer, described, require_text, wrong_parameter
-
-_CONSIDERABLE: Final = 0.2  # the share of a text that is too much for a quotation or a name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +85,6 @@ class LanguageMatch(Scorer):
             return Score.abstained(
                 f"the language of the {what} is uncertain: {found.code} has a probability of {found.probability:.2f}"
             )
-        several = [code for code, share in language_shares(text).items() if share >= _CONSIDERABLE]
-        if len(several) > 1:
-            return Score.abstained(f"the language of the {what} is unclear: it is in {' and '.join(several)}")
+        if mixture := language_mixture(text):
+            return Score.abstained(f"the language of the {what} is unclear: it is in {' and '.join(mixture)}")
         return found.code

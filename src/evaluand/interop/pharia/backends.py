@@ -108,8 +108,8 @@ class MemoryShelf:
 class FileShelf:
     """A shelf in a folder: heads as `<id><suffix>`, rows as `<id>/<name>.jsonl`, both under the name of their id.
 
-    `sdk_folder` maps the folder of an id to the one where the SDKs wrote its rows, one file for each, and `row`
-    converts the content of such a file.
+    The first write creates the folder. `sdk_folder` maps the folder of an id to the one where the SDKs wrote its rows,
+    one file for each, and `row` converts the content of such a file.
     """
 
     def __init__(
@@ -119,14 +119,13 @@ class FileShelf:
         row: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     ) -> None:
         self.folder = folder
-        self.folder.mkdir(parents=True, exist_ok=True)
         self._sdk_folder, self._row = sdk_folder, row
         self._rows: dict[tuple[str, str], AppendedRows] = {}
         self._sdk_rows: dict[Path, SdkRows] = {}
         self._locks: dict[Path, int] = {}
 
     def put(self, id: str, content: bytes, suffix: str = HEAD) -> None:
-        with replaced(self._path(id, suffix)) as file:
+        with replaced(self._path(id, suffix), parents=True) as file:
             file.write(content)
 
     def get(self, id: str, suffix: str = HEAD) -> bytes | None:

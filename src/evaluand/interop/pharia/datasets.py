@@ -209,11 +209,10 @@ class InMemoryDatasetRepository(StoredDatasets):
 
 
 class FileDatasetRepository(StoredDatasets):
-    """Stores datasets in a folder, which is created if it does not exist, in the file format of the SDKs."""
+    """Stores datasets in a folder, which the first write creates, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:
         self._folder = Path(root_directory) / "datasets"
-        self._folder.mkdir(parents=True, exist_ok=True)
         self._indexed: tuple[tuple[int, ...], dict[str, tuple[int, int]]] = (), {}
 
     def delete_dataset(self, dataset_id: str) -> None:
@@ -226,12 +225,14 @@ class FileDatasetRepository(StoredDatasets):
         return read_head(Dataset, read_text(path), path)
 
     def dataset_ids(self) -> Iterable[str]:
+        if not self._folder.is_dir():
+            return []
         return sorted(id for folder in self._folder.iterdir() if folder.is_dir() for id in heads(folder, ".json"))
 
     def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
         name, head = file_name(dataset.id), exact_text(dataset)
         lines = b"".join(exact_text(example) + b"\n" for example in examples)
-        (self._folder / name).mkdir(exist_ok=True)
+        (self._folder / name).mkdir(parents=True, exist_ok=True)
         for suffix, content in ((".jsonl", lines), (".json", head)):  # the head last: it makes the dataset visible
             with replaced(self._folder / name / (name + suffix)) as file:
                 file.write(content)

@@ -224,7 +224,7 @@ class InMemoryEvaluationRepository(_ShelfEvaluations):
 
 
 class FileEvaluationRepository(_ShelfEvaluations):
-    """Stores evaluations in a folder, which is created if it does not exist."""
+    """Stores evaluations in a folder, which the first write creates."""
 
     def __init__(self, root_directory: Path) -> None:
         self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _parse_row)
@@ -307,7 +307,7 @@ class InMemoryAggregationRepository(_ShelfAggregations):
 
 
 class FileAggregationRepository(_ShelfAggregations):
-    """Stores aggregations in a folder, which is created if it does not exist, in the file format of the SDKs."""
+    """Stores aggregations in a folder, which the first write creates, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:
         self._shelf = FileShelf(Path(root_directory) / "aggregations")

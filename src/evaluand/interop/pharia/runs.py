@@ -344,8 +344,9 @@ class _ShelfRuns(RunRepository):
         return rows.ids() if rows else []
 
     def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
-        """Store the output for an example of a run that can be resumed; it also shows that the example is done."""
-        self.store_example_output(example_output)
+        """Store the output for an example, which shows that the example is done; in one thread at a time."""
+        with self._lock:
+            self.store_example_output(example_output)
 
     def _create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
         self._shelf.put(tmp_hash, exact_text({"id": tmp_hash, "run_id": run_id}), NOTE)
@@ -375,7 +376,7 @@ class _ShelfRuns(RunRepository):
         except BaseException:
             self._shelf.let_go(note, NOTE, remove=False)
             raise
-        self._shelf.let_go(note, NOTE, remove=True)
+        self._delete_temporary_run_data(note)
 
     def _lock_unfinished(self, tmp_hash: str) -> tuple[str, RecoveryData] | None:
         """Lock the unfinished run with the most finished examples; None if there is none."""
@@ -419,7 +420,7 @@ class InMemoryRunRepository(_ShelfRuns):
 
 
 class FileRunRepository(_ShelfRuns):
-    """Stores runs in a folder, which is created if it does not exist."""
+    """Stores runs in a folder, which the first write creates."""
 
     def __init__(self, root_directory: Path) -> None:
         super().__init__()

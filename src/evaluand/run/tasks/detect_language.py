@@ -17,7 +17,8 @@ class DetectLanguage(Task[str, str | None]):
 
     Args:
         languages: codes of the possible languages; a text in another has no answer. By default all detectable ones.
-        threshold: the probability that a language must reach, among all detectable ones.
+        threshold: the probability that a language must reach, among all detectable ones; in a text of several
+            languages, its share of the letters, by sentence.
         output_schema: what each output must be; see `Task`.
 
     Raises:
@@ -34,7 +35,7 @@ class DetectLanguage(Task[str, str | None]):
     output_schema: Any = field(default=None, kw_only=True)
 
     kind = "detect_language"
-    behaviour: ClassVar[int] = 1
+    behaviour: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
