@@ -18,11 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
-<<<<<<< HEAD
-from evaluand.core.errors import SpecError, plural, warn
-=======
-from evaluand.core.errors import EngineError, SpecError, nearest, plural, warn
->>>>>>> main
+from evaluand.core.errors import EngineError, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
