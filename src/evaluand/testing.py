@@ -7,6 +7,8 @@ from typing import Any
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.comparison.measures import default_metric
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
+from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.labels import short_labels
@@ -30,7 +32,8 @@ def assert_gate(
 
     Args:
         result: an evaluation, what `evaluate` returns, or an experiment's result for one task or for all tasks, each of
-            which must then pass. Of several systems of `evaluate` the first is `baseline`.
+            which must then pass. Of several systems of `evaluate` the first is `baseline`. Or `Ratings`, whose rules
+            name the systems: `win_rate(mine, base) >= 0.55 at 95%`.
         gate: the rule, see `evaluand.comparison.gates`.
         baseline: the evaluation, or an experiment's result for one task, that the rule calls `baseline`.
         scorer: the scorer to use if the rule names none.
@@ -55,12 +58,33 @@ def assert_gate(
         AssertionError: accuracy >= 0.9 does not hold
           FAILED  bot: 0.5; 2 rows: 2 scored
     """
+    if isinstance(result, Ratings):
+        checked = check_rating_gates([gate], _without_other_options(result, baseline, scorer, missing))
+    else:
+        checked = _check_evaluations(result, gate, baseline, scorer, missing)
+    if not all(one.passed for one in checked):
+        lines = (
+            f"  {'passed' if one.passed else 'FAILED'}  {safe(one.subject)}: {safe(one.message)}" for one in checked
+        )
+        raise AssertionError("\n".join([f"{safe(gate)} does not hold", *lines]))
+    return checked
+
+
+def _without_other_options(ratings: Ratings, *options: Any) -> Ratings:
+    if any(option is not None for option in options):
+        raise SpecError("gates of ratings name the systems themselves; leave out baseline, scorer and missing")
+    return ratings
+
+
+def _check_evaluations(
+    result: Any, gate: str, baseline: Any, scorer: str | None, missing: Missing | None
+) -> list[GateResult]:
     subjects = _read_subjects(result)
     others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
     if subjects.baseline and baseline is None and Gate.parse(gate).baseline == BASELINE:
         others = {BASELINE: subjects.evaluations[subjects.baseline]}
     evaluations = {label: one for label, one in subjects.evaluations.items() if one not in others.values()}
-    checked = check_gates(
+    return check_gates(
         [gate],
         evaluations,
         others,
@@ -69,12 +93,6 @@ def assert_gate(
         missing=missing,
         metric_by_name=subjects.metric_by_name,
     )
-    if not all(one.passed for one in checked):
-        lines = (
-            f"  {'passed' if one.passed else 'FAILED'}  {safe(one.subject)}: {safe(one.message)}" for one in checked
-        )
-        raise AssertionError("\n".join([f"{safe(gate)} does not hold", *lines]))
-    return checked
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def test_a_run_judges_rates_and_checks_gates_on_win_rates(folder: Path) -> None:
     assert matches["receipt"]["called"] == 20
     assert [row["system"] for row in matches["ratings"]["ratings"]] == ["upper", "early", "same"]
     assert [(gate["subject"], gate["passed"]) for gate in facts["gates"]] == [("upper", True), ("same", False)]
-    assert facts["gates"][0]["message"] == "lower 95% bound about 0.7485 of 1; 10 matches: 10 won, 0 tied, 0 lost"
+    assert facts["gates"][0]["message"] == "lower 95% bound 0.7411; win rate 1 of 10 matches"  # 0.05 ** (1 / 10)
     shown = call("run", "e.yaml", *gates)
     assert shown.exit_code == 3
     assert "matches  judge       " in shown.stdout
@@ -186,8 +186,11 @@ def test_stored_runs_are_compared_by_a_scorer(folder: Path) -> None:
         (["--pairwise", "--by-score", "{kind: "], "judge:1:8: not YAML: "),
         (["--pairwise", "--judge", "app.py:cased", "--baseline", "x"], "baseline 'x' is not one of the systems"),
         (["--pairwise", "--judge", "app.py:cased", "--gate", "accuracy > 1"], "gate 'accuracy > 1' is about a metric"),
-        (["--pairwise", "--judge", "app.py:cased", "--gate", "x wins > 0"], "no system is called 'x'; upper, early,"),
-        (["--gate", "upper wins > 0.5"], "gate 'upper wins > 0.5' is about win rates, which matches have"),
+        (["--pairwise", "--judge", "app.py:cased", "--gate", "x wins > 0"], "no system is called 'x': upper, early,"),
+        (["--gate", "upper wins > 0.5"], "gate 'upper wins > 0.5': win_rate is a number of ratings, not of an"),
+            ["--gate", "upper wins > 0.5"],
+            "gate 'upper wins > 0.5': win_rate is a number of ratings, not of an evaluation",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_refused(folder: Path, arguments: list[str], message: str) -> None:

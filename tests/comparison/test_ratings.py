@@ -1,10 +1,10 @@
 """Ratings of systems from matches."""
 
-import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import pytest
+from support.matches import Outcomes, play, play_runs, table_judge
 
 from evaluand import (
     DataError,
@@ -21,39 +21,16 @@ from evaluand import (
 )
 from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.report.verification import verify
-from evaluand.run.runner import Run
 from evaluand.store.store import Store
 
 POINTS = 400 / math.log(10)
 
-Outcomes = Mapping[tuple[str, str], Sequence[float | tuple[float, float] | None]]
-"""(a, b) → a's share of the win on each example; a pair is one for each order, None is a judge that abstains."""
-
 
 def answer(label: str) -> Callable[[int], str]:
     return lambda number: f"{label}{number}"
-
-
-def play(store: Store, outcomes: Outcomes, examples: int | None = None, **options: object) -> Matches:
-    """The matches with these outcomes."""
-    labels = list(dict.fromkeys(itertools.chain.from_iterable(outcomes)))
-    n = examples or max(len(each) for each in outcomes.values())
-    said = {}
-    for (a, b), shares in outcomes.items():
-        for number, share in enumerate(shares):
-            ab, ba = share if isinstance(share, tuple) else (share, share)
-            said[f"{a}{number}", f"{b}{number}"] = ab
-            said[f"{b}{number}", f"{a}{number}"] = None if ba is None else 1 - ba
-    judge = comparison_scorer(lambda first, second: said.get((first, second)), name="table", version=str(sorted(said)))
-    return Matcher().match(play_runs(store, labels, n), judge, labels=labels, **options)  # type: ignore[arg-type]
-
-
-def play_runs(store: Store, labels: Sequence[str], n: int) -> list[Run]:
-    data = Dataset.from_rows([{"input": number} for number in range(n)])
-    runner = Runner(store)
-    return [runner.run(answer(label), data, name=f"run/{label}") for label in labels]
 
 
 def row_of(ratings: Ratings, system: str) -> dict[str, object]:
@@ -170,18 +147,7 @@ def test_systems_share_a_rank_and_a_letter_unless_they_differ() -> None:
 
 
 def test_missing_responses_are_left_out_with_bounds_or_lost_or_refused() -> None:
-    def failing(number: int) -> str:
-        if number == 3:
-            raise ValueError("no answer")
-        return f"B{number}"
-
-    store = MemoryStore()
-    data = Dataset.from_rows([{"input": number} for number in range(4)])
-    runs = [Runner(store).run(task, data) for task in (answer("A"), failing)]
-    judge = comparison_scorer(
-        lambda first, second: "tie" if first[1] == "0" else "first" if first[0] == "B" else "second", name="b"
-    )
-    matches = Matcher().match(runs, judge, labels=["A", "B"])
+    matches = play(MemoryStore(), {("A", "B"): [0.5, 0.0, 0.0, 1.0]}, fails={"B": {3}})
     row = row_of(rate(matches, method="win_rate"), "B")
     assert [row[name] for name in ("rating", "n", "won", "tied", "n_missing")] == [pytest.approx(2.5 / 3), 3, 2, 1, 1]
     assert [row["win_rate_worst"], row["win_rate_best"]] == [2.5 / 4, 3.5 / 4]
@@ -210,11 +176,7 @@ ALL: Outcomes = {
 
 def extend(store: Store) -> tuple[Matches, Matches, Matches]:
     """The matches of three runs, those of a fourth against the first, and those of all four."""
-    said = {}
-    for (a, b), shares in ALL.items():
-        for number, share in enumerate(shares):
-            said[f"{a}{number}", f"{b}{number}"], said[f"{b}{number}", f"{a}{number}"] = share, 1 - share
-    judge = comparison_scorer(lambda first, second: said[first, second], name="table", version="1")
+    judge = table_judge(ALL)
     a, b, c, d = play_runs(store, "ABCD", 4)
     matcher = Matcher()
     three = matcher.match([a, b, c], judge, labels=["A", "B", "C"])
@@ -319,7 +281,7 @@ def test_the_signature_names_what_differs_from_the_usual() -> None:
         ({"method": "elo"}, "method is 'elo'; give one of bradley_terry, win_rate"),
         ({"ties": "davidsen"}, "ties is 'davidsen'; give one of half, davidson, rao_kupper (did you mean 'davidson'?)"),
         ({"method": "win_rate", "ties": "half"}, "ties is a parameter of bradley_terry, not of win_rate; leave it out"),
-        ({"baseline": "A"}, "baseline is a parameter of win_rate, not of bradley_terry"),
+        ({"baseline": "A"}, "baseline is a parameter of win_rate and length_controlled, not of bradley_terry"),
         ({"method": "win_rate", "baseline": "Q"}, "baseline 'Q' is not one of the systems"),
         ({"penalty": -1}, "penalty is -1; give a finite number of at least 0"),
         ({"contradictory": "first"}, "contradictory is 'first'; give one of average, tie, drop"),
@@ -354,3 +316,103 @@ def test_gathered_pairs_have_the_lower_number_first() -> None:
     assert (table.a < table.b).all()
     assert table.systems == ["A", "B", "C", "D"]
     assert len(table) == 2 * (12 + 4)
+
+
+def battle(question: int, a: str, b: str, winner: str, **more: object) -> dict[str, object]:
+    return {"question_id": question, "model_a": a, "model_b": b, "winner": winner} | more
+
+
+def test_each_battle_of_a_file_is_a_match() -> None:
+    rows = [
+        battle(1, "A", "B", "model_a"),
+        battle(1, "A", "B", "model_b"),
+        battle(1, "B", "A", "model_b"),
+        battle(2, "B", "A", "tie"),
+    ]
+    ratings = rate(read_battles(rows))
+    row = row_of(ratings, "A")
+    assert [row[name] for name in ("n", "won", "tied", "lost", "examples")] == [4, 2, 1, 1, 2]
+    assert ratings.bias == []
+
+
+def test_battles_of_two_files_meet_in_examples_with_the_same_input() -> None:
+    store = MemoryStore()
+    first = [battle(1, "A", "B", "model_a", judge="ann", input="why?")]
+    second = [battle(1, "A", "C", "model_a", judge="ann", input="why?"), *first]
+    ratings = rate(*(read_battles(rows, store) for rows in (first, second)), method="win_rate", baseline="A")
+    assert {row["system"]: (row["n"], row["examples"]) for row in ratings.ratings} == {
+        "A": (2, 1),
+        "B": (1, 1),
+        "C": (1, 1),
+    }
+    unknown = [[battle(1, "A", "B", "model_a")], [battle(1, "B", "A", "model_a")]]
+    ratings = rate(*(read_battles(rows, store) for rows in unknown))
+    assert row_of(ratings, "A")["examples"] == 2
+
+
+def test_sets_with_equal_rows_and_other_systems_are_not_confused() -> None:
+    store = MemoryStore()
+    base = read_battles([battle(1, "A", "B", "model_a"), battle(2, "A", "B", "model_b")], store)
+    one = read_battles([battle(1, "B", "C", "model_a"), battle(2, "B", "C", "tie")], store)
+    other = read_battles([battle(1, "A", "C", "model_a"), battle(2, "A", "C", "tie")], store)
+    assert one.digest == other.digest
+    assert rate(base, one, penalty=1.0).id != rate(base, other, penalty=1.0).id
+
+
+def judge_by_length(store: Store, systems: dict[str, tuple[float, int]], n: int = 240) -> Matches:
+    """Systems with a quality (their chance against the baseline) and a length; the judge prefers longer responses."""
+    labels = [*systems]
+
+    def respond(label: str) -> Callable[[int], str]:
+        return lambda number: label + "x" * (systems[label][1] * (number * (ord(label) - 63) % 7 + 1))
+
+    def judge(first: str, second: str, index: int) -> float:
+        quality = math.log(systems[first[0]][0] / systems[second[0]][0])
+        length = (len(first) - len(second)) / 20
+        draw = (index * 0.6180339887 + 0.1 * (ord(first[0]) + ord(second[0]))) % 1
+        chance = 1 / (1 + math.exp(-quality - length)) if first[0] < second[0] else 1 / (1 + math.exp(quality + length))
+        return float((draw < chance) == (first[0] < second[0]))
+
+    data = Dataset.from_rows([{"input": number} for number in range(n)])
+    runs = [Runner(store).run(respond(label), data, name=label) for label in labels]
+    scorer = comparison_scorer(judge, name="length", version=str(systems))
+    return Matcher().match(runs, scorer, labels=labels)
+
+
+def test_length_controlled_win_rates_are_at_equal_length_and_stay_when_systems_are_added() -> None:
+    store = MemoryStore()
+    systems = {"A": (1.0, 4), "B": (1.0, 8), "C": (3.0, 2)}
+    two = rate(judge_by_length(store, {name: systems[name] for name in "AB"}), method="length_controlled", baseline="A")
+    three = rate(judge_by_length(store, systems), method="length_controlled", baseline="A")
+    raw = row_of(rate(judge_by_length(store, systems), method="win_rate", baseline="A"), "B")
+    row = row_of(three, "B")
+    assert raw["rating"] > 0.6
+    assert row["low"] < 0.5 < row["high"]
+    assert row_of(two, "B")["rating"] == row["rating"]
+    assert row_of(three, "C")["rating"] > 0.6
+    assert row_of(three, "A")["reason"] == "the baseline: ½ by definition"
+    assert "definition=length_controlled_minimal" in three.signature
+    assert {(each["name"], each["system"]) for each in three.parameters} >= {("length", "B"), ("quality", "B")}
+    assert verify(store, "ratings", three.id) == []
+
+
+def test_covariates_free_strengths_from_length() -> None:
+    matches = judge_by_length(MemoryStore(), {"A": (1.0, 4), "B": (1.0, 8), "C": (1.0, 6)})
+    plain, free = rate(matches), rate(matches, covariates=["length", "position"])
+    assert plain.ratings[0]["system"] == "B"
+    assert abs(row_of(free, "B")["strength"]) < abs(row_of(plain, "B")["strength"]) / 2
+    [length, position] = free.parameters
+    assert length["low"] > 0
+    assert position["value"] == pytest.approx(0, abs=1e-6)
+    assert row_of(free, "B")["low"] < 1000 < row_of(free, "B")["high"]
+
+
+def test_lengths_must_be_known_for_length_control() -> None:
+    matches = read_battles([battle(number, "A", "B", "model_a") for number in range(9)])
+    for options in ({"method": "length_controlled", "baseline": "A"}, {"covariates": ["length"]}):
+        with pytest.raises(SpecError, match="length: 9 matches without the length and style of the responses"):
+            rate(matches, **options)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="covariate position: the order of 9 matches is unknown"):
+        rate(matches, covariates="position")
+    with pytest.raises(SpecError, match="length_controlled needs a baseline"):
+        rate(matches, method="length_controlled")

@@ -16,6 +16,7 @@ from evaluand.core.errors import EvaluandError
 from evaluand.evaluation import AgainstBaseline, ByScore
 from evaluand.experiment import Tournament, json_schema
 from evaluand.experiment.access import read_access
+from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.experiment.spec import parse_file
 from evaluand.report.verification import verify
 
@@ -316,22 +317,34 @@ def test_a_judge_by_a_scorer_with_faults_is_not_reported_twice(folder: Path) -> 
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        ("uper wins > 0.5", "no system is called 'uper' (did you mean 'upper'?); upper, early, same"),
-        ("upper wins against upper > 0.5", "compares a system with itself; name another opponent"),
-        ("upper wins(helpful) > 0.5", "no matches are called 'helpful'"),
-        ("upper wins > 55", "at 14: a win rate lies between 0 and 1, or 0% and 100%"),
+        ("win_rate(uper) > 0.5", "no system is called 'uper' (did you mean 'upper'?): upper, early, same"),
+        ("upper wins against eary > 50%", "no system is called 'eary' (did you mean 'early'?): upper, early, same"),
+        ("win_rate(upper, early, matches=helpful) > 0.5", "no matches are called 'helpful': matches"),
         ("upper wins against early", "at 25: found the end, expected >=, <=, >, <"),
         ("upper wins > 0.5 by 3", "at 18: found 'by', expected `at …%` or the end"),
     ],
 )
-def test_faults_of_gates_on_win_rates_are_reported_by_line(folder: Path, gate: str, message: str) -> None:
+def test_faults_of_gates_of_matches_are_reported_by_line(folder: Path, gate: str, message: str) -> None:
     [line] = faults(folder, f"matches: app.py:cased\ngates: ['{gate}']\n")
     assert line == f"7: gates.0: gate '{gate}': {message}"
 
 
-def test_a_gate_on_win_rates_needs_matches(folder: Path) -> None:
+def test_a_gate_of_matches_needs_matches_that_are_rated(folder: Path) -> None:
     [line] = faults(folder, "gates: ['upper wins > 0.5']\n")
-    assert line.startswith("6: gates.0: gate 'upper wins > 0.5' needs matches: write them under matches")
+    assert line.startswith("6: gates.0: gate 'upper wins > 0.5': win_rate is a number of ratings, not of an evaluation")
+    [line] = faults(folder, "matches: {judge: app.py:cased, rating: none}\ngates: [rating(upper) > 1]\n")
+    assert line == "7: gates.0: gate 'rating(upper) > 1' needs ratings, and 'matches' has rating: none"
+
+
+def test_a_gate_names_one_of_several_sets_of_matches(folder: Path) -> None:
+    two = "matches: [{name: a, judge: app.py:cased}, {name: b, judge: app.py:cased, tasks: [early, same]}]\n"
+    gates = "gates: ['win_rate(early, same, matches=b) > 0.7', 'win_rate(early, matches=a) < 0.6']\n"
+    experiment = load(folder, two + gates)
+    results = experiment.run()
+    checked = evaluate_match_gates(experiment.gates, results.ratings, results.unrated)
+    assert [(each.subject, each.passed) for each in checked] == [("early", True)] * 2
+    [line] = faults(folder, two + "gates: ['early wins > 0.5']\n")
+    assert line == "7: gates.0: gate 'early wins > 0.5': name the matches: win_rate(SYSTEM, matches=a | b)"
 
 
 def test_what_a_judge_reaches_is_listed_without_importing_anything(folder: Path) -> None:

@@ -138,6 +138,20 @@ def test_one_loss_in_a_million_is_enough(ties: Ties) -> None:
 
 
 @pytest.mark.parametrize("ties", TIES)
+def test_weights_of_very_different_size_do_not_prevent_a_fit(ties: Ties) -> None:
+    counts = counts_of([[0, 1e12], [1, 0]], [[0, 1], [0, 0]])
+    fit = fit_bradley_terry(counts, ties)
+    assert fit.converged
+    lead = {"half": (1e12 + 0.5) / 1.5, "davidson": 1e12, "rao-kupper": None}[ties]
+    assert lead is None or np.ptp(fit.strength) == pytest.approx(math.log(lead), rel=1e-6)
+
+
+def test_there_may_be_no_systems() -> None:
+    fit = fit_bradley_terry(count_matches(MatchRows.read([], [], [], [])))
+    assert fit.strength.shape == (0,)
+
+
+@pytest.mark.parametrize("ties", TIES)
 def test_replicates_are_fitted_as_each_alone(ties: Ties) -> None:
     rows = draw(4, 60, seed=3)
     counts = resample_counts(rows, 30, seed=1)

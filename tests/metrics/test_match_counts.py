@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,9 @@ def test_columns_are_validated() -> None:
         MatchRows.read([0, 1], [1, 0], [1.0], [0, 0])
     with pytest.raises(SpecError, match="the column a must be integers"):
         MatchRows.read([0.5], [1], [1.0], [0])  # type: ignore[list-item]
-    with pytest.raises(SpecError, match="row 0: the weight must be a finite number of at least 0"):
-        MatchRows.read([0], [1], [1.0], [0], weight=[-1.0])
+    for weight in (-1.0, 1e-300, 1e300, math.nan, math.inf):
+        with pytest.raises(SpecError, match="row 0: the weight must be 0, or a number from 1e-50 to 1e50"):
+            MatchRows.read([0], [1], [1.0], [0], weight=[weight])
     with pytest.raises(SpecError, match="row 0: covariates must be finite numbers"):
         MatchRows.read([0], [1], [1.0], [0], covariates=[np.inf])
 

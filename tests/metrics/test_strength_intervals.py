@@ -76,6 +76,11 @@ def test_errors_need_two_examples_and_a_strength() -> None:
     errors = standard_errors(rows, fit_bradley_terry(count_matches(rows)))
     assert np.isnan(errors.strength).tolist() == [False, False, True]
     assert np.isnan(errors.difference[2]).all()
+    only_ties = MatchRows.read([0, 0], [1, 1], [0.5, 0.5], [0, 1])
+    for ties in ("davidson", "rao-kupper"):
+        fit = fit_bradley_terry(count_matches(only_ties), ties, penalty=1.0)  # type: ignore[arg-type]
+        assert np.isnan(standard_errors(only_ties, fit).strength).all()
+        assert np.isnan(strength_intervals(only_ties, fit, replicates=100).low).all()
 
 
 # Intervals

@@ -11,7 +11,7 @@ from support.places import DATA_FOLDER, ROOT_FOLDER
 
 from evaluand import Accuracy, DirectoryStore, Experiment, compare
 from evaluand.comparison import check_gates
-from evaluand.comparison.ratings.win_gates import check_win_gates
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.experiment import Results
 
 DATA = DATA_FOLDER / "gsm8k"
@@ -88,7 +88,7 @@ def test_the_models_judged_two_by_two_rank_as_by_accuracy(whole: Results) -> Non
     pair = wins["6b_verification", "175b_finetuning"]  # as the comparison of both by their scores
     assert (pair["won"], pair["tied"], pair["lost"], pair["n_missing"]) == (209, 952, 152, 6)
     assert pair["win_rate"] == pytest.approx((209 + 952 / 2) / 1313)
-    [result] = check_win_gates(["6b_verification wins against 175b_finetuning >= 50% at 95%"], whole.matches)
+    [result] = check_rating_gates(["6b_verification wins against 175b_finetuning >= 50% at 95%"], ratings)
     assert result.passed
     [bias, _] = ratings.bias
     assert bias["low"] < 0.5 < bias["high"]

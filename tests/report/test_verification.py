@@ -16,10 +16,12 @@ from evaluand import (
     DirectoryStore,
     Evaluation,
     Evaluator,
+    Matcher,
     Mean,
     Measure,
     Runner,
     compare,
+    rate,
 )
 from evaluand.core.errors import Fault
 from evaluand.evaluation.scorers.exact_match import ExactMatch
@@ -37,6 +39,7 @@ def store(tmp_path: Path) -> DirectoryStore:
     run = Runner(made).run(str.strip, Dataset.from_rows(rows, attributes=["group"]))
     evaluation = Evaluator(made).evaluate(run, {"same": lambda output, expected: output == expected})
     compare(evaluation, evaluation)
+    rate(Matcher(made).match([run, run], lambda first, second: "tie", labels=["a", "b"]))
     Aggregator(made).aggregate([evaluation], [Measure("same", Accuracy(), (("group",),))])
     return made
 
@@ -74,17 +77,18 @@ def test_a_missing_file_is_named(store: DirectoryStore, kind: str) -> None:
 def test_what_was_made_from_damage_is_unchecked_and_not_damaged(store: DirectoryStore) -> None:
     path = the_file(store, "runs", "manifest.json")
     path.write_bytes(path.read_bytes().replace(b"completed", b"completes"))
-    of_run, of_evaluation = faults(store)
+    of_run, *of_others = faults(store)
     assert (of_run.where, of_run.code) == (str(path), "")
-    [run], [evaluation] = store.ids("runs", damaged=True), store.ids("evaluations")
+    [run] = store.ids("runs", damaged=True)
     message = f"cannot be checked against run {run}, which is damaged"
-    assert of_evaluation == Fault(f"evaluations {evaluation}", message, code=UNCHECKED)
+    others = [f"{kind} {id}" for kind in ("evaluations", "matches") for id in store.ids(kind)]
+    assert of_others == [Fault(other, message, code=UNCHECKED) for other in others]
 
 
 def test_work_of_damaged_data_is_unchecked_to_the_last(store: DirectoryStore) -> None:
     the_file(store, "datasets", "manifest.json").write_bytes(b"{}")
     found = {fault.where.split()[0]: fault for fault in faults(store) if fault.code == UNCHECKED}
-    assert {*found} == {"runs", "evaluations"}
+    assert {*found} == {"runs", "evaluations", "matches"}
     [dataset] = store.ids("datasets", damaged=True)
     assert all(f"dataset {dataset}" in fault.message for fault in found.values())
 

@@ -9,7 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluand import Accuracy, Aggregator, App, Dataset, DirectoryStore, Evaluator, Feedback, Run, Runner, compare
+from evaluand import (
+    Accuracy,
+    Aggregator,
+    App,
+    Dataset,
+    DirectoryStore,
+    Evaluator,
+    Feedback,
+    Matcher,
+    Run,
+    Runner,
+    compare,
+    comparison_scorer,
+    rate,
+)
 from evaluand.aggregation.aggregator import Measure
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.scorer import scorer
@@ -76,6 +90,11 @@ def slowly(output: Any, expected: Any, index: int) -> bool:
     return bool(output["answer"] == expected)
 
 
+@comparison_scorer(name="longer", version="1")
+def longer(first: Any, second: Any) -> float:
+    return float(len(first["text"]) > len(second["text"]))
+
+
 def answer(question: str) -> str:
     return question.upper()
 
@@ -111,6 +130,8 @@ def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
         evaluations.append(evaluator.evaluate(run, {"right": right}, name=f"sample/{each.name}"))
     Aggregator(store).aggregate(evaluations, [Measure("right", Accuracy(), by=("even",))], name="sample")
     compare(*evaluations, name="sample/two")
+    runs = [Run.open(store, f"sample/{each.name}") for each in (double, nearly)]
+    rate(Matcher(store, POLICY).match(runs, longer, labels=["double", "nearly"]), penalty=1.0, name="sample/ratings")
     with counted(OPEN_CALLS):
         finish_run(store)
     with counted(OPEN_CALLS):

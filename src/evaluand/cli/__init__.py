@@ -39,8 +39,9 @@ _COMMANDS = {
     "feedback": "Evaluate what an app has recorded.",
     "leaderboard": "Compare versions of apps in one table.",
     "compare": "Compare runs on the same examples, and check gates.",
+    "rate": "Rate systems from matches, and check gates.",
     "list": "List what is stored, newest first.",
-    "show": "Show a run, an evaluation, an aggregation, a comparison, a dataset or a recording.",
+    "show": "Show a run, an evaluation, an aggregation, a comparison, matches, ratings, a dataset or a recording.",
     "report": "Write a report as one HTML file.",
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",
@@ -54,7 +55,7 @@ _COMMANDS = {
     "completion": "Print the script for shell completion.",
 }
 
-_TAKE_ARTIFACTS = ("leaderboard", "compare", "show", "report", "export", "resume", "verify")
+_TAKE_ARTIFACTS = ("leaderboard", "compare", "rate", "show", "report", "export", "resume", "verify")
 
 _EXAMPLES = """\b
 Examples:

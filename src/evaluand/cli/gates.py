@@ -11,7 +11,6 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import TARGET, repeatable
 from evaluand.comparison.gates import GateResult
-from evaluand.comparison.rule import Gate, WinGate
 from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
 
@@ -34,18 +33,6 @@ def require_gates(gates: Sequence[Any], junit: Path | None) -> None:
         raise click.UsageError("--junit needs --gate")
     if junit and not junit.parent.is_dir():
         raise click.UsageError(f"--junit: no such folder: {junit.parent}")
-
-
-def split_rules(rules: Iterable[Gate | WinGate]) -> tuple[list[Gate], list[WinGate]]:
-    """Gates on metrics, and gates on win rates."""
-    metrics: list[Gate] = []
-    wins: list[WinGate] = []
-    for rule in rules:
-        if isinstance(rule, WinGate):
-            wins.append(rule)
-        else:
-            metrics.append(rule)
-    return metrics, wins
 
 
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:

@@ -31,7 +31,20 @@ _STORE = "evaluand.store"
 """Where the context of a command has its store."""
 
 WITH_STORE = (
-    *("compare", "export", "feedback", "gc", "import", "label", "leaderboard", "list", "report", "resume", "run"),
+    *(
+        "compare",
+        "export",
+        "feedback",
+        "gc",
+        "import",
+        "label",
+        "leaderboard",
+        "list",
+        "rate",
+        "report",
+        "resume",
+        "run",
+    ),
     *("score", "show", "tradeoff", "validate", "verify"),
 )
 """The commands that take `--store`."""

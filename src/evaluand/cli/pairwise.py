@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.cli.gates import conclude, gate_facts, require_gates, split_rules
+from evaluand.cli.gates import conclude, gate_facts, require_gates
 from evaluand.cli.matches import print_matches
 from evaluand.cli.options import suggest_command
 from evaluand.cli.output import stdout_to_stderr
@@ -18,15 +18,16 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import WatchedStore, reported_stop
 from evaluand.comparison.comparing import read_run
 from evaluand.comparison.measures import read_evaluations
-from evaluand.comparison.ratings.win_gates import check_win_fit, check_win_gates
-from evaluand.comparison.rule import Gate, WinGate, parse_rule
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, singular
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.matching.matcher import Matcher
+from evaluand.experiment.match_gates import check_match_gates, is_match_gate
 from evaluand.experiment.tournament import Tournament
 from evaluand.experiment.tournament_entries import read_tournament
-from evaluand.report.facts.matches import matches_facts
+from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, resolve
@@ -80,13 +81,13 @@ def compare_pairwise(
     """
     labels, runs = zip(*(found for text in artifacts for found in _find_runs(store, text)), strict=True)
     short = short_labels(labels, [run.id for run in runs])
-    rules = [parse_rule(gate) for gate in options["gates"]]
+    rules = _read_gates(options["gates"])
     require_gates(rules, options["junit"])
     with stdout_to_stderr(), show_notes():
         names = {run.name: label for run, label in zip(runs, short, strict=True)}
         names |= dict(zip(labels, short, strict=True))
         tournament = _read_tournament(options, names)
-        check_win_fit(_win_gates(rules), {tournament.name: short})
+        check_match_gates(rules, [tournament], short)
         progress = display(as_json, quiet=False)
         name = options["name"]
         with reported_stop(store, progress, again="run the same command again to continue"):
@@ -94,24 +95,26 @@ def compare_pairwise(
             by_label = dict(zip(short, runs, strict=True))
             matches = tournament.play(matcher, by_label, name=name, limit=options["limit"])
             ratings = tournament.rate(matches, name=name)
-        checked = gate_facts(check_win_gates(_win_gates(rules), {tournament.name: matches}))
-    failed = print_matches(matches_facts(name or "matches", matches, ratings), checked, as_json=as_json)
+        assert ratings is not None  # no option leaves them out
+        checked = gate_facts(check_rating_gates(rules, ratings))
+    failed = print_matches(tournament_facts(name or "matches", matches, ratings), checked, as_json=as_json)
     if not as_json:
         more = suggest_command("rate", name or matches.id[:SHORT_ID], store.root)
         click.echo(f"\nmatches {matches.id[:SHORT_ID]}; rated otherwise: {safe(more)}")
     conclude(checked, options["junit"], failed=failed)
 
 
-def _win_gates(rules: Sequence[Gate | WinGate]) -> list[WinGate]:
-    """Rules that are all about win rates.
+def _read_gates(texts: Sequence[str]) -> list[Gate]:
+    """Gates that are all about matches.
 
     Raises:
         SpecError: one is about a metric.
     """
-    metrics, wins = split_rules(rules)
-    for gate in metrics:
-        raise SpecError(f"gate {gate.text!r} is about a metric; with --pairwise: `SYSTEM wins against OTHER >= 55%`")
-    return wins
+    gates = [Gate.parse(text) for text in texts]
+    for gate in gates:
+        if not is_match_gate(gate):
+            raise SpecError(f"gate {gate.text!r} is about a metric; with --pairwise: `win_rate(SYSTEM, OTHER) >= 0.55`")
+    return gates
 
 
 def _read_tournament(options: Mapping[str, Any], names: Mapping[str | None, str]) -> Tournament:

@@ -13,7 +13,7 @@ from click.exceptions import Exit
 
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
-from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates, split_rules
+from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.matches import match_failures
 from evaluand.cli.options import (
     experiment_argument,
@@ -26,13 +26,13 @@ from evaluand.cli.options import (
 from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
 from evaluand.comparison.gates import check_fit, check_gates
-from evaluand.comparison.ratings.win_gates import check_win_fit, check_win_gates
-from evaluand.comparison.rule import Gate, WinGate, parse_rule
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, SpecError, nearest, plural
 from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
@@ -130,10 +130,11 @@ def command(
         tasks = [task] if task else [*experiment.tasks]
         if task and experiment.matches:
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
-        parsed = [*_gates_of_file(experiment, tasks), *map(parse_rule, gates)]
+        parsed = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
         require_gates(parsed, junit)
-        rules, wins = split_rules(parsed)
-        check_win_fit(wins, experiment.systems if task is None else {})
+        of_matches = [gate for gate in parsed if experiment.matches and is_match_gate(gate)]
+        rules = [gate for gate in parsed if gate not in of_matches]
+        check_match_gates(of_matches, experiment.matches if task is None else (), [*experiment.tasks])
         baselines = [*tasks, *map(experiment.run_name, tasks)]
         roles = experiment.dataset.roles
         check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
@@ -144,7 +145,8 @@ def command(
     try:
         with stdout_to_stderr(), show_notes():
             of_metrics = check_gates(rules, evaluations, measures=experiment.measures_of_all_rows)
-            checked = gate_facts([*of_metrics, *check_win_gates(wins, results.matches)])
+            of_ratings = evaluate_match_gates(of_matches, results.ratings, results.unrated)
+            checked = gate_facts([*of_metrics, *of_ratings])
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         for result in () if quiet else results.tasks:
@@ -163,10 +165,10 @@ def command(
     conclude(checked, junit, failed=failed)
 
 
-def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate | WinGate]:
+def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate]:
     """The gates of the file, without those that need a task that does not run now."""
     for gate in experiment.gates:
-        if isinstance(gate, WinGate):
+        if experiment.matches and is_match_gate(gate):
             if len(tasks) == len(experiment.tasks):
                 yield gate
             else:

@@ -24,13 +24,16 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import Comparison
 from evaluand.comparison.measures import declared_measures
+from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular, warn
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
+from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.report import artifact_table
@@ -40,7 +43,12 @@ from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Manifest, resolve
 
-_FOLLOWING = {"datasets": ("runs",), "runs": ("evaluations",), "evaluations": ("aggregations", "comparisons")}
+_FOLLOWING = {
+    "datasets": ("runs",),
+    "runs": ("evaluations", "matches"),
+    "evaluations": ("aggregations", "comparisons"),
+    "matches": ("ratings",),
+}
 _AT_MOST = 2000
 _MOST_CHECKED = 64 << 20  # bytes of tables that are compared with their digests before an artifact is shown
 
@@ -99,7 +107,7 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Show a run, an evaluation, an aggregation, a comparison, a dataset or a recording.
+    """Show a run, an evaluation, an aggregation, a comparison, matches, ratings, a dataset or a recording.
 
     Give a name, an id or its first digits (at least four). If several artifacts share the name, the run is shown; with
     --below, --lowest, --against or --scorer the evaluation, with --metric the aggregation. Failed rows come first.
@@ -243,6 +251,10 @@ def _facts(
         return facts | summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
+    if kind == "matches":
+        return facts | matches_facts(Matches(store, id), examples, failed=failed)
+    if kind == "ratings":
+        return facts | {"ratings": Ratings(store, id).to_dict()}
     if kind == KIND:
         recording = Recording(store, id)
         judged = recording.evaluation

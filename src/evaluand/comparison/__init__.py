@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evaluand.comparison.measures import find_evaluations as find_evaluations, find_measures as find_measures
     from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
     from evaluand.comparison.ratings.rating import rate as rate
+    from evaluand.comparison.ratings.rating_gates import check_rating_gates as check_rating_gates
     from evaluand.comparison.ratings.stored import Ratings as Ratings
     from evaluand.comparison.rule import Gate as Gate
 

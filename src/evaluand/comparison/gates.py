@@ -8,6 +8,7 @@
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
     f_beta(strict, label=PER) >= 0.5                 one of several metrics, as tables label it: f_beta(label=PER)
     equalized_odds difference by sex <= 0.1          the disparity of groups by a metric or a criterion of fairness
+    win_rate(mine, base) >= 0.55 at 95%              of ratings; see `evaluand.comparison.ratings.rating_gates`
 
 `at 95%` always means that a gate passes wrongly in at most 5 of 100 cases. The level is approximate for values that are
 not proportions of independent rows (the message says `about`) and for differences of values without a known range.
@@ -41,7 +42,7 @@ from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
-from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, Gate, WinGate
+from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
@@ -56,15 +57,15 @@ from evaluand.store.store import Store
 
 @dataclass(frozen=True, repr=False)
 class GateResult:
-    """The result of checking one gate for one evaluation, or for one system.
+    """The result of checking one gate for one evaluation.
 
     Attributes:
-        subject: the label of the evaluation or system.
+        subject: the label of the evaluation.
         message: the number that decided, with its counts, or why there is none.
         facts: the same as data.
     """
 
-    gate: Gate | WinGate
+    gate: Gate
     subject: str
     passed: bool
     message: str
@@ -408,6 +409,11 @@ def _find_stored_baseline(gate: Gate, name: str, store: Store, known: Sequence[s
 def _find_scorer(gate: Gate, known: Sequence[str], usual: str | None, declared: Sequence[Measure] = ()) -> str:
     """The scorer that a gate names, or else the only one, or the only one whose metric of this name is declared."""
     name = gate.scorer or usual
+    if gate.metric == WIN_RATE and not any(_is_declared(WIN_RATE, scorer, declared) for scorer in known):
+        raise SpecError(
+            f"gate {gate.text!r}: {WIN_RATE} is a number of ratings, not of an evaluation; check it with"
+            " `evaluand rate MATCHES --gate …`"
+        )
     if gate.metric in known and not is_name(gate.metric) and not _is_declared(gate.metric, gate.metric, declared):
         kinds = [measure.metric.kind for measure in declared if measure.scorer == gate.metric]
         rule = f"{(kinds or ['accuracy'])[0]}({_quote(gate.metric)})"

@@ -16,6 +16,9 @@ BASELINE: Final = "baseline"
 BETTER: Final = "better than"
 NOT_WORSE: Final = "not worse than"
 LEVEL: Final = 0.95
+WIN_RATE: Final = "win_rate"
+AGAINST: Final = "against"
+"""The parameter of `win_rate` that names the opponent; `win_rate(mine, base)` is `win_rate(mine, against=base)`."""
 
 RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,
@@ -32,7 +35,7 @@ class Gate:
     Attributes:
         text: the rule as it was written.
         metric: the kind of the metric, its name in the problem, or for a disparity a criterion of fairness.
-        scorer: the name of the scorer; None if there is only one.
+        scorer: the name of the scorer, or of the system of a win rate or rating; None if there is only one.
         where: attribute → value: only this group.
         parameters: name → value: selects one of several metrics of a kind.
         relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
@@ -67,51 +70,13 @@ class Gate:
             >>> gate = Gate.parse("accuracy(answer)[topic=algebra] not worse than base by 0.02 at 95%")
             >>> gate.scorer, gate.where, gate.relation, gate.baseline, gate.number, gate.level
             ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
+            >>> Gate.parse("B wins against A >= 55%").metric, Gate.parse("win_rate(B, A) >= 0.55").number
+            ('win_rate', 0.55)
             >>> Gate.parse("accuracy => 0.9")
             Traceback (most recent call last):
             evaluand.SpecError: gate 'accuracy => 0.9': at 10: found '=', expected >=, <=, >, <, ...
         """
-        rule = _Parser(text).gate()
-        if isinstance(rule, WinGate):
-            raise SpecError(f"gate {text!r} is about win rates, which matches have; see `evaluand compare --pairwise`")
-        return rule
-
-
-@dataclass(frozen=True)
-class WinGate:
-    """One rule about win rates: `mine wins against base >= 55% at 95%`.
-
-    Attributes:
-        text: the rule as it was written.
-        system: whose win rate is checked.
-        relation: `>=`, `<=`, `>` or `<`.
-        number: the threshold, from 0 to 1.
-        opponent: against whom; None for the mean over all opponents.
-        matches: the name of the matches; None if there is only one set.
-        level: the confidence level of the bound; None checks the win rate itself.
-    """
-
-    text: str
-    system: str
-    relation: str
-    number: float
-    opponent: str | None = None
-    matches: str | None = None
-    level: float | None = None
-
-
-def parse_rule(text: str) -> Gate | WinGate:
-    """Reads a gate on metrics or on win rates from text.
-
-    Raises:
-        SpecError: the text is no gate; the message names the position and what is expected there.
-
-    Example:
-        >>> rule = parse_rule("mine wins against base >= 55% at 95%")
-        >>> rule.system, rule.opponent, rule.relation, rule.number, rule.level
-        ('mine', 'base', '>=', 0.55, 0.95)
-    """
-    return _Parser(text).gate()
+        return _Parser(text).gate()
 
 
 class _Token(NamedTuple):
@@ -161,11 +126,11 @@ class _Parser:
         self.text = text
         self.tokens = list(_split_tokens(text))
 
-    def gate(self) -> Gate | WinGate:
+    def gate(self) -> Gate:
         metric = self._read_name("a metric")
         if self._accept("wins"):
-            return self._win_gate(metric)
-        scorer, parameters = self._read_scorer()
+            return self._read_wins(metric)
+        scorer, parameters = self._read_scorer(metric)
         parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
         parts["where"] = tuple(self._read_where())
         if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
@@ -200,25 +165,17 @@ class _Parser:
             self._fail("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
 
-    def _win_gate(self, system: str) -> WinGate:
-        matches, opponent, level = None, None, None
-        if self._accept("("):
-            matches = self._read_name("the name of matches")
-            self._expect(")")
-        if self._accept("against"):
-            opponent = self._read_name("the name of a system")
+    def _read_wins(self, system: str) -> Gate:
+        """Reads `B wins against A >= 55% at 95%`, which is `win_rate(B, A) >= 0.55 at 95%`."""
+        against = ((AGAINST, self._read_name("the name of a system")),) if self._accept(AGAINST) else ()
         if self.tokens[0].text not in RELATIONS:
-            self._fail(f"{'' if opponent else '`against` or '}{', '.join(RELATIONS)}")
-        relation, place = self._advance().text, self.tokens[0].position
-        number = self._read_number("a share of wins, such as 0.55 or 55%")
+            self._fail(f"{'' if against else f'`{AGAINST}`, '}{', '.join(RELATIONS)}")
+        relation, number = self._advance().text, self._read_number("a share of wins, such as 55%")
         number = number / 100 if self._accept("%") else number
-        if not 0 <= number <= 1:
-            raise SpecError(f"gate {self.text!r}: at {place}: a win rate lies between 0 and 1, or 0% and 100%")
-        if self._accept("at"):
-            level = self._read_level()
+        level = self._read_level() if self._accept("at") else None
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if level is None else "the end")
-        return WinGate(self.text, system, relation, number, opponent, matches, level)
+        return Gate(self.text, WIN_RATE, relation, number, level=level, scorer=system, parameters=against)
 
     def _read_threshold(self, has_baseline: bool) -> dict[str, Any]:
         """Reads a number, or a baseline with a difference: `baseline`, `baseline - 0.02`, `"my run" + 0.01`."""
@@ -248,7 +205,7 @@ class _Parser:
             by.append(self._read_name("an attribute"))
         return {"metric": before["metric"].removesuffix(":"), "disparity": kind, "by": tuple(by)}
 
-    def _read_scorer(self) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+    def _read_scorer(self, metric: str) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """Reads the parentheses: the scorer, the parameters, or both."""
         if not self._accept("("):
             return None, ()
@@ -256,7 +213,9 @@ class _Parser:
         parameters: list[tuple[str, str]] = []
         while True:
             name = self._read_name("a parameter" if scorer or parameters else "the name of a scorer")
-            if scorer or parameters or self.tokens[0].text == "=":
+            if metric == WIN_RATE and scorer and not parameters and self.tokens[0].text != "=":
+                parameters.append((AGAINST, name))
+            elif scorer or parameters or self.tokens[0].text == "=":
                 self._expect("=")
                 parameters.append((name, self._read_name("its value")))
             else:

@@ -325,7 +325,7 @@ def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
 
 def singular(kind: str) -> str:
     """The word for one artifact or one registered class, from the plural under which they are grouped."""
-    return "set of matches" if kind == "matches" else kind.removesuffix("s").replace("_", " ")
+    return f"set of {kind}" if kind in ("matches", "ratings") else kind.removesuffix("s").replace("_", " ")
 
 
 for _public in [*globals().values()]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.ratings.stored import Ratings
-from evaluand.comparison.rule import Gate, WinGate, parse_rule
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
 from evaluand.core.near_arguments import NearNames, near_init
@@ -27,10 +27,12 @@ from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
+from evaluand.experiment.match_gates import is_match_gate
 from evaluand.experiment.preflight import (
     check_answers,
     check_fit,
     check_gates,
+    check_gates_of_matches,
     check_judges,
     check_tournaments,
     check_trade,
@@ -153,7 +155,7 @@ class Experiment(metaclass=NearNames):
     origin: dict[str, Any] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
     tradeoffs: Sequence[Trade] = ()
-    gates: Sequence[Gate | WinGate] = ()
+    gates: Sequence[Gate] = ()
     matches: Sequence[Tournament] = ()
 
     @classmethod
@@ -194,18 +196,21 @@ class Experiment(metaclass=NearNames):
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
         tournaments = build_tournaments(spec, document, scorers, folder)
-        gates: dict[int, Gate | WinGate] = {}
+        gates: dict[int, Gate] = {}
         for i, gate in spec.gates.items():
             with document.at("gates", i):
-                gates[i] = parse_rule(gate)
+                gates[i] = Gate.parse(gate)
         any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
         errors = transient_errors(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
-        systems = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
-        check_gates(document, gates, dataset, scorers, measures, systems if len(systems) == len(spec.matches) else None)
+        rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
+        if len(rated) == len(spec.matches):  # else gates may be about those with faults
+            check_gates_of_matches(document, gates, rated, spec.task_names)
+        of_metrics = {i: gate for i, gate in gates.items() if not (spec.matches and is_match_gate(gate))}
+        check_gates(document, of_metrics, dataset, scorers, measures)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -265,11 +270,6 @@ class Experiment(metaclass=NearNames):
     def measures_of_all_rows(self) -> list[Measure]:
         """The measures without a condition, which gates, comparisons and trade-offs use."""
         return [measure for measure in self.measures if measure.where is None]
-
-    @property
-    def systems(self) -> dict[str, list[str]]:
-        """Of each tournament the labels of its systems."""
-        return {one.name: one.systems([*self.tasks]) for one in self.matches}
 
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""

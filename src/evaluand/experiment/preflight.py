@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
 from evaluand.comparison import gates
-from evaluand.comparison.ratings.win_gates import check_win_fit
-from evaluand.comparison.rule import Gate, WinGate
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
@@ -20,6 +19,7 @@ from evaluand.data.view import ViewSpec
 from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.experiment.match_gates import check_match_gates, is_match_gate
 from evaluand.experiment.spec import KindSpec, ValidParts
 from evaluand.experiment.tournament import Tournament
 from evaluand.metrics.base.labels import contents
@@ -82,24 +82,14 @@ def check_fit(
 
 def check_gates(
     document: Document,
-    rules: Mapping[int, Gate | WinGate],
+    rules: Mapping[int, Gate],
     dataset: Dataset | None,
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
-    systems: Mapping[str, Sequence[str]] | None,
 ) -> None:
-    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later.
-
-    Args:
-        systems: name of matches → the labels of their systems; None where matches have faults.
-    """
-    for i, rule in rules.items():
-        with document.at("gates", i):
-            if isinstance(rule, WinGate) and systems is not None:
-                check_win_fit([rule], systems)
+    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
     declared = [measure for those in measures.values() for measure in those]
-    metric_rules = {i: rule for i, rule in rules.items() if isinstance(rule, Gate)}
-    for i, gate in metric_rules.items() if dataset is not None and declared else ():
+    for i, gate in rules.items() if dataset is not None and declared else ():
         with document.at("gates", i):
             known = [] if gate.baseline is None else [gate.baseline]
             gates.check_fit(
@@ -107,26 +97,37 @@ def check_gates(
             )
 
 
+def check_gates_of_matches(
+    document: Document, rules: Mapping[int, Gate], tournaments: Sequence[Tournament], tasks: Sequence[str]
+) -> None:
+    """Adds gates of matches that could never be checked to the faults of the document."""
+    for i, rule in rules.items() if tournaments else ():
+        with document.at("gates", i):
+            if is_match_gate(rule):
+                check_match_gates([rule], tournaments, tasks)
+
+
 def check_judges(
     document: Document, tournaments: Mapping[Place, Tournament], tasks: Sequence[str], dataset: Dataset | None
-) -> dict[str, list[str]]:
+) -> list[Tournament]:
     """Adds judges that cannot judge, and systems that cannot meet, to the faults of the document.
 
     Returns:
-        Of each tournament without such faults the labels of its systems.
+        The tournaments whose systems can meet.
     """
-    systems: dict[str, list[str]] = {}
+    valid: list[Tournament] = []
     for place, tournament in tournaments.items():
         with document.at(*place):
-            if tournament.name in systems:
+            if tournament.name in [other.name for other in valid]:
                 raise SpecError(f"two entries are called {tournament.name!r}; give each its own name")
-            systems[tournament.name] = tournament.systems(tasks)
+            tournament.systems(tasks)
+            valid.append(tournament)
         with document.at(*place, "judge"):
             judge = as_comparison_scorer(tournament.judge)
             judge.identify()
             if dataset is not None:
                 check_gradable(judge, dataset, {})
-    return systems
+    return valid
 
 
 def check_tournaments(tournaments: Any, tasks: Sequence[str]) -> None:

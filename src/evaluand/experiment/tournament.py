@@ -160,10 +160,10 @@ class MatchResults:
 
     def matches_facts(self) -> list[dict[str, Any]]:
         """The matches of each tournament with the ratings of its systems, as plain data."""
-        from evaluand.report.facts.matches import matches_facts
+        from evaluand.report.facts.tournaments import tournament_facts
 
         return [
-            matches_facts(name, matches, self.ratings.get(name), self.unrated.get(name))
+            tournament_facts(name, matches, self.ratings.get(name), self.unrated.get(name))
             for name, matches in self.matches.items()
         ]
 

@@ -235,6 +235,7 @@ def _task(value: Any) -> str:
     return _OBJECT(value)
 
 
+_KIND: Final = _object({"kind": _text}, {"parameters": _OBJECT})
 _METRIC: Final = _object({"kind": _text, "parameters": _OBJECT})
 _MEASURE: Final = _object(
     {"scorer": _text, "metric": _METRIC, "by": _list(_NAMES)},
@@ -266,10 +267,10 @@ _SPECS: Final[dict[str, Check]] = {
     "comparisons": _object(_COMPARED | {"confidence": _confidence, "flips": _count}, {"left_out": _list(_LEFT_OUT)}),
     "matches": _object(
         {"systems": _TEXTS},
-        {"runs": _TEXTS, "dataset": _id, "judge": _OBJECT, "schedule": _OBJECT, "orders": _text, "seed": _integer}
+        {"runs": _TEXTS, "dataset": _id, "judge": _OBJECT, "schedule": _KIND, "orders": _text, "seed": _integer}
         | {"limit": _count, "battles": _text},
     ),
-    "ratings": _object({"matches": _TEXTS, "systems": _TEXTS, "confidence": _confidence, "method": _OBJECT}),
+    "ratings": _object({"matches": _TEXTS, "systems": _TEXTS, "confidence": _confidence, "method": _METRIC}),
     "recordings": _object({"app": _APP, "attempts": _count, "feedbacks": _map(_OBJECT), "mode": _text}),
 }
 

@@ -2,6 +2,9 @@
 
 method.py                    how systems are rated, validated, and its signature
 gathering.py                 several sets of matches as one table of arrays
-strengths.py, win_shares.py  the methods: Bradley–Terry, win rates
+strengths.py                 Bradley–Terry
+win_shares.py, length.py     win rates, and win rates at equal length
+tables.py                    the rows of the tables, with ranks and letters
+rating_gates.py              rules that ratings must fulfil
 rating.py, stored.py         `rate`, and the artifact in which ratings are stored
 """

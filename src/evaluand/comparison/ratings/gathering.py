@@ -1,14 +1,14 @@
 """Several sets of matches as one table of arrays, in which systems with the same label are one system.
 
 Sets extend each other: what the same judge says about the same pair, on the same example and in the same order, counts
-once, and the last set that has an outcome decides. Examples are identified by their digests, so that sets over
-different datasets meet in the examples they share.
+once, and the last set that has an outcome decides. Examples are identified by their content, so that sets over
+different datasets meet in the examples they share. Those of battles without inputs are those of their file alone.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from evaluand.core import identity
 from evaluand.core.errors import NotFound, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.evaluation.matching.matches import EXAMPLES, Matches
 from evaluand.metrics.ratings.positions import resolve_orders
 from evaluand.store.tables import SCORED, SKIPPED, STYLE
 
@@ -42,6 +42,7 @@ class MatchTable:
         a, b: numbers of systems, a < b.
         outcome: a's share of the win; NaN where there is none.
         a_first: whether the judge saw the response of a first.
+        ordered: whether the order is known.
         equal: whether the responses are equal, so that no judge was asked.
         skipped: whether the match was not to be judged.
         missing: whose response is missing: `NOBODY`, `A`, `B` or `BOTH`.
@@ -57,6 +58,7 @@ class MatchTable:
     b: np.ndarray
     outcome: np.ndarray
     a_first: np.ndarray
+    ordered: np.ndarray
     equal: np.ndarray
     skipped: np.ndarray
     missing: np.ndarray
@@ -84,7 +86,7 @@ class MatchTable:
 
     def contradictory(self) -> np.ndarray:
         """The entries of pairs with opposite winners in their two orders."""
-        known = self.known
+        known = self.known & self.ordered
         found = resolve_orders(self.outcome[known], self.a_first[known], self.pair[known])
         pairs = self.pair[known][found.row[found.contradictory]]
         return np.isin(self.pair, pairs)
@@ -115,6 +117,7 @@ class _Part(NamedTuple):
     b: np.ndarray
     outcome: np.ndarray
     a_first: np.ndarray
+    ordered: np.ndarray
     equal: np.ndarray
     skipped: np.ndarray
     missing: np.ndarray
@@ -124,7 +127,7 @@ class _Part(NamedTuple):
     key: np.ndarray
 
 
-_COLUMNS: Final = [INDEX, "replication", "a", "b", "order", "status", "missing", "outcome", "equal", "judge"]
+_COLUMNS: Final = [INDEX, "replication", "a", "b", "order", "status", "missing", "outcome", "first", "equal", "judge"]
 
 
 def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) -> _Part:
@@ -144,19 +147,34 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
     example, cluster = _identify_examples(matches, column[INDEX].to_numpy())
     a, b = np.minimum(one, other), np.maximum(one, other)
     replication = column["replication"].to_numpy().astype(np.int64)
+    ordered = np.isnan(outcome) | column["first"].is_valid().to_numpy(zero_copy_only=False)
+    key = np.column_stack([example, keys, replication, a, b])
+    if "runs" not in matches.manifest["spec"]:
+        key = _number_repeats(key, a_first != flipped, ordered)
     return _Part(
         a=a,
         b=b,
         outcome=np.where(flipped, 1.0 - outcome, outcome),
         a_first=a_first != flipped,
+        ordered=ordered,
         equal=column["equal"].to_numpy(zero_copy_only=False),
         skipped=pc.equal(status, SKIPPED).to_numpy(zero_copy_only=False),
         missing=np.where(flipped, _FLIPPED[missing], missing),
         cluster=cluster,
         judge=judge,
         style=style,
-        key=np.column_stack([example, keys, replication, a, b]),
+        key=key,
     )
+
+
+def _number_repeats(key: np.ndarray, a_first: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """The key of battles, extended: several of one judge, on one example and in one order, are several matches.
+
+    The first in one order belongs to the first in the other; one whose order is unknown is a match of its own.
+    """
+    order = np.where(ordered, a_first, 2)
+    repeat = count_earlier(np.column_stack([key, order]))
+    return np.column_stack([key, np.where(ordered, repeat, -1 - repeat)])
 
 
 _FLIPPED: Final = np.array([NOBODY, B, A, BOTH])
@@ -182,13 +200,12 @@ def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -
     A judge is identified by all that identifies its work, and by the person who judged.
     """
     spec = matches.manifest["spec"]
-    identified = spec.get("judge") or {"battles": spec.get("battles")}
     codes = people.dictionary_encode()
     keys = []
     for person in [*codes.dictionary.to_pylist(), None]:
-        keys.append(_key({"judge": identified, "person": person}))
+        keys.append(_key(_identify_judge(spec, person)))
         if keys[-1] not in judges and (person is not None or codes.null_count):
-            judges[keys[-1]] = _distinct_name(person or _judge_name(identified), [*judges.values()])
+            judges[keys[-1]] = _distinct_name(person or _judge_name(matches), [*judges.values()])
     numbers = {key: number for number, key in enumerate(judges)}
     place = pc.fill_null(codes.indices, len(keys) - 1).to_numpy()
     return np.array([numbers.get(key, -1) for key in keys])[place], np.array(keys)[place]
@@ -200,11 +217,18 @@ def _distinct_name(name: str, others: Sequence[str]) -> str:
     return next(each for each in names if each not in others)
 
 
-def _judge_name(spec: dict[str, Any]) -> str:
+def _identify_judge(spec: Mapping[str, Any], person: str | None) -> dict[str, Any]:
+    if "judge" in spec:
+        return {"judge": spec["judge"], "person": person}
+    return dict(spec) if person is None else {"person": person}
+
+
+def _judge_name(matches: Matches) -> str:
     """What a judge is called in tables."""
-    parameters = spec.get("parameters")
-    named = spec.get("name") or (parameters.get("name") if isinstance(parameters, dict) else None)
-    return str(named or spec.get("kind") or "battles")
+    spec = matches.manifest["spec"].get("judge")
+    if spec is None:
+        return str(matches.manifest["provenance"].get("source") or "battles")
+    return str(spec.get("name") or spec.get("kind") or "judge")
 
 
 def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -214,8 +238,8 @@ def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray,
     """
     dataset_id = matches.manifest["spec"].get("dataset")
     if dataset_id is None:
-        source = _key({"battles": matches.manifest["spec"].get("battles"), "systems": matches.systems})
-        return np.column_stack([np.full(len(index), source), index]), index ^ source
+        keys = _identify_battle_examples(matches)[index]
+        return np.column_stack([keys, np.zeros(len(keys), np.int64)]), keys
     try:
         dataset = Dataset.stored(matches.store, dataset_id)
     except NotFound as error:
@@ -229,6 +253,19 @@ def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray,
         column = pa.chunked_array([b.column(0) for b in dataset.columns([name])], dataset.schema.field(name).type)
         cluster = cluster_keys(column.combine_chunks()).to_numpy()[place]
     return example, cluster
+
+
+def _identify_battle_examples(matches: Matches) -> np.ndarray:
+    """A key for each example of battles, by its number."""
+    source = matches.manifest["spec"]
+    keys: dict[int, int] = {}
+    for batch in matches.store.read("matches", matches.id, EXAMPLES):
+        for row in batch.to_pylist():
+            inside = {"battles": source} if row["input"] is None else {"input": row["input"]}
+            keys[row[INDEX]] = _key({"id": row["id"]} | inside)
+    found = np.zeros(max(keys, default=-1) + 1, np.int64)
+    found[[*keys]] = [*keys.values()]
+    return found
 
 
 def _read_digests(matches: Matches, dataset: str) -> tuple[np.ndarray, np.ndarray]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
 
 VERSION: Final = 1
 """Raised whenever the same matches and parameters would give other numbers."""
 
-Kind = Literal["bradley_terry", "win_rate"]
+Kind = Literal["bradley_terry", "win_rate", "length_controlled"]
 Ties = Literal["half", "davidson", "rao_kupper"]
 Contradictory = Literal["average", "tie", "drop"]
 Missing = Literal["leave_out", "lose", "refuse"]
@@ -31,6 +31,7 @@ COVARIATES: Final[Mapping[str, str]] = {
 """Covariate → what of a response it counts; `position` is a further one."""
 
 POSITION: Final = "position"
+LENGTH: Final = "length"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +40,14 @@ class RatingMethod:
 
     Args:
         kind: `bradley_terry`: strengths as log-odds, so that wins against strong systems count more; `win_rate`: the
-            mean win rate over opponents, each of which counts equally.
+            mean win rate over opponents, each of which counts equally; `length_controlled`: the win rate against a
+            baseline as it would be at equal length, as AlpacaEval 2 defines it, without instruction difficulties.
         ties: of Bradley–Terry: a tie is half a win (`half`), or has a parameter (`davidson`, `rao_kupper`).
         penalty: of Bradley–Terry: λ of the term −λ/2 · Σ strength², with which every system has a finite strength.
         covariates: of Bradley–Terry: `length`, `words`, `headings`, `list_items`, `bold`, `code_blocks` of responses,
             and `position`: ratings are at equal covariates.
-        baseline: of win rates: the system against which they are counted, in place of all opponents.
+        baseline: of win rates: the system against which they are counted, in place of all opponents;
+            `length_controlled` needs one.
         outcomes: `weighted` takes probabilities as shares of a win, `discrete` rounds them to the winner; by default
             `weighted`, with a parameter of ties `discrete`.
         contradictory: what becomes of a pair with opposite winners in its two orders: the `average` of both, a `tie`,
@@ -116,6 +119,11 @@ class RatingMethod:
             )
         if has_tie_parameter and self.outcomes != "discrete":
             raise SpecError(f"ties={self.ties} counts winners; leave out outcomes, or give discrete")
+        if self.kind == "length_controlled":
+            if self.baseline is None:
+                raise SpecError("length_controlled needs a baseline: the system against which win rates are counted")
+            if self.missing == "lose":
+                raise SpecError("missing=lose cannot be used with length_controlled: a missing response has no length")
         if self.missing == "lose" and any(name != POSITION for name in self.covariates):
             raise SpecError("missing=lose cannot be used with covariates: a missing response has no length or style")
 
@@ -130,18 +138,27 @@ class RatingMethod:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> RatingMethod:
-        """The method of stored ratings."""
+        """The method of stored ratings.
+
+        Raises:
+            DataError: somebody else has written the spec, and it has other parameters.
+        """
+        known = {each.name for each in fields(cls)} - {"kind"}
+        if unknown := sorted(spec["parameters"].keys() - known):
+            raise DataError(f"the manifest names a parameter of ratings that does not exist: {unknown[0]!r}")
         return cls(kind=spec["kind"], **spec["parameters"])
 
     def signature(self, confidence: float) -> str:
         """All that defines the numbers, in one line; parameters with their usual value are left out."""
-        plain = RatingMethod(kind=self.kind)
+        plain = RatingMethod(kind=self.kind if self.kind != "length_controlled" else "win_rate")
         names = [name for name in (*_PARAMETERS_BY_KIND[self.kind], *_SHARED) if name not in ("replicates", "seed")]
         words = [
             f"{name}={encode_word(getattr(self, name))}"
             for name in names
             if getattr(self, name) != getattr(plain, name)
         ]
+        if self.kind == "length_controlled":
+            words.append("definition=length_controlled_minimal")
         interval = "clustered_wilson"
         if self.kind == "bradley_terry":
             interval = "clustered_student" if self.covariates else f"bootstrap({self.replicates},{self.seed})"
@@ -152,6 +169,7 @@ _SHARED: Final = ("outcomes", "contradictory", "missing")
 _PARAMETERS_BY_KIND: Final[Mapping[str, Sequence[str]]] = {
     "bradley_terry": ("ties", "penalty", "covariates", "replicates", "seed"),
     "win_rate": ("baseline",),
+    "length_controlled": ("baseline",),
 }
 _PARAMETERS: Final = ("ties", "penalty", "covariates", "baseline", "replicates", "seed")
 
@@ -163,6 +181,8 @@ def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def _read_covariates(given: Any) -> tuple[str, ...]:
+    if not isinstance(given, str | Sequence):
+        raise SpecError(f"covariates must be names, such as length, not {given!r}")
     names = [given] if isinstance(given, str) else list(given)
     for name in names:
         _check_choice("a covariate", name, (*COVARIATES, POSITION))

@@ -45,7 +45,8 @@ def rate(
 
     Args:
         matches: one set or several, of one store.
-        method: `bradley_terry`, `win_rate`, or a `RatingMethod`; for the parameters up to `seed` see there.
+        method: `bradley_terry`, `win_rate`, `length_controlled` or a `RatingMethod`; see there for the parameters up to
+            `seed`.
         confidence: of the intervals and of the statement that two systems differ.
         name: a name for the ratings.
         origin: where the request came from, for provenance.
@@ -91,6 +92,7 @@ def rate(
         find_baseline(chosen.baseline, systems)
     spec = {
         "matches": [each.digest for each in sets],
+        "sets": [_identify_set(each) for each in sets],
         "systems": systems,
         "confidence": float(confidence),
         "method": chosen.spec,
@@ -115,7 +117,13 @@ def _check_matches(matches: Sequence[Any]) -> list[Matches]:
             raise SpecError(f"{each!r} is in another store; matches are rated in one store")
         if not store.is_sealed("matches", each.id):
             raise SpecError(f"matches {each.id} are not finished; continue them before they are rated")
-    return list({(each.digest, *each.systems): each for each in matches}.values())
+    return list({(each.digest, _identify_set(each)): each for each in matches}.values())
+
+
+def _identify_set(matches: Matches) -> str:
+    """A digest of what decides how matches are counted besides their rows."""
+    spec = matches.manifest["spec"]
+    return identity.digest({name: spec.get(name) for name in ("systems", "dataset", "judge", "battles")}).hex()
 
 
 def _compute(

@@ -17,7 +17,7 @@ from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unra
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.covariates import CovariateFit, fit_with_covariates
 from evaluand.metrics.ratings.standard_errors import standard_errors
-from evaluand.metrics.ratings.strength_intervals import strength_intervals
+from evaluand.metrics.ratings.strength_intervals import StrengthIntervals, explain_open_ends, strength_intervals
 from evaluand.metrics.stats.intervals import t_quantile, t_tail
 
 POINTS: Final = 400 / math.log(10)
@@ -44,7 +44,7 @@ def estimate_strengths(rows: MatchRows, method: RatingMethod, confidence: float,
         error=POINTS * errors.strength,
         low=CENTRE + POINTS * ends.low,
         high=CENTRE + POINTS * ends.high,
-        reason=[reason or _open_end(*each) for reason, *each in zip(reasons, ends.low, ends.high, strict=True)],
+        reason=[reason or each for reason, each in zip(reasons, _interval_reasons(ends, labels), strict=True)],
         difference=POINTS * difference,
         difference_low=POINTS * ends.difference_low,
         difference_high=POINTS * ends.difference_high,
@@ -67,18 +67,14 @@ def _differences(strength: np.ndarray) -> np.ndarray:
     return np.asarray(strength[:, None] - strength)
 
 
-def _open_end(low: float, high: float) -> str | None:
-    """Why an interval has an open end."""
-    if math.isnan(low) or math.isnan(high):
-        return "matches on one example show no spread, so there is no interval"
-    ends = {"lower": low, "upper": high}
-    open_ends = [name for name, end in ends.items() if math.isinf(end)]
-    if not open_ends:
-        return None
-    if len(open_ends) == 2:
-        return "the interval has no ends: too few matches link this system with the others"
-    verb = "loses" if open_ends == ["lower"] else "wins"
-    return f"the interval has no {open_ends[0]} end: in too many draws of the examples the system {verb} every match"
+def _interval_reasons(ends: StrengthIntervals, labels: Sequence[str]) -> list[str | None]:
+    """Why each system has no interval, or one with an open end."""
+    no_spread = "the examples show no spread, so there is no interval"
+    undefined = np.isnan(ends.low) | np.isnan(ends.high)
+    return [
+        no_spread if none else reason
+        for none, reason in zip(undefined.tolist(), explain_open_ends(ends, labels), strict=True)
+    ]
 
 
 def _tie_parameter(

@@ -10,7 +10,8 @@ import numpy as np
 
 from evaluand.comparison.ratings.estimates import Estimates
 from evaluand.comparison.ratings.gathering import BOTH, A, MatchTable
-from evaluand.comparison.ratings.method import COVARIATES, POSITION, RatingMethod
+from evaluand.comparison.ratings.length import estimate_length_controlled
+from evaluand.comparison.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
 from evaluand.comparison.ratings.strengths import estimate_strengths
 from evaluand.comparison.ratings.win_shares import estimate_win_rates, find_baseline
 from evaluand.comparison.significance import assign_letters, holm
@@ -20,6 +21,9 @@ from evaluand.metrics.ratings.covariates import relative_differences
 from evaluand.metrics.ratings.positions import inconsistency, position_bias
 from evaluand.metrics.ratings.win_rates import WinRates, win_rates
 from evaluand.store.tables import STYLE
+
+MATCH_GATES: Final = ("win_rate", "rating", "position_bias", "inconsistency")
+"""The numbers of ratings that gates can check."""
 
 _DIGITS: Final = 10
 """Significant digits of stored numbers: the same on machines whose linear algebra rounds otherwise."""
@@ -34,11 +38,14 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
         DataError: matches have no outcome and `missing` refuses that.
         SpecError: the matches do not have what the method needs.
     """
-    decided = _decide_missing(matches, method)
+    decided = decide_missing(matches, method)
     rows, missing = _as_rows(decided, method)
     rates = win_rates(rows, "weighted", confidence=confidence)
     if method.kind == "bradley_terry":
         estimates = estimate_strengths(rows, method, confidence, matches.systems)
+    elif method.kind == "length_controlled":
+        lengths = _read_counts(decided, LENGTH)[_is_rated(decided, method)]
+        estimates = estimate_length_controlled(rows, lengths, matches.systems, str(method.baseline), confidence)
     else:
         estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline)
     differences = _difference_rows(estimates, matches.systems)
@@ -56,33 +63,6 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     return {name: [_storable(row) for row in rows_] for name, rows_ in tables.items()}
 
 
-def win_rate_tables(matches: MatchTable, method: RatingMethod, confidence: float) -> tuple[list[Row], list[Row]]:
-    """The win rates alone: a row for each system over its opponents, and one for each system and opponent.
-
-    Raises:
-        DataError: matches have no outcome and `missing` refuses that.
-    """
-    rows, missing = _as_rows(_decide_missing(matches, method), method)
-    rates = win_rates(rows, "weighted", confidence=confidence)
-    counts = _Counts(rows, missing)
-    average = rates.average
-    averages = [
-        {
-            "a": label,
-            "b": None,
-            "win_rate": float(average.value[i]),
-            "low": float(average.low[i]),
-            "high": float(average.high[i]),
-            **{name: float(getattr(counts, name)[i].sum()) for name in ("n", "won", "tied", "lost")},
-            "n_missing": float(missing[i].sum()),
-            "examples": int(rates.average_examples[i]),
-        }
-        for i, label in enumerate(matches.systems)
-    ]
-    pairs = _win_rate_rows(matches.systems, rates, counts, range(len(matches.systems)))
-    return [_storable(row) for row in averages], [_storable(row) for row in pairs]
-
-
 def _storable(row: Row) -> Row:
     """A row without infinite and undefined numbers, rounded to the digits that all machines share."""
     return {name: _round(value) if isinstance(value, float) else value for name, value in row.items()}
@@ -92,7 +72,7 @@ def _round(value: float) -> float | None:
     return float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
 
 
-def _decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
+def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
     """The judgements without those that were not to be made, and with the outcomes that `missing` gives."""
     asked = matches.take(~matches.skipped | matches.known)
     unknown = ~asked.known
@@ -111,42 +91,55 @@ def _as_rows(matches: MatchTable, method: RatingMethod) -> tuple[MatchRows, np.n
     """The matches to be rated, and the weight of those without an outcome: systems × systems."""
     weight, outcome = matches.shares(), matches.outcome.copy()
     known, systems = matches.known, len(matches.systems)
+    rated = _is_rated(matches, method)
     missing = np.bincount(matches.a[~known] * systems + matches.b[~known], weight[~known], systems * systems)
     square = missing.reshape(systems, systems)
     if method.contradictory != "average":
-        contradictory = matches.contradictory()
-        outcome[contradictory] = 0.5
-        known = known & ~contradictory if method.contradictory == "drop" else known
+        outcome[matches.contradictory()] = 0.5
     if method.outcomes == "discrete":
         outcome = np.where(np.isnan(outcome), outcome, (np.sign(outcome - 0.5) + 1) / 2)
     rows = MatchRows.read(
-        matches.a[known],
-        matches.b[known],
-        outcome[known],
-        matches.cluster[known],
+        matches.a[rated],
+        matches.b[rated],
+        outcome[rated],
+        matches.cluster[rated],
         systems=systems,
-        weight=weight[known],
-        covariates=_covariates(matches.take(known), method.covariates),
+        weight=weight[rated],
+        covariates=_covariates(matches.take(rated), method.covariates),
     )
     return rows, square + square.T
+
+
+def _is_rated(matches: MatchTable, method: RatingMethod) -> np.ndarray:
+    """The judgements that count: those with an outcome, unless contradictory pairs are dropped."""
+    if method.contradictory != "drop":
+        return matches.known
+    return np.asarray(matches.known & ~matches.contradictory())
 
 
 def _covariates(matches: MatchTable, names: Sequence[str]) -> np.ndarray:
     """How much more of each covariate a has than b."""
     columns = []
-    counts = [field.name for field in STYLE]
     for name in names:
         if name == POSITION:
+            if not matches.ordered.all():
+                n = int((~matches.ordered).sum())
+                raise SpecError(f"covariate position: the order of {plural(n, 'match', 'matches')} is unknown")
             columns.append(np.where(matches.a_first, 1.0, -1.0))
             continue
-        sides = matches.style[:, :, counts.index(COVARIATES[name])]
-        if np.isnan(sides).any():
-            n = int(np.isnan(sides).any(axis=1).sum())
-            raise SpecError(
-                f"covariate {name}: {plural(n, 'match', 'matches')} without the length and style of responses"
-            )
+        sides = _read_counts(matches, name)
         columns.append(relative_differences(sides[:, 0], sides[:, 1]))
     return np.column_stack(columns) if columns else np.zeros((len(matches), 0))
+
+
+def _read_counts(matches: MatchTable, name: str) -> np.ndarray:
+    """Judgements × sides: what a covariate counts; NaN only where there is no outcome either."""
+    sides = matches.style[:, :, [field.name for field in STYLE].index(COVARIATES[name])]
+    unknown = np.isnan(sides).any(axis=1) & matches.known
+    if unknown.any():
+        n = plural(int(unknown.sum()), "match", "matches")
+        raise SpecError(f"{name}: {n} without the length and style of the responses")
+    return np.asarray(sides)
 
 
 def _difference_rows(estimates: Estimates, systems: Sequence[str]) -> dict[tuple[int, int], Row]:
@@ -294,7 +287,7 @@ def _order_differences(
 
 def _bias_rows(matches: MatchTable, confidence: float) -> Iterator[Row]:
     """Position bias and inconsistency of all judges together, and of each if there are several."""
-    judged = matches.take(matches.known & ~matches.equal)
+    judged = matches.take(matches.known & matches.ordered & ~matches.equal)
     yield from _bias_of(judged, None, confidence)
     for number, name in enumerate(matches.judges if len(matches.judges) > 1 else ()):
         chosen = judged.judge == number

@@ -50,6 +50,8 @@ def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], 
     difference = value[:, None] - value
     ends = _difference_ends(value, low, high, influence)
     p = _exchange_p(centred, difference)
+    for i in np.flatnonzero(np.isnan(low) & ~np.isnan(value)).tolist():
+        reason[i] = f'"{labels[i]}" has matches on one example only, so there is no interval'
     if baseline is not None:
         low[base] = high[base] = math.nan
     for i, j in incomparable:

@@ -163,7 +163,7 @@ def inverse_hessian(counts: MatchCounts, fit: BradleyTerryFit) -> np.ndarray:
     counts = counts.scale(_inside(counts, fit)).reshape(1)
     together = None if fit.penalty else fit.connections.together[None]
     slopes = _slopes(counts, np.append(fit.inner, _fitted_tie(fit))[None], fit.ties, fit.penalty)
-    free = np.array([bool(np.isfinite(_fitted_tie(fit)) and counts.ties.any() and fit.ties != "half")])
+    free = np.array([bool(np.isfinite(fit.tie) and counts.ties.any() and fit.ties != "half")])
     hessian, projection = _regular_hessian(slopes.hessian, free, together)
     found = np.linalg.inv(hessian[0])
     found[:-1, :-1] -= projection[0]
@@ -177,11 +177,12 @@ def _inside(counts: MatchCounts, fit: BradleyTerryFit) -> np.ndarray:
 
 
 def _fitted_tie(fit: BradleyTerryFit) -> np.ndarray:
-    """The tie parameter in the scale of the fit."""
+    """The tie parameter in the scale of the fit; a large number for an infinite one."""
     with np.errstate(divide="ignore"):
-        return np.zeros(1) if fit.ties == "half" else np.log(np.atleast_1d(fit.tie))
+        return np.zeros(1) if fit.ties == "half" else np.minimum(np.log(np.atleast_1d(fit.tie)), _ALL_TIES)
 
 
+_ALL_TIES: Final = 100.0
 _AT_ONCE: Final = 1 << 22  # cells of the Hessians in memory
 
 
@@ -341,6 +342,8 @@ def _regular_hessian(
 class _Pairs(NamedTuple):
     """The log-likelihood of each pair and its derivatives by the difference d and the parameter of ties.
 
+    All are written without differences of large numbers, so that one loss in 10¹² matches still counts.
+
     Attributes:
         value: replicates × pairs, as all.
         slope: by d; `curvature`: the negative second derivative.
@@ -357,47 +360,44 @@ class _Pairs(NamedTuple):
 
 
 def _half_pairs(counts: MatchCounts, d: np.ndarray, tie: np.ndarray) -> _Pairs:
-    n = counts.n
-    p = logistic(d)
-    none = np.zeros_like(d)
-    value = counts.score * d - n * np.logaddexp(0.0, d)
-    return _Pairs(value, counts.score - n * p, n * p * (1 - p), none, none, none)
+    score, rest = counts.score, counts.n - counts.score
+    win, lost, none = logistic(d), logistic(-d), np.zeros_like(d)
+    value = -score * np.logaddexp(0.0, -d) - rest * np.logaddexp(0.0, d)
+    return _Pairs(value, score * lost - rest * win, counts.n * win * lost, none, none, none)
 
 
 def _davidson_pairs(counts: MatchCounts, d: np.ndarray, tie: np.ndarray) -> _Pairs:
     """With the parameter log ν, which is −∞ without ties."""
-    n = counts.n
+    n, far = counts.n, np.abs(d)
     win, lost = _probabilities(d, np.exp(tie), "davidson")
-    tied, lead = 1 - win - lost, win - lost
-    with np.errstate(invalid="ignore"):
-        log_sum = np.logaddexp(np.abs(d) / 2, np.logaddexp(-np.abs(d) / 2, tie))
-        value = (counts.wins - counts.losses) * d / 2 + np.where(counts.ties > 0, counts.ties * tie, 0.0) - n * log_sum
+    log_sum = np.log1p(np.exp(-far) + np.exp(tie - far / 2))
+    tied = np.exp(tie - far / 2 - log_sum)
+    upset = np.where(d > 0, counts.losses, counts.wins)
+    value = np.where(counts.ties > 0, counts.ties * np.where(np.isfinite(tie), tie - far / 2, 0.0), 0.0)
     return _Pairs(
-        value,
-        (counts.wins - counts.losses - n * lead) / 2,
-        n * (win + lost - lead * lead) / 4,
-        -n * lead * tied / 2,
-        counts.ties - n * tied,
-        n * tied * (1 - tied),
+        value - upset * far - n * log_sum,
+        counts.wins * (tied / 2 + lost) - counts.losses * (tied / 2 + win) + counts.ties * (lost - win) / 2,
+        n * (win * (tied + lost) + lost * (tied + win) + 2 * win * lost) / 4,
+        -n * (win - lost) * tied / 2,
+        counts.ties * (win + lost) - (counts.wins + counts.losses) * tied,
+        n * tied * (win + lost),
     )
 
 
 def _rao_kupper_pairs(counts: MatchCounts, d: np.ndarray, tie: np.ndarray) -> _Pairs:
     """With the parameter τ = log θ, which is 0 without ties: a tie is neither the win of one nor that of the other."""
-    won, lost = counts.wins + counts.ties, counts.losses + counts.ties
-    win, loss = logistic(d - tie), logistic(-d - tie)
-    known = counts.ties > 0
+    ties, known = counts.ties, counts.ties > 0
+    win, other, loss, rest = logistic(d - tie), logistic(tie - d), logistic(-d - tie), logistic(d + tie)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        value = counts.wins * (d - tie) - won * np.logaddexp(0.0, d - tie)
-        value += counts.losses * (-d - tie) - lost * np.logaddexp(0.0, -d - tie)
-        value += np.where(known, counts.ties * np.log(-np.expm1(-2 * tie)), 0.0)
-        apart = np.where(known, counts.ties * 2 / np.expm1(2 * tie), 0.0)
-        bend = np.where(known, counts.ties / np.square(np.sinh(tie)), 0.0)
-    up, down = counts.wins - won * win, counts.losses - lost * loss
-    bend_up, bend_down = won * win * (1 - win), lost * loss * (1 - loss)
-    return _Pairs(
-        value, up - down, bend_up + bend_down, bend_down - bend_up, apart - up - down, bend_up + bend_down + bend
-    )
+        value = -counts.wins * np.logaddexp(0.0, tie - d) - ties * np.logaddexp(0.0, d - tie)
+        value -= counts.losses * np.logaddexp(0.0, d + tie) + ties * np.logaddexp(0.0, -d - tie)
+        value += np.where(known, ties * np.log(-np.expm1(-2 * tie)), 0.0)
+        apart = np.where(known, ties * 2 / np.expm1(2 * tie), 0.0)
+        bend = np.where(known, ties / np.square(np.sinh(tie)), 0.0)
+    up, down = counts.wins * other - ties * win, counts.losses * rest - ties * loss
+    bend_up, bend_down = (counts.wins + ties) * win * other, (counts.losses + ties) * loss * rest
+    both = bend_up + bend_down
+    return _Pairs(value, up - down, both, bend_down - bend_up, apart - up - down, both + bend)
 
 
 _PAIRS = {"half": _half_pairs, "davidson": _davidson_pairs, "rao-kupper": _rao_kupper_pairs}

@@ -8,6 +8,7 @@ Source: L. R. Ford, "Solution of a ranking problem from binary comparisons" (Ame
 
 from __future__ import annotations
 
+import math
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ def connect(counts: MatchCounts, ties: Ties = "half") -> Connections:
     above[..., counts.a, counts.b] = forth
     above[..., counts.b, counts.a] = back
     above[..., np.arange(counts.systems), np.arange(counts.systems)] = True
-    above = _close(above.reshape(-1, counts.systems, counts.systems)).reshape(shape)
+    above = _close(above.reshape(math.prod(shape[:-2]), counts.systems, counts.systems)).reshape(shape)
     component = (above & np.swapaxes(above, -1, -2)).argmax(axis=-1) if counts.systems else np.zeros(shape[:-1], int)
     return Connections(above, component)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -78,7 +78,8 @@ class MatchRows:
         _refuse(f"a and b must be numbers from 0 to {n - 1}", outside)
         _refuse("a and b must be two different systems", first == second)
         _refuse("the outcome must be a number from 0 to 1", ~((shares >= 0) & (shares <= 1)))
-        _refuse("the weight must be a finite number of at least 0", ~((weights >= 0) & np.isfinite(weights)))
+        usable = (weights >= _LEAST_WEIGHT) & (weights <= 1 / _LEAST_WEIGHT)
+        _refuse("the weight must be 0, or a number from 1e-50 to 1e50", ~(usable | (weights == 0)))
         _refuse("covariates must be finite numbers", np.asarray(~np.isfinite(more).all(axis=-1)))
         return cls(first, second, shares, keys, n, weights, more).select(weights > 0)
 
@@ -100,6 +101,10 @@ class MatchRows:
         low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         codes, place = np.unique(low * self.systems + high, return_inverse=True)
         return codes, place
+
+
+_LEAST_WEIGHT: Final = 1e-50
+"""Squares of weights must not vanish."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class StandardErrors(NamedTuple):
     """The uncertainty of strengths from the spread between examples.
 
     Attributes:
-        strength: of each system; NaN if it is not rated, or with fewer than two examples.
+        strength: of each system; NaN if it is not rated, with fewer than two examples, and if there are only ties.
         difference: systems × systems: of the difference of two strengths.
         tie: of the parameter of ties; NaN if there is none.
         covariance: systems × systems, of strengths.
@@ -53,8 +53,9 @@ def standard_errors(rows: MatchRows, fit: BradleyTerryFit) -> StandardErrors:
         meat += some.T @ some
     bread = inverse_hessian(count_matches(rows), fit)
     covariance = bread @ meat @ bread * (n / (n - 1) if n > 1 else np.nan)
-    tie = float(np.sqrt(covariance[-1, -1]) * fit.tie) if fit.ties != "half" else np.nan
-    covariance = np.where(fit.rated[:, None] & fit.rated, covariance[:-1, :-1], np.nan)
+    tie = float(np.sqrt(covariance[-1, -1]) * fit.tie) if np.isfinite(fit.tie) else np.nan
+    known = fit.rated & ~np.isinf(fit.tie)
+    covariance = np.where(known[:, None] & known, covariance[:-1, :-1], np.nan)
     variance = np.diagonal(covariance)
     squares = np.maximum(variance[:, None] + variance - 2 * covariance, 0.0)
     return StandardErrors(np.sqrt(variance), np.sqrt(squares), tie, covariance, n)
@@ -78,7 +79,7 @@ def sum_scores(rows: MatchRows, slope: np.ndarray, more: np.ndarray, units: Unit
     systems, width = rows.systems, rows.systems + more.shape[1]
     order = np.argsort(units.of_row, kind="stable")
     unit, a, b, slope, more = units.of_row[order], rows.a[order], rows.b[order], slope[order], more[order]
-    step = max(1, _AT_ONCE // width)
+    step = max(1, _AT_ONCE // max(width, 1))
     for first in range(0, units.n, step):
         last = min(first + step, units.n)
         some = slice(*np.searchsorted(unit, [first, last]).tolist())

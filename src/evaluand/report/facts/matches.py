@@ -1,44 +1,70 @@
-"""Facts about matches: the work that they took, and why matches have no outcome."""
+"""Facts about matches: how often each system won against each other one, and rows with both responses."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from evaluand.report.facts.base import Facts, count_reasons
+from evaluand.report.facts.base import Facts
+from evaluand.store.statuses import SCORED
 
 if TYPE_CHECKING:
-    from evaluand.comparison.ratings.stored import Ratings
     from evaluand.evaluation.matching.matches import Matches
 
 
-def matches_facts(name: str, matches: Matches, ratings: Ratings | None = None, unrated: str | None = None) -> Facts:
-    """A set of matches: its systems, its receipt, its rows by status, why rows have no outcome, and the ratings.
-
-    `judged` counts the rows that a judgement decides.
+def matches_facts(matches: Matches, examples: int = 0, *, failed: bool = False) -> Facts:
+    """The counts of each pair of systems, and the first rows; those without an outcome come first.
 
     Args:
-        name: what the experiment calls it.
-        unrated: why its systems have no ratings.
+        examples: how many rows.
+        failed: only rows without an outcome.
     """
+    chosen: list[Facts] = []
+    for is_scored in (False,) if failed else (False, True):
+        if left := examples - len(chosen):
+            chosen += islice(_rows(matches, is_scored), left)
+    return {"judged": _describe_judge(matches), "pairs": _count_pairs(matches), "rows": chosen}
+
+
+def _describe_judge(matches: Matches) -> Facts:
+    """Who judged, and which pairs."""
+    spec = matches.manifest["spec"]
+    if "judge" not in spec:
+        return {"judged": f"elsewhere, read from {matches.manifest['provenance'].get('source') or 'rows in memory'}"}
+    judge, schedule, orders = spec["judge"], spec.get("schedule", {"kind": "unknown"}), str(spec.get("orders"))
+    parameters = ", ".join(f"{name}={value}" for name, value in (schedule.get("parameters") or {}).items())
     return {
-        "matches": name,
-        "id": matches.id,
-        "digest": matches.digest,
-        "name": matches.name,
-        "systems": matches.systems,
-        "counts": matches.counts,
-        "receipt": None if matches.receipt is None else asdict(matches.receipt),
-        "judged": sum(len(batch) - batch.column(0).null_count for batch in matches.batches(["judgement"])),
-        "missing": count_reasons(_iterate_undecided(matches)),
-        "ratings": None if ratings is None else ratings.to_dict(),
-        "unrated": unrated,
+        "judge": str(judge.get("name") or judge.get("kind")),
+        "schedule": f"{schedule['kind']}({parameters})" if parameters else str(schedule["kind"]),
+        "orders": f"{orders}, seed {spec.get('seed')}" if orders == "random" else orders,
     }
 
 
-def _iterate_undecided(matches: Matches) -> Iterator[tuple[int, str, str]]:
-    """(`_index_`, status, reason) of each match without an outcome."""
-    for batch in matches.batches(["_index_", "status", "reason"]):
-        for row in batch.filter(batch.column("reason").is_valid()).to_pylist():
-            yield row["_index_"], row["status"], row["reason"]
+def _count_pairs(matches: Matches) -> list[Facts]:
+    """The judgements of each pair of systems, in the order of the systems."""
+    counts: dict[tuple[int, int], Counter[str]] = {}
+    for batch in matches.batches(["a", "b", "outcome"]):
+        for a, b, outcome in zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True):
+            counts.setdefault((a, b), Counter())[_name_count(outcome)] += 1
+    labels, names = matches.systems, ("won", "tied", "lost", "n_missing")
+    return [{"a": labels[a], "b": labels[b]} | {name: counts[a, b][name] for name in names} for a, b in sorted(counts)]
+
+
+def _name_count(outcome: float | None) -> str:
+    if outcome is None:
+        return "n_missing"
+    return "tied" if outcome == 0.5 else "won" if outcome > 0.5 else "lost"
+
+
+def _rows(matches: Matches, is_scored: bool) -> Iterator[Facts]:
+    """Rows with an outcome, or without; the columns of `battle_export.BATTLES`."""
+    if is_scored == (set(matches.counts) <= {SCORED}) or len(matches.counts) > 1:
+        from evaluand.evaluation.matching.battle_export import battle_batches
+
+        for batch in battle_batches(matches):
+            statuses = batch.column("status").to_pylist()
+            for place, status in enumerate(statuses):
+                if (status == SCORED) == is_scored:
+                    yield from batch.slice(place, 1).to_pylist()

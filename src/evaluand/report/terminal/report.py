@@ -26,6 +26,7 @@ from evaluand.report.facts.evaluation import CALLS, feedback_calls
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.comparison import comparison_parts
+from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
 from evaluand.report.text import (
     SHORT_ID,
     bounds_text,
@@ -70,7 +71,11 @@ _NOUNS = {  # of the rows of tables, singular and plural
     "pairs": ("pair compared", "pairs compared"),
     "ranking": ("place ranked", "places ranked"),
     "flips": ("example listed", "examples listed"),
+    "ratings": ("system rated", "systems rated"),
 }
+
+
+_DETAILS = ("win_rates", "differences", "parameters", "bias")  # of ratings, whose number says little
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
@@ -81,7 +86,7 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     parts.append(metrics_table(facts["metrics"]))
     for matches in facts["matches"]:
         if matches["ratings"] is not None:
-            parts += ["", Text(safe(matches["matches"], CELL), "bold"), _ratings_table(matches["ratings"])]
+            parts += ["", Text(safe(matches["matches"], CELL), "bold"), ratings_table(matches["ratings"])]
     if facts["disparities"]:
         parts += ["", disparities_table(facts["disparities"])]
     for table in curves_tables(facts):
@@ -333,7 +338,7 @@ def matches_table(facts: Facts) -> RenderableType:
     """A set of matches: what judging took, the ratings, and why matches have no outcome."""
     parts: list[RenderableType] = [_steps_table([], [facts])]
     if facts["ratings"] is not None:
-        parts += ["", _ratings_table(facts["ratings"])]
+        parts += ["", ratings_table(facts["ratings"])]
     if facts["missing"]:
         parts += ["", missing_table([(facts["matches"], {"scorer": None} | reason) for reason in facts["missing"]])]
     return Group(*parts)
@@ -346,12 +351,6 @@ def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
         n_failed = (each["receipt"] or {"failed": 0})["failed"]
         failed = Counter({kinds: n_failed} if n_failed else {})
         grid.add_row(Text(safe(each["matches"], CELL)), "judge", each["id"][:SHORT_ID], _describe_step(each, failed))
-
-
-def _ratings_table(facts: Facts) -> RenderableType:
-    """Systems by rating, best first."""
-    lines = [Text(safe(row["system"], CELL)) for row in facts["ratings"]]
-    return Group(*lines, Text(safe(facts["signature"]), "dim"))
 
 
 def _kind_of_error(reason: str) -> str:
@@ -644,6 +643,8 @@ _BODIES = {
     "evaluations": _evaluation_body,
     "aggregations": _aggregation_body,
     "comparisons": lambda facts: comparison_parts(facts["comparison"]),
+    "matches": matches_parts,
+    "ratings": lambda facts: ratings_parts(facts["ratings"]),
     "datasets": _dataset_body,
 }
 
@@ -660,6 +661,8 @@ def _format_counts(counts: Mapping[str, Any]) -> str:
         count = counts[name]
         if isinstance(count, Mapping):
             parts.append(f"{safe(name, CELL)}: {_format_counts(count)}")
+        elif name in _DETAILS:
+            continue
         elif count or name not in ("ranking", "flips"):
             parts.append(plural(count, *(safe(noun, CELL) for noun in _NOUNS.get(name, (name, name)))))
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(parts)

@@ -1,0 +1,158 @@
+"""`evaluand rate`: rates systems from matches or from files of battles, and checks gates."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
+from evaluand.cli.options import (
+    complete_artifact,
+    confidence_option,
+    json_option,
+    repeatable,
+    store_option,
+    suggest_command,
+)
+from evaluand.cli.output import print_json, show
+from evaluand.cli.progress import show_notes
+from evaluand.comparison.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes, Ties
+from evaluand.comparison.ratings.rating import rate
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
+from evaluand.comparison.ratings.stored import Ratings
+from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.evaluation.matching.battles import read_battles
+from evaluand.evaluation.matching.matches import Matches
+from evaluand.report.terminal.comparison import gates_table
+from evaluand.report.terminal.ratings import ratings_table
+from evaluand.report.text import SHORT_ID, safe
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import resolve
+
+_EXAMPLES = """\b
+Examples:
+  evaluand rate support/judged
+  evaluand rate support/judged support/judged-2 --name support/ratings
+  evaluand rate battles.jsonl --ties davidson
+  evaluand rate battles.csv --column a=left --column b=right --column winner=better
+  evaluand rate judged --method win_rate --baseline base
+  evaluand rate judged --covariate length --covariate position
+  evaluand rate judged --gate "win_rate(mine, base) >= 0.55 at 95%"
+"""
+
+
+@click.command("rate", epilog=_EXAMPLES)
+@click.argument("sources", metavar="ID|NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact)
+@click.option("--method", type=click.Choice(get_args(Kind)), default="bradley_terry", show_default=True, help="How.")
+@click.option("--ties", type=click.Choice(get_args(Ties)), help="Bradley–Terry: what a tie is.  [default: half a win]")
+@click.option("--penalty", type=float, metavar="X", help="Bradley–Terry: rates undefeated systems too.  [default: 0]")
+@repeatable(
+    "--covariate",
+    "covariates",
+    metavar="NAME",
+    help=f"Bradley–Terry: rate at equal {', '.join([*COVARIATES, POSITION])}; repeatable.",
+)
+@click.option("--baseline", metavar="SYSTEM", help="The system against which win rates are counted.")
+@click.option("--outcomes", type=click.Choice(get_args(Outcomes)), help="How probabilities count.  [default: weighted]")
+@click.option(
+    "--contradictory",
+    type=click.Choice(get_args(Contradictory)),
+    default="average",
+    show_default=True,
+    help="What becomes of pairs whose two orders have opposite winners.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(get_args(Missing)),
+    default="leave_out",
+    show_default=True,
+    help="How matches without an outcome count.",
+)
+@confidence_option
+@click.option("--replicates", type=int, metavar="N", help="Bradley–Terry: draws of the bootstrap.  [default: 1000]")
+@click.option("--seed", type=int, metavar="N", help="Bradley–Terry: of these draws.  [default: 0]")
+@repeatable("--column", "columns", metavar="FIELD=COLUMN", help="FILE: where a field is, such as a=left; repeatable.")
+@click.option("--a", "first", metavar="SYSTEM", help="FILE: the first system, if no column has it.")
+@click.option("--b", "second", metavar="SYSTEM", help="FILE: the second system, if no column has it.")
+@click.option("--in-order", is_flag=True, help="FILE: the first system's response was shown first.")
+@click.option("--name", metavar="NAME", help="A name for the ratings.")
+@gate_options
+@store_option
+@json_option
+def command(
+    sources: tuple[str, ...],
+    columns: tuple[str, ...],
+    first: str | None,
+    second: str | None,
+    in_order: bool,
+    gates: tuple[str, ...],
+    junit: Path | None,
+    folder: Path,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Rate systems from matches: who is better, by how much, and with what confidence?
+
+    Name matches, ratings (for the matches behind them), or files of battles that were judged elsewhere: JSON lines or
+    CSV with model_a, model_b and winner, or the columns of AlpacaEval, MT-Bench and Arena-Hard. Several count together,
+    so that an earlier comparison is extended by a later one. The exit code is 3 if a gate fails.
+    """
+    store = DirectoryStore(folder)
+    require_gates(gates, junit)
+    reading = {"columns": _parse_columns(columns), "a": first, "b": second, "in_order": in_order}
+    with show_notes():
+        found = [each for source in sources for each in _find_matches(store, source, reading)]
+        ratings = rate(*found, **options)
+        results = gate_facts(check_rating_gates(gates, ratings))
+    if as_json:
+        print_json(ratings.to_dict() | {"gates": results})
+    else:
+        show(ratings_table(ratings.to_dict()))
+        if results:
+            click.echo()
+            show(gates_table(results))
+        again = suggest_command("show", ratings.id[:SHORT_ID], store.root)
+        click.echo(f"\nratings {ratings.id[:SHORT_ID]}; again: {safe(again)}")
+    conclude(results, junit)
+
+
+def _parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
+    columns = {}
+    for text in texts:
+        field, equals, column = text.partition("=")
+        if not (field and equals and column):
+            raise click.UsageError(f"--column {text} must be a field and its column, such as a=left")
+        columns[field] = column
+    return columns
+
+
+def _find_matches(store: DirectoryStore, source: str, reading: dict[str, Any]) -> list[Matches]:
+    """The matches that a name, an id or a file refers to.
+
+    Raises:
+        UsageError: it is neither, or is stored but has no matches.
+    """
+    try:
+        kind, id = _resolve(store, source)
+    except NotFound:
+        if not Path(source).exists():
+            names = [ref.name for ref in store.refs() if ref.kind in ("matches", "ratings")]
+            raise click.UsageError(
+                f"{source}: no such file, and no stored matches of this name{nearest(source, names)}"
+            ) from None
+        return [read_battles(source, store, **reading)]
+    if kind == "matches":
+        return [Matches.open(store, id)]
+    ratings = Ratings(store, id)
+    found = [each for each in ratings.matches if each is not None]
+    if len(found) < len(ratings.matches):
+        raise SpecError(f"ratings {id[:SHORT_ID]}: some of their matches are not in the store")
+    return found
+
+
+def _resolve(store: DirectoryStore, source: str) -> tuple[str, str]:
+    """The kind and id of stored matches, or else of ratings."""
+    try:
+        return resolve(store, source, "matches")
+    except NotFound:
+        return resolve(store, source, "ratings")

@@ -1,0 +1,194 @@
+"""Ratings and matches for the terminal."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evaluand.core.errors import plural
+from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
+from evaluand.report.text import safe
+
+Facts = Mapping[str, Any]
+
+_MATRIX: Final = 10
+"""The most systems whose win rates fit a narrow terminal."""
+
+_PAIRS: Final = 10
+"""The most differences that are shown."""
+
+_NAME: Final = 16
+_BIASES: Final = {"position_bias": "position bias", "inconsistency": "inconsistency"}
+
+
+def ratings_table(facts: Facts) -> RenderableType:
+    """Ratings: the ranking, the win rates, the differences, and what the judges' bias was."""
+    parts = list(ratings_parts(facts))
+    return Group(*itertools.chain.from_iterable((part, "") for part in parts[:-1]), parts[-1])
+
+
+def ratings_parts(facts: Facts) -> Iterator[RenderableType]:
+    """The same, part by part."""
+    yield _ranking(facts)
+    if reasons := [row["reason"] for row in facts["ratings"] if row["reason"]]:
+        yield Group(*(Text(safe(reason), "yellow") for reason in dict.fromkeys(reasons)))
+    yield _win_rates(facts)
+    if facts["differences"] and len(facts["differences"]) <= _PAIRS:
+        yield _differences(facts)
+    if facts["parameters"]:
+        yield _parameters(facts)
+    if facts["bias"]:
+        yield _bias(facts)
+
+
+def matches_parts(facts: Facts) -> Iterator[RenderableType]:
+    """Matches: how often each system won against each other one, and some matches."""
+    yield name_values([(name, safe(text, 4 * CELL)) for name, text in facts["judged"].items()])
+    table = plain_table("a", "b", numbers=("won by a", "tied", "won by b", "no outcome"))
+    for row in facts["pairs"]:
+        counts = (_count(row[name]) for name in ("won", "tied", "lost", "n_missing"))
+        table.add_row(Text(safe(row["a"], CELL)), Text(safe(row["b"], CELL)), *counts)
+    yield table
+    for row in facts["rows"]:
+        yield _match(row)
+
+
+def _is_share(facts: Facts) -> bool:
+    return bool(facts["method"]["kind"] != "bradley_terry")
+
+
+def _ranking(facts: Facts) -> RenderableType:
+    heads = ("win rate" if _is_share(facts) else "rating", f"{100 * facts['confidence']:g}% interval")
+    missing = any(row["n_missing"] for row in facts["ratings"])
+    extra = () if _is_share(facts) else ("win rate",)
+    numbers = (*heads, *extra, "won", "tied", "lost", *(("missing",) if missing else ()))
+    table = plain_table("", "system", "alike", numbers=numbers)
+    for row in facts["ratings"]:
+        cells = [_value(row["rating"], facts), _interval(row, facts)]
+        cells += [_percent(row["win_rate"])] if extra else []
+        cells += [_count(row[name]) for name in ("won", "tied", "lost")]
+        cells += [_count(row["n_missing"])] if missing else []
+        rank = "–" if row["rank"] is None else str(row["rank"])
+        table.add_row(rank, Text(safe(row["system"], CELL), "bold"), row["letters"] or "", *cells)
+    level = f"{100 * facts['confidence']:g} %"
+    notes = [f"systems that share a letter cannot be distinguished at {level} (Holm)", safe(facts["signature"])]
+    if all(row["rank"] is None for row in facts["ratings"]):
+        notes = notes[1:]
+    if missing:
+        notes.insert(0, _bounds(facts))
+    return Group(table, *(Text(note, "dim") for note in notes))
+
+
+def _bounds(facts: Facts) -> str:
+    parts = [
+        f"{safe(row['system'], CELL)} {_percent(row['win_rate_worst'])} … {_percent(row['win_rate_best'])}"
+        for row in facts["ratings"]
+        if row["n_missing"] and row["win_rate_worst"] is not None
+    ]
+    return f"were the missing matches known, win rates would lie in: {', '.join(parts)}"
+
+
+def _value(value: float | None, facts: Facts) -> str:
+    if value is None:
+        return "–"
+    return _percent(value) if _is_share(facts) else f"{value:,.0f}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _interval(row: Facts, facts: Facts) -> str:
+    if row["low"] is None and row["high"] is None:
+        return "–"
+    ends = (row["low"], row["high"])
+    low, high = (
+        ("−∞", "∞")[place] if end is None else f"{100 * end:.1f}" if _is_share(facts) else f"{end:,.0f}"
+        for place, end in enumerate(ends)
+    )
+    return f"[{low}, {high}]"
+
+
+def _count(n: float) -> str:
+    return f"{n:,.4g}" if n < 10_000 else f"{n:,.0f}"
+
+
+def _win_rates(facts: Facts) -> RenderableType:
+    """The share of the win that the system of each line gets from that of each column."""
+    systems = [row["system"] for row in facts["ratings"]]
+    rates = {(row["a"], row["b"]): row["win_rate"] for row in facts["win_rates"]}
+    if len(systems) > _MATRIX:
+        return Text(f"the win rates of {len(systems)} systems are in --json and in the table `win_rates`", "dim")
+    table = plain_table("win rate \\ against", numbers=[safe(name, _NAME) for name in systems])
+    for one in systems:
+        cells = ("" if one == other else _percent(rates.get((one, other))) for other in systems)
+        table.add_row(Text(safe(one, CELL)), *cells)
+    return table
+
+
+def _differences(facts: Facts) -> RenderableType:
+    unit = "points" if _is_share(facts) else "difference"
+    interval = f"{100 * facts['confidence']:g}% interval"
+    table = plain_table("", numbers=(unit, interval, "p (Holm)" if len(facts["differences"]) > 1 else "p"))
+    factor, digits = (100, 1) if _is_share(facts) else (1, 0)
+    for row in facts["differences"]:
+        name = Text(f"{safe(row['a'], CELL)} − {safe(row['b'], CELL)}")
+        if row["difference"] is None:
+            table.add_row(name, "–", "–", "–")
+            continue
+        low, high = (
+            ("−∞", "∞")[place] if end is None else f"{factor * end:+,.{digits}f}"
+            for place, end in enumerate((row["low"], row["high"]))
+        )
+        p = row["p_holm"]
+        shown = "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+        table.add_row(name, f"{factor * row['difference']:+,.{digits}f}", f"[{low}, {high}]", shown)
+    unrated = {row["system"] for row in facts["ratings"] if row["rating"] is None}  # their reasons are above
+    rows = [row for row in facts["differences"] if row["difference"] is None and not {row["a"], row["b"]} & unrated]
+    notes = dict.fromkeys(f"{row['a']} − {row['b']}: {row['reason']}" for row in rows)
+    return Group(table, *(Text(safe(note), "dim") for note in notes))
+
+
+def _parameters(facts: Facts) -> RenderableType:
+    table = plain_table("coefficient", "system", numbers=("value", f"{100 * facts['confidence']:g}% interval"))
+    for row in facts["parameters"]:
+        value = "–" if row["value"] is None else f"{row['value']:.4g}"
+        ends = [row["low"], row["high"]]
+        interval = "–" if None in ends else f"[{ends[0]:.4g}, {ends[1]:.4g}]"
+        table.add_row(safe(row["name"], CELL), Text(safe(row["system"] or "", CELL)), value, interval)
+    notes = dict.fromkeys(row["reason"] for row in facts["parameters"] if row["reason"])
+    return Group(table, *(Text(safe(note), "dim") for note in notes))
+
+
+def _bias(facts: Facts) -> RenderableType:
+    table = plain_table("judge", "", numbers=("share", f"{100 * facts['confidence']:g}% interval", "of"))
+    for row in facts["bias"]:
+        judge = "all" if row["judge"] is None else safe(row["judge"], CELL)
+        interval = "–" if row["low"] is None else f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+        what = "judgement" if row["measure"] == "position_bias" else "pair"
+        cells = (_percent(row["share"]), interval, plural(int(row["n"]), what))
+        table.add_row(Text(judge), _BIASES.get(row["measure"], row["measure"]), *cells)
+    left_out = sum(
+        row["n_left_out"] for row in facts["bias"] if row["judge"] is None and row["measure"] != "inconsistency"
+    )
+    notes = ["position bias: how often the response seen first wins; inconsistency: pairs with opposite winners"]
+    if left_out:
+        notes.append(f"{plural(left_out, 'judgement')} of pairs seen in one order only cannot show a bias")
+    return Group(table, *(Text(note, "dim") for note in notes))
+
+
+def _match(row: Facts) -> RenderableType:
+    """A match: who won, why, and both responses."""
+    a, b = (safe(row[f"model_{side}"], CELL) for side in "ab")
+    verdicts = {None: row["status"], 1.0: f"{a} wins", 0.0: f"{b} wins", 0.5: "tie"}
+    verdict = verdicts.get(row["outcome"], f"{a} {_percent(row['outcome'])}")
+    seen = "" if row["first"] is None else f", {a if row['order'] == 'ab' else b} seen first"
+    by = f", by {safe(row['judge'], CELL)}" if row["judge"] else ""
+    head = f"{example_name(row['_index_'], row['id'])}, {a} – {b}: {verdict}{seen}{by}"
+    texts = [("input", row["input"]), (a, row["response_a"]), (b, row["response_b"])]
+    texts += [(name, row[name]) for name in ("reason", "explanation")]
+    return Group(Text(head, "bold"), name_values([(n, long_text(text)) for n, text in texts if text is not None], "  "))

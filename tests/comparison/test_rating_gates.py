@@ -1,0 +1,133 @@
+"""Gates of ratings."""
+
+import math
+
+import pytest
+from support.matches import Outcomes, play
+
+from evaluand import MemoryStore, Ratings, SpecError, rate
+from evaluand.comparison.gates import GateResult
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
+from evaluand.comparison.rule import Gate
+from evaluand.evaluation.matching.battles import read_battles
+from evaluand.testing import assert_gate
+
+# mine wins 30 of 40 examples against base, and 25 against old
+OUTCOMES: Outcomes = {
+    ("mine", "base"): [1.0] * 30 + [0.0] * 10,
+    ("mine", "old"): [0.0, 0.0, 0.0] * 5 + [1.0] * 25,
+    ("base", "old"): [1.0, 0.0] * 20,
+}
+
+
+@pytest.fixture(scope="module")
+def ratings() -> Ratings:
+    return rate(play(MemoryStore(), OUTCOMES))
+
+
+def check(rule: str, ratings: Ratings) -> GateResult:
+    [result] = check_rating_gates([rule], ratings)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed", "message"),
+    [
+        ("win_rate(mine, base) >= 0.75", True, "0.75; win rate 0.75 of 40 matches"),
+        ("win_rate(mine, against=base) > 0.75", False, "0.75; win rate 0.75 of 40 matches"),
+        ("win_rate(base, mine) <= 0.25", True, "0.25; win rate 0.25 of 40 matches"),
+        ("win_rate(mine) >= 0.6875", True, "0.6875; win rate 0.6875 of 80 matches"),
+        # the exact bound: 30 or more of 40 have the probability 5 % at 0.6129
+        ("win_rate(mine, base) >= 0.61 at 95%", True, "lower 95% bound 0.6129; win rate 0.75 of 40 matches"),
+        ("win_rate(mine, base) >= 0.62 at 95%", False, "lower 95% bound 0.6129; win rate 0.75 of 40 matches"),
+        ("win_rate(mine, base) >= 0.62 at 90%", True, "lower 90% bound 0.6412; win rate 0.75 of 40 matches"),
+        ("position_bias <= 0.55", True, "0.5; 240 judgements in both orders"),
+        ("inconsistency <= 0.07 at 95%", True, "upper 95% bound about"),
+    ],
+)
+def test_a_rule_holds_by_its_number(rule: str, passed: bool, message: str, ratings: Ratings) -> None:
+    result = check(rule, ratings)
+    assert (result.passed, result.message.startswith(message)) == (passed, True), result.message
+
+
+def test_ratings_are_compared_by_the_bound_of_their_difference(ratings: Ratings) -> None:
+    rows = {row["system"]: row for row in ratings.ratings}
+    difference = rows["mine"]["rating"] - rows["base"]["rating"]
+    result = check("rating(mine) better than base", ratings)
+    assert result.passed
+    assert result.message.startswith(f"difference {difference:+.4g}, lower 95% bound about")
+    assert not check("rating(base) better than old", ratings).passed
+    assert not check("rating(base) not worse than mine by 10", ratings).passed
+    assert check("rating(base) not worse than mine by 1000", ratings).passed
+    point = check(f"rating(mine) >= base + {math.floor(difference)}", ratings)
+    assert point.passed
+    assert point.message.endswith("a point rule, which ignores chance")
+    assert check("rating(mine) >= 1000 at 95%", ratings).passed
+
+
+def test_missing_responses_lose(ratings: Ratings) -> None:
+    outcomes: Outcomes = {("A", "B"): [1.0] * 6}
+    matches = play(MemoryStore(), outcomes, fails={"A": {0, 1}})
+    result = check("win_rate(A, B) >= 0.9", rate(matches, method="win_rate"))
+    assert not result.passed
+    assert result.message == "0.6667; win rate 0.6667 of 6 matches"
+
+
+def test_matches_without_an_outcome_are_counted() -> None:
+    ratings = rate(play(MemoryStore(), {("A", "B"): [1.0, None, 1.0]}), method="win_rate")
+    assert check("win_rate(A, B) >= 0.9", ratings).message == "1; win rate 1 of 2 matches, 1 without an outcome"
+
+
+def test_an_undefined_number_fails_with_its_reason() -> None:
+    ratings = rate(play(MemoryStore(), {("A", "B"): [1.0, 1.0]}))
+    result = check("rating(A) >= 1000", ratings)
+    assert not result.passed
+    assert result.message == 'undefined: "A" won all of its 2 matches, so its strength has no finite estimate'
+
+
+def test_the_baseline_of_win_rates_has_that_name() -> None:
+    ratings = rate(play(MemoryStore(), OUTCOMES), method="win_rate", baseline="base")
+    assert check("win_rate(mine) >= 0.75", ratings).passed
+    assert check("win_rate(mine, baseline) >= 0.75", ratings).passed
+    assert check("rating(mine) better than baseline", ratings).passed
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("accuracy >= 0.9", "ratings have no number called 'accuracy'; they have win_rate, rating"),
+        ("win_rate >= 0.5", "name a system, such as win_rate(mine)"),
+        ("win_rate(mone, base) >= 0.5", "no system is called 'mone' (did you mean 'mine'?): mine, base, old"),
+        ("win_rate(mine, mine) >= 0.5", "mine does not meet itself"),
+        ("win_rate(mine) better than base", "write a win rate against a system as `win_rate(mine, base) > 0.5`"),
+        ("win_rate(mine, length=3) >= 0.5", "win_rate has no parameter 'length'"),
+        ("rating(mine)[topic=a] >= 0.5", "ratings have no groups"),
+        ("rating(mine) better than mine", "compares a system with itself"),
+        ("inconsistency(mine) <= 0.5", "is a number of all matches"),
+    ],
+)
+def test_what_is_no_rule_about_ratings_is_refused(rule: str, message: str, ratings: Ratings) -> None:
+    with pytest.raises(SpecError) as error:
+        check_rating_gates([rule], ratings)
+    assert message in str(error.value)
+
+
+def test_a_win_rate_is_no_number_of_an_evaluation() -> None:
+    assert Gate.parse("win_rate(mine, base) >= 0.5").parameters == (("against", "base"),)
+    with pytest.raises(SpecError, match="expected `=`"):
+        Gate.parse("accuracy(mine, base) >= 0.5")
+
+
+def test_gates_of_ratings_hold_in_test_suites(ratings: Ratings) -> None:
+    assert_gate(ratings, "win_rate(mine, base) >= 0.55 at 95%")
+    with pytest.raises(AssertionError, match=r"FAILED  mine: lower 95% bound 0\.6129"):
+        assert_gate(ratings, "win_rate(mine, base) >= 0.7 at 95%")
+    with pytest.raises(SpecError, match="name the systems themselves"):
+        assert_gate(ratings, "win_rate(mine, base) >= 0.7", scorer="x")
+
+
+def test_unknown_orders_have_no_position_bias() -> None:
+    winners = ("model_a", "model_b", "tie")
+    rows = [{"question_id": n, "model_a": "A", "model_b": "B", "winner": each} for n, each in enumerate(winners)]
+    result = check("position_bias <= 0.6", rate(read_battles(rows)))
+    assert result.message == "undefined: no order of presentation is known"
