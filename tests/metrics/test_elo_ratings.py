@@ -110,6 +110,8 @@ def test_the_standard_error_is_what_ratings_vary_by_and_the_order_error_is_not()
 def test_a_player_that_meets_itself_and_a_single_order_are_refused() -> None:
     with pytest.raises(SpecError, match="a and b must be two different systems"):
         mean_elo(np.array([0]), np.array([0]), np.array([1.0]), np.array([0]), 1)
+    with pytest.raises(SpecError, match="there are no matches"):
+        mean_elo(np.array([], int), np.array([], int), np.array([]), np.array([], int), 2)
     with pytest.raises(SpecError, match="orders must be at least 2, not 1"):
         mean_elo(*played(MATCHES), np.arange(6), 3, orders=1)
 

@@ -381,10 +381,11 @@ def _match_evaluations(manifest: Mapping[str, Any], sealed: bool) -> str:
 
 
 def _match_systems(manifest: Mapping[str, Any], sealed: bool) -> str:
-    n_systems, runs = len(manifest["spec"]["systems"]), manifest["spec"].get("runs", [])
-    for place, each in ((".spec.runs", runs), (".provenance.runs", manifest["provenance"]["runs"])):
-        if runs and len(each) != n_systems:
-            return f"{place}: expected {n_systems} entries, one for each system, found {len(each)}"
+    spec, made_from = manifest["spec"], manifest["provenance"]["runs"]
+    n_runs = len(spec["systems"]) if "runs" in spec else 0
+    for place, each in ((".spec.runs", spec.get("runs", [])), (".provenance.runs", made_from)):
+        if len(each) != n_runs:
+            return f"{place}: expected {n_runs} entries, one for each system, found {len(each)}"
     return ""
 
 
