@@ -242,7 +242,7 @@ def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray,
     """
     dataset_id = matches.manifest["spec"].get("dataset")
     if dataset_id is None:
-        keys = _identify_battle_examples(matches)[index]
+        keys = _identify_battle_examples(matches, index)
         return np.column_stack([keys, np.zeros(len(keys), np.int64)]), keys
     try:
         dataset = Dataset.stored(matches.store, dataset_id)
@@ -259,17 +259,16 @@ def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray,
     return example, cluster
 
 
-def _identify_battle_examples(matches: Matches) -> np.ndarray:
-    """A key for each example of battles, by its number."""
+def _identify_battle_examples(matches: Matches, index: np.ndarray) -> np.ndarray:
+    """For each entry a key of its example, in matches that others have judged."""
     source = matches.manifest["spec"]
     keys: dict[int, int] = {}
     for batch in matches.store.read("matches", matches.id, EXAMPLES):
         for row in batch.to_pylist():
             inside = {"battles": source} if row["input"] is None else {"input": row["input"]}
             keys[row[INDEX]] = _key({"id": row["id"]} | inside)
-    found = np.zeros(max(keys, default=-1) + 1, np.int64)
-    found[[*keys]] = [*keys.values()]
-    return found
+    known = np.array(sorted(keys), np.int64)
+    return np.array([keys[each] for each in known.tolist()], np.int64)[np.searchsorted(known, index)]
 
 
 def _read_digests(matches: Matches, dataset: str) -> tuple[np.ndarray, np.ndarray]:
