@@ -209,7 +209,8 @@ def _import_battles(file: Path, folder: Path, as_json: bool, **reading: Any) -> 
         click.echo(f"  {safe(system)}")
     if len(matches.systems) > _REASONS:
         click.echo(f"  … and {len(matches.systems) - _REASONS:,} more")
-    click.echo(f"\nas a table:  {safe(suggest_command('export', name, folder))}")
+    click.echo(f"\nrate them:   {safe(suggest_command('rate', name, folder))}")
+    click.echo(f"as a table:  {safe(suggest_command('export', name, folder))}")
     return None
 
 
