@@ -85,6 +85,11 @@ def test_win_rates_against_a_baseline_take_its_matches_only() -> None:
     assert {row["system"]: row["rating"] for row in ratings.ratings} == {"A": 0.25, "B": 0.5, "C": 0.5}
     assert row_of(ratings, "C")["reason"] == "the baseline: ½ by definition"
     assert row_of(ratings, "C")["low"] is None
+    names = ("win_rate", "win_rate_worst", "win_rate_best", "won", "tied", "lost", "opponents")
+    assert [row_of(ratings, "A")[name] for name in names] == [0.25, 0.25, 0.25, 0, 1, 1, 1]
+    assert [row_of(ratings, "C")[name] for name in names] == [0.625, 0.625, 0.625, 2, 1, 1, 2]
+    matrix = {(row["a"], row["b"]): row["won"] for row in ratings.win_rates}
+    assert matrix["A", "B"] == 2
 
 
 def test_probabilities_are_shares_or_are_rounded_to_the_winner() -> None:
