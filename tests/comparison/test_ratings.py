@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 from support.matches import Outcomes, play, play_runs, table_judge
 
@@ -26,6 +28,8 @@ from evaluand.comparison.ratings.win_shares import _exchange_p
 from evaluand.comparison.significance import sign_flip
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
+from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
+from evaluand.evaluation.scorers.recorded_battles import RecordedBattles
 from evaluand.report.verification import verify
 from evaluand.store.store import Store
 
@@ -351,6 +355,42 @@ def test_battles_of_two_files_meet_in_examples_with_the_same_input() -> None:
     unknown = [[battle(1, "A", "B", "model_a")], [battle(1, "B", "A", "model_a")]]
     ratings = rate(*(read_battles(rows, store) for rows in unknown))
     assert row_of(ratings, "A")["examples"] == 2
+
+
+def test_battles_count_together_with_judged_runs() -> None:
+    store = MemoryStore()
+    judged = play(store, {("A", "B"): [1.0, 0.0]})
+    assert row_of(rate(judged, read_battles([battle(1, "A", "B", "model_a")], store)), "A")["won"] == 2
+
+
+def test_votes_on_runs_count_as_in_their_file(tmp_path: Path) -> None:
+    store = MemoryStore()
+    judged = play(store, {("A", "B"): [1.0, 0.0]})
+    rows = [{"id": "0", "model_a": "A", "model_b": "B", "winner": winner} for winner in ("A", "A", "B")]
+    (tmp_path / "votes.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    runs = [run for run in judged.runs if run is not None]
+    votes = Matcher().match(runs, RecordedBattles(str(tmp_path / "votes.jsonl")), labels=["A", "B"])
+    assert [row_of(rate(votes), "A")[name] for name in ("won", "lost")] == [2, 1]
+    assert [row_of(rate(votes, judged), "A")[name] for name in ("won", "lost")] == [3, 2]
+
+
+def test_what_a_person_has_judged_counts_once_when_more_is_judged() -> None:
+    runs = play_runs(MemoryStore(), ["A", "B"], 4)
+    judged = [Judged(pair.key, "first", "ann", None) for pair in pairs_to_judge(runs)]
+    half, all_ = (match_by_people(runs, each, labels=["A", "B"]).matches for each in (judged[:2], judged))
+    ratings = rate(half, all_, method="win_rate")
+    assert row_of(ratings, "A")["n"] == 4
+    assert {row["judge"] for row in ratings.bias} == {None, "ann"}
+
+
+def test_ties_of_equal_responses_say_nothing_about_the_position() -> None:
+    store = MemoryStore()
+    data = Dataset.from_rows([{"input": number} for number in range(12)])
+    other = Runner(store).run(lambda number: f"A{number}" if number >= 8 else f"B{number}", data)
+    runs = [Runner(store).run(answer("A"), data), other]
+    judge = comparison_scorer(lambda first, index: "second" if index % 4 == 0 else "first")
+    ratings = rate(Matcher().match(runs, judge, labels=["A", "B"]), covariates=["position"])
+    assert ratings.parameters[0]["value"] == pytest.approx(math.log(3))
 
 
 def test_sets_with_equal_rows_and_other_systems_are_not_confused() -> None:

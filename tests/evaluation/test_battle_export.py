@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
-from evaluand import DataError, Dataset, DirectoryStore, MemoryStore, Runner
+from evaluand import DataError, Dataset, DirectoryStore, MemoryStore, Runner, rate
 from evaluand.cli import main
 from evaluand.evaluation import Matcher, Matches, Preference, read_battles
 from evaluand.report.export import flat, write_csv, write_jsonl, write_parquet
@@ -155,3 +155,12 @@ def test_matches_are_exported_by_the_command_line(tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, f"12 rows written to {tmp_path / 'm.csv'}\n")
     assert read_battles(tmp_path / "m.csv").counts == {"scored": 12}
     assert read_battles(tmp_path / "m.csv").systems == matches.systems
+
+
+def test_ratings_of_an_export_are_those_of_the_matches(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"_index_": 10**12 * n, "input": "q" * n} for n in range(1, 6)])  # too far for an array
+    runner = Runner()
+    runs = [runner.run(task, data) for task in (str.upper, lambda text: text * 2, lambda text: text + "!!")]
+    matches = Matcher().match(runs, lambda one, other: "first" if len(one) < len(other) else "second", labels=[*"abc"])
+    again = read_battles(written(matches, tmp_path / "matches.jsonl"))
+    assert str(rate(again, method="win_rate")) == str(rate(matches, method="win_rate"))

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from evaluand import DataError, DirectoryStore, EvaluandWarning, MemoryStore, SpecError
+from evaluand.cli import main
 from evaluand.evaluation import Matches, read_battles
 from evaluand.report.verification import verify
 
@@ -238,4 +240,40 @@ def test_a_match_that_a_judge_repeats_is_another_replication() -> None:
         (2, 1.0),
         (3, 1.0),
         (4, 1.0),
+    ]
+
+
+def test_battles_are_imported_by_the_command_line(tmp_path: Path) -> None:
+    def call(*words: str) -> Any:
+        return CliRunner().invoke(main, ["import", *words, "--store", str(tmp_path / "store")])
+
+    file = str(write(tmp_path / "judged.jsonl", {"id": 1, "left": "x", "right": "y", "better": "x"}))
+    columns = [word for each in ("a=left", "b=right", "winner=better") for word in ("--column", each)]
+    done = call(file, "--battles", *columns)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[0].endswith(" (judged) of 2 systems: 1 scored")
+    facts = json.loads(call(file, "--battles", *columns, "--in-order", "--name", "ordered", "--json").stdout)
+    assert facts["matches"]["systems"] == ["x", "y"]
+    assert Matches.open(DirectoryStore(tmp_path / "store"), "ordered").table(["first"]).to_pylist() == [{"first": 1.0}]
+    assert "--dataset is not for --battles; leave it out" in call(file, "--battles", "--dataset", "d").stderr
+    assert "--column is for --battles; leave it out, or add --battles" in call(file, *columns).stderr
+    assert "--column a must be a field and its column" in call(file, "--battles", "--column", "a").stderr
+
+
+def test_a_file_without_rows_has_no_battles(tmp_path: Path) -> None:
+    for name, text in (("empty.jsonl", ""), ("header.csv", "model_a,model_b,winner\n")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DataError, match=f"{name}: has no battles"):
+            read_battles(tmp_path / name)
+
+
+def test_faults_of_games() -> None:
+    rows = [{"uid": 1, "model": "m", "baseline": "b", "games": games} for games in ("x", [{}] * 3, [{"score": "C"}, 3])]
+    with pytest.raises(DataError) as raised:
+        read_battles(rows)
+    assert str(raised.value).splitlines() == [
+        "battles[0]:games: is a text; give a list of one or two games",
+        "battles[1]:games: has 3 games; give a list of one or two games",
+        "battles[2]:games[0].score: is 'C'; give a label such as A>>B, A>B or A=B",
+        "battles[2]:games[1]: is a number; give an object with a score",
     ]

@@ -119,6 +119,15 @@ def test_equal_responses_tie_without_a_call_and_equal_pairs_share_one(store: Sto
     assert len({judgement for *_, judgement, _ in judgements}) == 10
 
 
+def test_matches_that_need_no_judgement_are_stored_without_one(store: Store) -> None:
+    same, failing = run_all(store, once, lambda text: text + ""), run_all(store, once, lambda text: text / 2)
+    for judge in (shorter, lambda responses: [0.0] * len(responses)):
+        matches = Matcher(store).match(same, judge, labels=["one", "other"])
+        assert {*rows_of(matches, "outcome", "equal", "judgement", "digest")} == {(0.5, True, None, None)}
+        matches = Matcher(store).match(failing, judge, labels=["one", "other"])
+        assert {*rows_of(matches, "outcome", "status", "missing")} == {(None, "failed", "b")}
+
+
 def test_a_missing_response_is_counted_and_never_scored(store: Store) -> None:
     matches = Matcher().match(run_all(store, once, silent_on_three), shorter)
     assert matches.counts == {"scored": 4, "failed": 2, "abstained": 2}
@@ -313,6 +322,8 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
         Matcher().match(runs, shorter, orders="bth")
     with pytest.raises(SpecError, match="two systems are called 'a'"):
         Matcher().match(runs, shorter, labels=["a", "a"])
+    with pytest.raises(SpecError, match="labels must be a list of texts, one for each of the 2 runs, not 'ab'"):
+        Matcher().match(runs, shorter, labels="ab")
     with pytest.raises(SpecError, match="give it the parameters first and second"):
         Matcher().match(runs, lambda first: 1.0)
     with pytest.raises(SpecError, match="compares all pairs; leave out against_baseline"):

@@ -69,7 +69,10 @@ def test_each_pair_of_different_responses_is_shown_once_without_a_name() -> None
 
 def test_the_order_is_random_and_the_same_for_a_person_and_a_seed() -> None:
     data = Dataset.from_rows([{"input": f"q{n}"} for n in range(40)])
-    runs = [Runner().run(task, data) for task in (short, long)]
+    runner = Runner()
+    runs = [runner.run(task, data) for task in (short, long)]
+    with pytest.raises(SpecError, match="is in another store; pairs are of runs in one store"):
+        pairs_to_judge([runs[0], Runner().run(long, data)])
     ann = pairs_to_judge(runs, by="ann")
     assert pairs_to_judge(runs[::-1], by="ann") == ann
     assert 8 < sum(pair.first.endswith("!") for pair in ann) < 32
@@ -160,7 +163,7 @@ def test_an_answer_belongs_to_the_responses_and_not_to_the_runs(tmp_path: Path) 
         fewer = match_by_people(runs[:2], answers)
     assert (fewer.pairs, fewer.by) == (3, {"ann": 3})
     other = run_all(store, str.upper, str.title)
-    with pytest.raises(SpecError, match="none of the 5 answers is about a pair of responses of these runs"):
+    with pytest.raises(SpecError, match="no answer is about a pair of responses of these runs; 5 answers"):
         match_by_people(other, answers)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluand import DataError, Dataset, EvaluandWarning, MemoryStore, Run, Runner, SpecError
-from evaluand.evaluation import Matcher, Matches, RecordedBattles
+from evaluand.evaluation import AgainstBaseline, Matcher, Matches, RecordedBattles
 from evaluand.report.export import flat, write_jsonl
 
 
@@ -94,6 +94,8 @@ def test_what_does_not_fit_is_reported(tmp_path: Path) -> None:
     ]
     with pytest.raises(SpecError, match=r"has no battle of these runs: 1 battle of other systems \(gpt\) than up"):
         Matcher().match(run_all(), write(path, others[0]), labels=LABELS)
+    with pytest.raises(SpecError, match="has the pairs that were judged; leave out against_baseline"):
+        Matcher().match(run_all(), write(path, used), labels=LABELS, schedule=AgainstBaseline("up"))
     with pytest.raises(DataError, match=r"b.jsonl:1:replication: is 1, but the runs have 1 replication"):
         Matcher().match(run_all(), write(path, used | {"replication": 1}), labels=LABELS)
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from support import sample_store
-from support.sample_store import counted, finish_evaluation, finish_run
+from support.sample_store import counted, finish_evaluation, finish_matches, finish_run
 
 from evaluand import DirectoryStore
 from evaluand.apps.recording.workers import close_recording
@@ -134,12 +134,23 @@ def finish_the_evaluation(store: DirectoryStore) -> tuple[list[int], Any]:
     return sorted(made), (evaluation.digest, evaluation.counts)
 
 
+def finish_the_matches(store: DirectoryStore) -> tuple[list[int], Any]:
+    with counted() as made:
+        matches = finish_matches(store)
+    return sorted(made), (matches.digest, matches.counts)
+
+
 def finish_the_recording(store: DirectoryStore) -> tuple[list[int], Any]:
     recording = close_recording(store, resolve(store, "guide/killed", "recordings")[1], allow=("support",))
     return [], tuple(artifact and artifact.digest for artifact in (recording.run, recording.evaluation))
 
 
-FINISH = {"runs": finish_the_run, "evaluations": finish_the_evaluation, "recordings": finish_the_recording}
+FINISH = {
+    "runs": finish_the_run,
+    "evaluations": finish_the_evaluation,
+    "matches": finish_the_matches,
+    "recordings": finish_the_recording,
+}
 
 
 # What is damaged

@@ -44,6 +44,7 @@ LOOKING = [
     ["show", "sample/double"],
     ["show", "sample/open"],
     ["show", "sample"],
+    ["export", "sample/matches", "-o", "OUT/matches.csv"],
     ["show", "guide/killed"],
     ["verify"],
     ["verify", "sample/double"],

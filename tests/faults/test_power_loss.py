@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from support import sample_store
-from support.sample_store import counted, finish_evaluation, finish_run
+from support.sample_store import counted, finish_evaluation, finish_matches, finish_run
 
 from evaluand import DirectoryStore
 from evaluand.report.verification import verify
@@ -198,4 +198,10 @@ def finish_the_evaluation(store: DirectoryStore) -> tuple[int, str]:
     return len(made), evaluation.digest
 
 
-FINISH = {"runs": finish_the_run, "evaluations": finish_the_evaluation}
+def finish_the_matches(store: DirectoryStore) -> tuple[int, str]:
+    with counted() as made:
+        matches = finish_matches(store)
+    return len(made), matches.digest
+
+
+FINISH = {"runs": finish_the_run, "evaluations": finish_the_evaluation, "matches": finish_the_matches}

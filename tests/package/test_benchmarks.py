@@ -48,3 +48,19 @@ def test_ratings_are_measured_quickly() -> None:
     assert done.returncode == 0, done.stderr
     assert "10,000 matches × 50 systems × 1,000 replicates" in done.stdout
     assert "| 4 | 20 | all pairs, both orders | 2 | 0.8 | davidson |" in done.stdout
+
+
+@pytest.mark.slow
+def test_matches_are_measured_quickly() -> None:
+    command = [sys.executable, ROOT_FOLDER / "benchmarks" / "matches.py", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "\nreuse              1,800" in done.stdout
+
+
+@pytest.mark.slow
+def test_schedules_are_simulated_quickly() -> None:
+    command = [sys.executable, ROOT_FOLDER / "benchmarks" / "schedules.py", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "\n     10    1000     1.0" in done.stdout

@@ -290,7 +290,7 @@ def test_nothing_that_comes_from_data_becomes_markup() -> None:
     text = page(parts, metrics_facts(aggregation), title=HOSTILE, comparisons=[comparison])
     plain = page(*made())
     assert text.count("</script>") == Page(text).open.count("script")
-    assert [a.get("type") for a in Page(text).all("script")].count(None) == 2
+    assert [a.get("type") for a in Page(text).all("script")].count(None) == 3
     assert text.count("<!--") == plain.count("<!--") == 0
     assert not re.search(r"[\u202e\x1b]", text)
     assert rows_of(text)[0]["input"] == HOSTILE

@@ -26,6 +26,7 @@ from evaluand import (
 )
 from evaluand.aggregation.aggregator import Measure
 from evaluand.engine.engine import Policy
+from evaluand.evaluation.matching.adaptive import Swiss
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.task import task
 from support.forks import call_in_fork
@@ -95,6 +96,15 @@ def longer(first: Any, second: Any) -> float:
     return float(len(first["text"]) > len(second["text"]))
 
 
+@comparison_scorer(version="open")
+def slowly_closer(first: Any, second: Any, expected: Any) -> str | None:
+    calls.count(expected + bool(first["text"]))
+    errors = [abs(each["answer"] - expected) for each in (first, second)]
+    if errors[0] == errors[1]:
+        return "tie" if expected % 5 else None
+    return "first" if errors[0] < errors[1] else "second"
+
+
 def answer(question: str) -> str:
     return question.upper()
 
@@ -118,24 +128,33 @@ def finish_evaluation(store: DirectoryStore) -> Any:
     return Evaluator(store, POLICY).evaluate(Run.open(store, "sample/double"), {"slowly": slowly}, name="sample/slowly")
 
 
+def finish_matches(store: DirectoryStore) -> Any:
+    """Does what is missing in the matches that were interrupted in their second round."""
+    runs = [Run.open(store, name) for name in ("sample/double", "sample/nearly")]
+    return Matcher(store, POLICY).match(runs, slowly_closer, schedule=Swiss(24, 3), name="sample/slowly")
+
+
 def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
     """Makes the store in a folder that does not exist yet."""
     store = DirectoryStore(folder)
     if recordings:  # an app that dies without closing its recording, forked while no other thread is at work
         assert call_in_fork(lambda: _record(store, "killed")) == 0
     runner, evaluator = Runner(store, POLICY), Evaluator(store, POLICY)
-    evaluations = []
+    evaluations, runs = [], []
     for each in (double, nearly):
         run = runner.run(each, dataset(), name=f"sample/{each.name}")
+        runs.append(run)
         evaluations.append(evaluator.evaluate(run, {"right": right}, name=f"sample/{each.name}"))
     Aggregator(store).aggregate(evaluations, [Measure("right", Accuracy(), by=("even",))], name="sample")
     compare(*evaluations, name="sample/two")
-    runs = [Run.open(store, f"sample/{each.name}") for each in (double, nearly)]
-    rate(Matcher(store, POLICY).match(runs, longer, labels=["double", "nearly"]), penalty=1.0, name="sample/ratings")
+    matches = Matcher(store, POLICY).match(runs, longer, labels=["double", "nearly"], name="sample/matches")
+    rate(matches, penalty=1.0, name="sample/ratings")
     with counted(OPEN_CALLS):
         finish_run(store)
     with counted(OPEN_CALLS):
         finish_evaluation(store)
+    with counted(OPEN_CALLS):
+        finish_matches(store)
     if recordings:
         _record(store, "closed")
     return store

@@ -33,7 +33,7 @@ _COMMANDS = {
     "init": "Create a small project that runs.",
     "validate": "Find everything wrong with an experiment before it runs.",
     "run": "Run an experiment file: call, grade, summarise, compare.",
-    "import": "Import a file of predictions as a run.",
+    "import": "Import a file of predictions or battles.",
     "adapt": "Try a pipeline of adapters on a file of data.",
     "label": "Have people grade answers, or judge pairs of them.",
     "feedback": "Evaluate what an app has recorded.",

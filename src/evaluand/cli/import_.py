@@ -1,4 +1,4 @@
-"""`evaluand import`: imports a file of predictions made elsewhere as a run."""
+"""`evaluand import`: imports a file of predictions made elsewhere as a run, or one of battles as matches."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -8,14 +8,16 @@ from typing import Any, Final
 
 import click
 from click import UsageError
+from click.core import ParameterSource
 from click.exceptions import Exit
 
 from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
-from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest
+from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest, plural
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import format_names, names_files
+from evaluand.evaluation.matching.battles import read_battles
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.tables import read_table
 from evaluand.report.facts.base import Facts
@@ -33,6 +35,8 @@ Examples:
   evaluand import mine.jsonl --dataset arithmetic --response prediction=label --response confidence=score
   evaluand import mine.csv --dataset arithmetic --response text --by id --key question_id --name mine
   evaluand import five.csv --dataset arithmetic --response text --by id --key question_id --replication try
+  evaluand import battles.jsonl --battles
+  evaluand import judged.csv --battles --column a=left --column b=right --column winner=better --name judged
 """
 
 _REASONS = 3
@@ -100,7 +104,14 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.option("--weight", metavar="COLUMN", help="… the column of the examples' weights.")
 @click.option("--cluster", metavar="COLUMN", help="… the column that groups dependent examples.")
 @repeatable("--metadata", metavar="COLUMN", help="… a column to store as metadata.")
-@click.option("--name", metavar="NAME", help="The name of the run.  [default: the name of the file]")
+@click.option("--battles", is_flag=True, help="FILE has battles of systems, which become matches.")
+@repeatable(
+    "--column", "columns", metavar="FIELD=COLUMN", help="Battles: where a field is, such as a=left; repeatable."
+)
+@click.option("--a", "first", metavar="SYSTEM", help="Battles: the first system, if no column has it.")
+@click.option("--b", "second", metavar="SYSTEM", help="Battles: the second system, if no column has it.")
+@click.option("--in-order", is_flag=True, help="Battles: the first system's response was shown first.")
+@click.option("--name", metavar="NAME", help="The name of the run or matches.  [default: the name of the file]")
 @store_option
 @json_option
 def command(
@@ -115,6 +126,11 @@ def command(
     items: bool,
     form: str | None,
     delimiter: str | None,
+    battles: bool,
+    columns: tuple[str, ...],
+    first: str | None,
+    second: str | None,
+    in_order: bool,
     name: str | None,
     folder: Path,
     as_json: bool,
@@ -125,7 +141,14 @@ def command(
     FILE and DATA are any files that a dataset is read from. Rows are joined to the examples by number or by id. An
     example without a row fails; rows that match no example are reported. The run equals that of a recorded task of an
     experiment.
+
+    With --battles, each row of FILE says which of two systems was better on an example, in the columns of Chatbot
+    Arena, AlpacaEval, MT-Bench, Arena-Hard or `evaluand export`; the battles become matches.
     """
+    _check_options(click.get_current_context(), battles=battles)
+    if battles:
+        reading = {"a": first, "b": second, "in_order": in_order, "format": form, "delimiter": delimiter}
+        return _import_battles(file, folder, as_json, columns=parse_columns(columns), name=name or file.stem, **reading)
     if data is None:
         raise UsageError(f"--dataset is missing: a file of examples, or a stored dataset. {_suggest_score(file)}")
     if replications is not None and replication is None:
@@ -146,7 +169,49 @@ def command(
         dataset = _find_dataset(store, data, {role: value for role, value in roles.items() if value})
         runner = Runner(store, progress=display(as_json, quiet=False))
         run = runner.run(task, dataset, name=name or file.stem, replications=replications or task.repeats)
-    _print_run(run, folder, as_json, _suggest_grading(task, data, roles))
+    return _print_run(run, folder, as_json, _suggest_grading(task, data, roles))
+
+
+_FOR_BATTLES: Final = ("columns", "first", "second", "in_order")
+_FOR_BOTH: Final = ("file", "battles", "form", "delimiter", "name", "folder", "as_json")
+
+
+def _check_options(ctx: click.Context, *, battles: bool) -> None:
+    """Raises a UsageError for options of predictions among those of battles, or the reverse."""
+    for option in ctx.command.params:
+        is_given = ctx.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if is_given and option.name not in _FOR_BOTH and (option.name in _FOR_BATTLES) != battles:
+            hint = "is not for --battles" if battles else "is for --battles"
+            raise UsageError(f"{option.opts[0]} {hint}; leave it out" + ("" if battles else ", or add --battles"))
+
+
+def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
+    """Field → column, of options such as `a=left`."""
+    columns = {}
+    for text in texts:
+        name, equals, column = text.partition("=")
+        if not (name and equals and column):
+            raise UsageError(f"--column {text} must be a field and its column, such as a=left")
+        columns[name] = column
+    return columns
+
+
+def _import_battles(file: Path, folder: Path, as_json: bool, **reading: Any) -> None:
+    with show_notes():
+        matches = read_battles(file, DirectoryStore(folder), **reading)
+    if as_json:
+        facts = {"id": matches.id, "name": matches.name, "systems": matches.systems, "counts": matches.counts}
+        return print_json({"matches": facts})
+    counts = ", ".join(f"{n:,} {status}" for status, n in sorted(matches.counts.items()))
+    name = matches.name or matches.id[:SHORT_ID]
+    click.echo(f"matches {matches.id[:SHORT_ID]} ({safe(name)}) of {plural(len(matches.systems), 'system')}: {counts}")
+    for system in matches.systems[:_REASONS]:
+        click.echo(f"  {safe(system)}")
+    if len(matches.systems) > _REASONS:
+        click.echo(f"  … and {len(matches.systems) - _REASONS:,} more")
+    click.echo(f"\nrate them:   {safe(suggest_command('rate', name, folder))}")
+    click.echo(f"as a table:  {safe(suggest_command('export', name, folder))}")
+    return None
 
 
 def _suggest_grading(task: RecordedTask, data: str, roles: Mapping[str, Any]) -> str:

@@ -205,5 +205,5 @@ def _print_people(people: People, others: Sequence[Matches], as_json: bool, fold
         share = f" ({each.agreed / each.pairs:.0%})" if each.pairs else ""
         both = f"{safe(each.one)} and {safe(each.other)}"
         click.echo(f"{both} agree on {each.agreed:,} of {plural(each.pairs, 'common pair')}{share}")
-    more = suggest_command("export", matches.name or matches.id[:SHORT_ID], folder)
-    click.echo(f"matches {matches.id[:SHORT_ID]} ({safe(', '.join(matches.systems))}); as a table: {more}")
+    more = suggest_command("rate", matches.name or matches.id[:SHORT_ID], folder)
+    click.echo(f"matches {matches.id[:SHORT_ID]} ({safe(', '.join(matches.systems))}); rate them: {safe(more)}")

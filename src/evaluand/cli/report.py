@@ -19,14 +19,18 @@ from evaluand.cli.options import json_option, refuse_files, store_option, sugges
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.measures import declared_measures, resolve_measures
-from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
+from evaluand.comparison.ratings.stored import Ratings
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, plural, singular
 from evaluand.core.files.paths import replaced
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.match_sets import by_title, find_match_sets, find_ratings, match_facts
 from evaluand.report.facts.report import Part, comparison_facts, report_facts
 from evaluand.report.html.examples import Examples
+from evaluand.report.html.matches import MatchRows
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report
 from evaluand.report.text import SHORT_ID, safe
@@ -36,6 +40,7 @@ from evaluand.store.store import resolve
 from evaluand.tradeoff.results import stored_results
 
 _FIRST = ("aggregations", "evaluations", "runs")
+_JUDGED = ("matches", "ratings")
 _MOST = 100_000
 _LONGEST = 80
 _HEAD = 4096
@@ -45,6 +50,7 @@ Examples:
   evaluand report arithmetic
   evaluand report arithmetic/mine -o mine.html --examples 1000
   evaluand report arithmetic/mine arithmetic/theirs -o both.html
+  evaluand report judged
   evaluand report 3f2a9c -o - > report.html
 """
 
@@ -60,27 +66,31 @@ Examples:
     show_default=True,
     callback=lambda context, parameter, value: _parse_number(value),
     metavar="N|all",
-    help="Rows of each task to include, the worst first.",
+    help="Rows of each task to include, the worst first, and pairs of each set of matches.",
 )
 @store_option
 @json_option
 def command(artifacts: tuple[str, ...], output: str | None, examples: int | None, folder: Path, as_json: bool) -> None:
     """Write a report as one HTML file that needs no network.
 
-    NAME is an experiment (all its tasks), a run, an evaluation or an aggregation, or an id or its first digits (at
-    least four); several are shown next to each other. An existing file is replaced. The report reads what is stored;
-    `evaluand compare` makes a comparison that it lacks.
+    NAME is an experiment (all its tasks), a run, an evaluation, an aggregation, matches or ratings, or an id or its
+    first digits (at least four); several are shown next to each other. Matches of the runs and their ratings are part
+    of the report. An existing file is replaced. The report reads what is stored; `evaluand compare` makes a comparison
+    that it lacks, and `evaluand rate` ratings.
     """
     if as_json and output == "-":
         raise click.UsageError("--json needs a file for the report; give -o FILE")
     if output == "-":
         write(DirectoryStore(folder), artifacts, "-", examples)
         return
-    path, shown, total = write(DirectoryStore(folder), artifacts, output, examples)
+    path, shown, total, matches = write(DirectoryStore(folder), artifacts, output, examples)
     size = os.path.getsize(path)
     if as_json:
-        return print_json({"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": total})
-    click.echo(f"{safe(path)}: {shown:,} of {total:,} examples, {size / 1e6:.1f} MB")
+        facts = {"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": total}
+        return print_json(facts | ({} if matches is None else {"pairs": matches.n, "of_pairs": matches.total}))
+    counts = [f"{shown:,} of {total:,} examples"] if total or matches is None else []
+    counts += [] if matches is None else [f"{matches.n:,} of {plural(matches.total, 'pair')} of responses"]
+    click.echo(f"{safe(path)}: {', '.join(counts)}, {size / 1e6:.1f} MB")
 
 
 def write(
@@ -90,13 +100,14 @@ def write(
     examples: int | None = _MOST,
     title: str | None = None,
     commands: Mapping[str, str] | None = None,
-) -> tuple[str, int, int]:
-    """Writes a report; returns the file, the number of examples in it, and the number of all examples.
+) -> tuple[str, int, int, MatchRows | None]:
+    """Writes a report; returns the file, the number of examples in it, the number of all examples, and its matches.
 
     Args:
         commands: action → the command line for it, instead of those on the store.
     """
     names = [artifacts] if isinstance(artifacts, str) else [*dict.fromkeys(artifacts)]
+    judged = [(kind, id) for kind, id, _ in (_find_artifact(store, name) for name in names) if kind in _JUDGED]
     kind, id, called = _find_artifact(store, names[0]) if len(names) == 1 else ("", "", " and ".join(names))
     title = title or called
     parts, tables = _collect(store, kind, id, title) if len(names) == 1 else _collect_several(store, names)
@@ -109,18 +120,23 @@ def write(
     with show_notes():
         facts |= _comparisons(store, id, graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)
+        sets, ratings = _find_matches(store, judged, parts)
+        facts |= match_facts(sets, ratings)
         trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
+    for each in facts["unrated"]:
+        each["command"] = suggest_command("rate", each["id"][:SHORT_ID], _shorten_path(store.root), elsewhere=True)
     rows = Examples(parts, facts["scores"], examples, measures)
+    matches = MatchRows(sets, examples, {part.run.id: part.task for part in parts}) if sets else None
     path = default_file(title) if output is None else output
     if path == "-":
-        return path, write_report(facts, rows, sys.stdout.buffer, trades), rows.total
+        return path, write_report(facts, rows, sys.stdout.buffer, trades, matches), rows.total, matches
     if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
         raise SpecError(f"{path}: a folder, or in a folder that does not exist; name a file with -o")
     if output is None and os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
         raise SpecError(f"{path}: is a link, pipe or device; name another file with `evaluand report NAME -o FILE`")
     with replaced(Path(path)) as file:
-        shown = write_report(facts, rows, file, trades)
-    return path, shown, rows.total
+        shown = write_report(facts, rows, file, trades, matches)
+    return path, shown, rows.total, matches
 
 
 def _parse_number(text: str) -> int | None:
@@ -132,7 +148,7 @@ def _parse_number(text: str) -> int | None:
 def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     """(kind, id, title) of an artifact; a name of several kinds refers to the last step."""
     ids = {ref.kind: ref.id for ref in store.refs() if ref.name == text}
-    for kind in _FIRST:
+    for kind in (*_FIRST, *_JUDGED):
         if kind in ids:
             return kind, ids[kind], text
     if any(ref.kind == "evaluations" and ref.name.startswith(f"{text}/") for ref in store.refs()):
@@ -140,8 +156,9 @@ def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     kind, id = resolve(store, text)
     if kind == KIND:
         kind, id = _result_of_recording(Recording(store, id))
-    if kind not in _FIRST:
-        raise SpecError(f"{text} is a {singular(kind)}; name a run, an evaluation, an aggregation or an experiment")
+    if kind not in (*_FIRST, *_JUDGED):
+        known = "a run, an evaluation, an aggregation, matches, ratings or an experiment"
+        raise SpecError(f"{text} is a {singular(kind)}; name {known}")
     return kind, id, store.manifest(kind, id).get("name") or f"{singular(kind)} {id[:SHORT_ID]}"
 
 
@@ -158,6 +175,8 @@ def _collect(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[lis
     """The tasks of a report, and the rows of aggregations about them by table."""
     if kind:
         _require_sealed(store, kind, id)
+    if kind in _JUDGED:
+        return [], {"metrics": []}
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
         parts = _read_parts(store, aggregation.manifest["provenance"]["evaluations"], aggregation.labels)
@@ -189,6 +208,24 @@ def _collect_several(store: DirectoryStore, names: Sequence[str]) -> tuple[list[
                 raise SpecError(f"{name} has not been evaluated; a report of several shows evaluations")
             found.setdefault(part.evaluation.id, part.task if name.endswith(part.task) else f"{name}/{part.task}")
     return _collect_evaluations(store, [*found], [*found.values()])
+
+
+def _find_matches(
+    store: DirectoryStore, named: Sequence[tuple[str, str]], parts: Sequence[Part]
+) -> tuple[dict[str, Matches], dict[str, Ratings]]:
+    """The matches and ratings of a report by title: those that it names, and those of its runs.
+
+    Args:
+        named: (kind, id) of matches and ratings.
+    """
+    ratings = [Ratings(store, id) for kind, id in named if kind == "ratings"]
+    sets = [Matches(store, id) for kind, id in named if kind == "matches"]
+    sets += [each for rated in ratings for each in rated.matches if each is not None]
+    sets += find_match_sets(store, [part.run for part in parts])
+    of_others = [each for each in sets if not any(each.digest in one.manifest["spec"]["matches"] for one in ratings)]
+    ratings += find_ratings(store, of_others)
+    unique = {each.id: each for each in sets}, {each.id: each for each in ratings}
+    return by_title(store, [*unique[0].values()]), by_title(store, [*unique[1].values()])
 
 
 def _several_commands(store: DirectoryStore, names: Sequence[str]) -> dict[str, str]:
@@ -310,6 +347,8 @@ def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequ
         commands["Reproduce" if len(again) == 1 else f"Reproduce ({len(commands) + 1})"] = command
     commands["Show what is stored"] = suggest_command("show", what, root, elsewhere=True)
     checked = (id or parts[0].run.id)[:SHORT_ID]
+    if kind in _JUDGED:
+        commands["Rate otherwise"] = suggest_command("rate", what, root, elsewhere=True)
     commands["Check that it is intact"] = suggest_command("verify", checked, root, elsewhere=True)
     commands["Write this report"] = suggest_command("report", what, root, elsewhere=True)
     return commands

@@ -23,6 +23,7 @@ from evaluand.core.errors import NotFound, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.matches import EXAMPLES, Matches
+from evaluand.evaluation.matching.recorded import SAID
 from evaluand.metrics.ratings.positions import resolve_orders
 from evaluand.store.tables import SCORED, SKIPPED, STYLE
 
@@ -149,8 +150,10 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
     replication = column["replication"].to_numpy().astype(np.int64)
     ordered = np.isnan(outcome) | column["first"].is_valid().to_numpy(zero_copy_only=False)
     key = np.column_stack([example, keys, replication, a, b])
-    if "runs" not in matches.manifest["spec"]:
-        key = _number_repeats(key, a_first != flipped, ordered)
+    if "schedule" in matches.manifest["spec"]:
+        repeat = np.zeros(len(key), np.int64)
+    else:
+        repeat = _number_repeats(key, a_first != flipped, ordered)
     return _Part(
         a=a,
         b=b,
@@ -163,18 +166,17 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
         cluster=cluster,
         judge=judge,
         style=style,
-        key=key,
+        key=np.column_stack([key, repeat]),
     )
 
 
 def _number_repeats(key: np.ndarray, a_first: np.ndarray, ordered: np.ndarray) -> np.ndarray:
-    """The key of battles, extended: several of one judge, on one example and in one order, are several matches.
+    """A number for each entry: several judgements of one judge, on one example and in one order, are several matches.
 
     The first in one order belongs to the first in the other; one whose order is unknown is a match of its own.
     """
-    order = np.where(ordered, a_first, 2)
-    repeat = count_earlier(np.column_stack([key, order]))
-    return np.column_stack([key, np.where(ordered, repeat, -1 - repeat)])
+    repeat = count_earlier(np.column_stack([key, np.where(ordered, a_first, 2)]))
+    return np.where(ordered, repeat, -1 - repeat)
 
 
 _FLIPPED: Final = np.array([NOBODY, B, A, BOTH])
@@ -217,10 +219,12 @@ def _distinct_name(name: str, others: Sequence[str]) -> str:
     return next(each for each in names if each not in others)
 
 
-def _identify_judge(spec: Mapping[str, Any], person: str | None) -> dict[str, Any]:
-    if "judge" in spec:
-        return {"judge": spec["judge"], "person": person}
-    return dict(spec) if person is None else {"person": person}
+def _identify_judge(spec: Mapping[str, Any], person: str | None) -> Mapping[str, Any]:
+    if person is not None:
+        return {"person": person}
+    return (
+        {"judge": {name: value for name, value in spec["judge"].items() if name != SAID}} if "judge" in spec else spec
+    )
 
 
 def _judge_name(matches: Matches) -> str:
@@ -238,7 +242,7 @@ def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray,
     """
     dataset_id = matches.manifest["spec"].get("dataset")
     if dataset_id is None:
-        keys = _identify_battle_examples(matches)[index]
+        keys = _identify_battle_examples(matches, index)
         return np.column_stack([keys, np.zeros(len(keys), np.int64)]), keys
     try:
         dataset = Dataset.stored(matches.store, dataset_id)
@@ -255,17 +259,16 @@ def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray,
     return example, cluster
 
 
-def _identify_battle_examples(matches: Matches) -> np.ndarray:
-    """A key for each example of battles, by its number."""
+def _identify_battle_examples(matches: Matches, index: np.ndarray) -> np.ndarray:
+    """For each entry a key of its example, in matches that others have judged."""
     source = matches.manifest["spec"]
     keys: dict[int, int] = {}
     for batch in matches.store.read("matches", matches.id, EXAMPLES):
         for row in batch.to_pylist():
             inside = {"battles": source} if row["input"] is None else {"input": row["input"]}
             keys[row[INDEX]] = _key({"id": row["id"]} | inside)
-    found = np.zeros(max(keys, default=-1) + 1, np.int64)
-    found[[*keys]] = [*keys.values()]
-    return found
+    known = np.array(sorted(keys), np.int64)
+    return np.array([keys[each] for each in known.tolist()], np.int64)[np.searchsorted(known, index)]
 
 
 def _read_digests(matches: Matches, dataset: str) -> tuple[np.ndarray, np.ndarray]:

@@ -123,7 +123,7 @@ def _check_matches(matches: Sequence[Any]) -> list[Matches]:
 def _identify_set(matches: Matches) -> str:
     """A digest of what decides how matches are counted besides their rows."""
     spec = matches.manifest["spec"]
-    return identity.digest({name: spec.get(name) for name in ("systems", "dataset", "judge", "battles")}).hex()
+    return identity.digest({name: spec.get(name) for name in ("systems", "runs", "dataset", "judge", "battles")}).hex()
 
 
 def _compute(

@@ -122,10 +122,10 @@ def _covariates(matches: MatchTable, names: Sequence[str]) -> np.ndarray:
     columns = []
     for name in names:
         if name == POSITION:
-            if not matches.ordered.all():
-                n = int((~matches.ordered).sum())
-                raise SpecError(f"covariate position: the order of {plural(n, 'match', 'matches')} is unknown")
-            columns.append(np.where(matches.a_first, 1.0, -1.0))
+            unknown = int((~matches.ordered & ~matches.equal).sum())
+            if unknown:
+                raise SpecError(f"covariate position: the order of {plural(unknown, 'match', 'matches')} is unknown")
+            columns.append(np.where(matches.equal, 0.0, np.where(matches.a_first, 1.0, -1.0)))  # equal: no judge saw it
             continue
         sides = _read_counts(matches, name)
         columns.append(relative_differences(sides[:, 0], sides[:, 1]))

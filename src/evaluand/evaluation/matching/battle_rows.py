@@ -197,9 +197,12 @@ class BattleColumns:
     def read(self, row: Mapping[str, Any], where: str, faults: list[Fault]) -> tuple[Texts, list[Battle]]:
         """The judgements of a row; its faults are added to the list."""
         reader = _Row(self, row, where, faults)
-        texts = reader.texts()
+        texts = reader.texts() if self.places.keys() & _TEXT_FIELDS else _NO_TEXTS
         return texts, [*reader.battles(texts)]
 
+
+_TEXT_FIELDS: Final = frozenset(Texts._fields)
+_NO_TEXTS: Final = Texts(None, None, None)
 
 _OWN_FIELDS: Final = ("status", "reason", "strength", "label", "data")
 """Fields whose columns mean something else in the files of others."""
@@ -229,27 +232,29 @@ class _Row:
         if place is None:
             return None
         value = self.row.get(place)
+        if type(value) is str:  # most values, in a file of many battles
+            return value or (value if self.columns.is_own else None)
         if value is None and place not in self.row:
             try:
                 value = _selector(place).get(self.row)
             except DataError:
                 return None
-        is_empty = (value == "" and not self.columns.is_own) or (isinstance(value, float) and math.isnan(value))
-        return None if is_empty else value
+        return None if isinstance(value, float) and math.isnan(value) else value
 
     def text(self, field: str) -> str | None:
         """A name: a text or a number; several, such as a model and its prompt, are joined by a slash."""
         value = self.get(field)
+        if value is None:
+            return None
+        if type(value) is str:
+            return value if self.columns.is_own else value.strip() or None
         if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value):
             return "/".join(value)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, str) and self.columns.is_own:
-            return value
-        if isinstance(value, str | int) and not isinstance(value, bool):
-            return str(value).strip() or None
-        if value is not None:
-            self.fault(field, f"is {kind_of(value)}; give a text")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        self.fault(field, f"is {kind_of(value)}; give a text")
         return None
 
     def number(self, field: str) -> float | None:
@@ -275,7 +280,7 @@ class _Row:
 
     def battles(self, texts: Texts) -> Iterator[Battle]:
         example, judge = self.text("example"), self.text("judge")
-        if example is None and "example" in self.columns.places and not self.columns.is_own:
+        if "example" in self.columns.places and not self.columns.is_own and self._is_empty("example"):
             self.fault("example", "is empty; give the id of the example")
         a, b = (self._system(side, name) for side, name in (("a", self.columns.a), ("b", self.columns.b)))
         replication, order = self._replication(), self._order()
@@ -284,9 +289,13 @@ class _Row:
 
     def _system(self, side: str, name: str | None) -> str:
         found = self.text(side) if name is None else name
-        if not found:
+        if name is None and self._is_empty(side):
             self.fault(side, "is empty; give the name of the system")
         return found or ""
+
+    def _is_empty(self, field: str) -> bool:
+        value = self.get(field)
+        return value is None or (type(value) is str and not value.strip())
 
     def _replication(self) -> int:
         for field, first in (("replication", 0), ("turn", 1)):
@@ -368,16 +377,19 @@ class _Row:
         """Arena-Hard's two games: the first shows the baseline first, the second shows it second."""
         games = _parse_json(self.get("games"))
         if not isinstance(games, list) or len(games) > len(_GAME_ORDERS):
-            return self.fault("games", f"is {kind_of(games)}; give a list of one or two games")
+            found = f"has {len(games):,} games" if isinstance(games, list) else f"is {kind_of(games)}"
+            return self.fault("games", f"{found}; give a list of one or two games")
         for number, (game, order) in enumerate(zip(games, _GAME_ORDERS, strict=False)):
             if not isinstance(game, dict | None):
                 self.fault(f"{self._column('games')}[{number}]", f"is {kind_of(game)}; give an object with a score")
                 continue
             verdict, explanation = _NO_VERDICT, None
+            score = (game or {}).get("score")
             try:
-                verdict = read_winner((game or {}).get("score") or "error", "", "")
-            except DataError as error:
-                self.fault(f"{self._column('games')}[{number}].score", str(error))
+                verdict = read_winner(score or "error", "", "")
+            except DataError:
+                message = f"is {_show(score)}; give a label such as A>>B, A>B or A=B"
+                self.fault(f"{self._column('games')}[{number}].score", message)
             if order == "ba" and verdict.outcome is not None:
                 verdict = verdict._replace(outcome=1 - verdict.outcome)
             if game is not None:

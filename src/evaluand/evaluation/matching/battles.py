@@ -126,6 +126,8 @@ class BattleFile(NamedTuple):
         source = open_file(fspath(data), format, delimiter) if is_path else open_data(data, "battles")
         is_csv = source.texts is not None
         source = source.texts() if source.texts else source
+        if not source.schema.names:
+            raise DataError(f"{source.name}: has no battles")
         chosen = BattleColumns.choose(source.schema.names, columns or {}, a=a, b=b, in_order=in_order)
         return cls(source, chosen, is_csv and chosen.is_own)
 
@@ -203,7 +205,7 @@ class _Tables:
         if battles and battles[0].a == battles[0].b:
             self._mirrors += 1
             return
-        styles = tuple(None if text is None else _style(text) for text in texts[1:])
+        styles = [None if text is None else _style(text) for text in texts[1:]]
         for battle in battles:
             index = self._number_example(battle, texts, own, where)
             cells = self._cells(battle, texts, styles, index) if own is None else self._own_cells(battle, own, where)
@@ -331,6 +333,9 @@ _OTHER_ORDER: Final = {"ab": "ba", "ba": "ab"}
 _TOLERANCE: Final = 1e-9
 
 
+_NAMES: Final = tuple(MATCHES.names)
+
+
 def _row(battle: Battle, values: dict[str, Any]) -> tuple[Any, ...]:
     verdict = battle.verdict
     said: dict[str, Any] = {
@@ -343,7 +348,7 @@ def _row(battle: Battle, values: dict[str, Any]) -> tuple[Any, ...]:
         "judge": battle.judge,
     }
     cells = said | values
-    return tuple(cells.get(name) for name in MATCHES.names)
+    return tuple(map(cells.get, _NAMES))
 
 
 def _renumber(batch: pa.RecordBatch, places: Mapping[int, int]) -> pa.RecordBatch:

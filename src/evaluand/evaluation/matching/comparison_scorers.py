@@ -85,6 +85,8 @@ class ComparisonScorer(Scorer):
     """Judges two responses to one example, or several. Subclasses are frozen dataclasses with `kind` and `compare`."""
 
     kind: ClassVar[str]
+    has_pairs: ClassVar[bool] = False
+    """Whether the pairs are those of the judge, so that no schedule chooses them."""
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"value": (0.0, 1.0)}
 
     @property

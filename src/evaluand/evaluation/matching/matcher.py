@@ -182,12 +182,15 @@ class _Request:
             raise SpecError(f"orders is {described(orders)}; give one of {', '.join(ORDERS)}{hint}")
         if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
             raise SpecError(f"seed is {described(seed)}; give a whole number of 64 bits")
-        known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else [*labels]
-        _check_labels(known, len(runs))
+        if labels is None:
+            labels = short_labels([run.name for run in runs], [run.id for run in runs])
+        known = _check_labels(labels, len(runs))
         schedule.check(known, 2 if orders == "both" else 1)
         scorer = as_comparison_scorer(judge)
         if scorer.compares_all and schedule.kind != "all_pairs":
             raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
+        if scorer.has_pairs and schedule.kind != "all_pairs":
+            raise SpecError(f"the judge {scorer.kind} has the pairs that were judged; leave out {schedule.kind}")
         return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed)
 
     @property
@@ -241,11 +244,13 @@ def _check_runs(runs: Any) -> None:
             )
 
 
-def _check_labels(labels: Sequence[Any], n: int) -> None:
-    if len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
+def _check_labels(labels: Any, n: int) -> list[str]:
+    is_list = isinstance(labels, Sequence) and not isinstance(labels, str)
+    if not is_list or len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
         raise SpecError(f"labels must be a list of texts, one for each of the {n} runs, not {labels!r}")
     if twice := [label for place, label in enumerate(labels) if label in labels[:place]]:
         raise SpecError(f"two systems are called {twice[0]!r}; give each its own label")
+    return [*labels]
 
 
 def _has_failures(store: Store, id: str) -> bool:
@@ -506,14 +511,16 @@ class _Job:
         said = self.judgements.take(decided)
         status, reason = self._unjudged_status(state_a, state_b, columns)
         asked = pa.array(is_asked)
-        keys = pa.FixedSizeBinaryArray.from_buffers(
-            MATCHES.field("digest").type, len(row), [None, pa.py_buffer(self.keys[decided].tobytes())]
+        keys = np.zeros((len(row), ids.DIGEST_SIZE), np.uint8)
+        keys[is_asked] = self.keys[decided[is_asked]]
+        digests = pa.FixedSizeBinaryArray.from_buffers(
+            MATCHES.field("digest").type, len(row), [None, pa.py_buffer(keys.tobytes())]
         )
         cells = said | {
             INDEX: self.entrants.index[row // every],
             "replication": row % every,
             "order": np.where(columns["ab"], "ab", "ba"),
-            "digest": pc.if_else(asked, keys, None),
+            "digest": pc.if_else(asked, digests, None),
             "judgement": pa.array(decided, mask=~is_asked),
             "status": pc.if_else(asked, said["status"], status),
             "reason": pc.if_else(asked, said["reason"], reason),

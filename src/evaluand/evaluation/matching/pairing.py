@@ -271,7 +271,9 @@ class Presenter:
 
 def _padded(presented: Sequence[tuple[int, ...]]) -> np.ndarray:
     widest = max(map(len, presented), default=0)
-    return np.array([(*each, *[-1] * (widest - len(each))) for each in presented], np.int64).reshape(-1, widest)
+    return np.array([(*each, *[-1] * (widest - len(each))) for each in presented], np.int64).reshape(
+        len(presented), widest
+    )
 
 
 def _as_bytes(numbers: np.ndarray) -> np.ndarray:

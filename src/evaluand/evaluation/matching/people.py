@@ -99,8 +99,8 @@ def pairs_to_judge(runs: Sequence[Run], *, by: str | None = None, seed: int = 0)
 
     Example:
         >>> from evaluand import Dataset, Runner
-        >>> data = Dataset.from_rows([{"input": "a"}])
-        >>> runs = [Runner().run(task, data) for task in (str.upper, str.title, lambda text: text * 2)]
+        >>> data, runner = Dataset.from_rows([{"input": "a"}]), Runner()
+        >>> runs = [runner.run(task, data) for task in (str.upper, str.title, lambda text: text * 2)]
         >>> [sorted([pair.first, pair.second]) for pair in pairs_to_judge(runs)]
         [['A', 'aa']]
     """
@@ -168,7 +168,9 @@ def match_by_people(
                     done.setdefault(each.by, set()).add(pair)
                     recorded.append(_recorded(row, first, second, each))
     if judged and not used:
-        raise SpecError(f"none of the {plural(len(judged), 'answer')} is about a pair of responses of these runs")
+        raise SpecError(
+            f"no answer is about a pair of responses of these runs; {plural(len(judged), 'answer')} of other responses"
+        )
     known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else [*labels]
     matches = store_recorded_matches(runs, recorded, labels=known, judge={"kind": "people"}, name=name, tie_equal=True)
     unmatched = sum(each.key not in used for each in judged)
@@ -248,6 +250,10 @@ class _Row(NamedTuple):
 def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
     if len(runs) < 2:
         raise SpecError("pairs need two runs or more")
+    store = runs[0].store
+    for run in runs:
+        if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
+            raise SpecError(f"run {run.id[:12]} is in another store; pairs are of runs in one store")
     if len({run.manifest["spec"]["dataset"] for run in runs}) > 1:
         raise SpecError("the runs are over different datasets; run all of them over one dataset")
     entrants = Entrants.of(runs, [run.id for run in runs])

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from evaluand.evaluation.matching.response_style import ResponseStyle, response_
 from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, begin, check_name, drafted, now
 from evaluand.store.tables import ABSTAINED, BATCH_ROWS, FAILED, MATCHES, SCORED, SKIPPED
+
+SAID: Final = "said"
+"""The entry of a judge's identity with the digest of its judgements."""
 
 
 class RecordedMatch(NamedTuple):
@@ -78,7 +81,7 @@ def store_recorded_matches(
         "systems": [*labels],
         "runs": [run.digest for run in runs],
         "dataset": runs[0].manifest["spec"]["dataset"],
-        "judge": dict(judge) | {"said": identity.digest([[*each] for each in matches]).hex(), "ties": tie_equal},
+        "judge": dict(judge) | {SAID: identity.digest([[*each] for each in matches]).hex(), "ties": tie_equal},
     }
     store = runs[0].store
     origin = provenance(None) | {"runs": [run.id for run in runs]}

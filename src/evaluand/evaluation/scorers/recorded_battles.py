@@ -38,6 +38,7 @@ class RecordedBattles(ComparisonScorer):
     kind = "recorded"
     version = 1
     cheap = True
+    has_pairs = True
 
     path: str
     fields: Mapping[str, str] = field(default_factory=dict)

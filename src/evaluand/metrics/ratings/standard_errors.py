@@ -56,7 +56,7 @@ def standard_errors(rows: MatchRows, fit: BradleyTerryFit) -> StandardErrors:
     tie = float(np.sqrt(covariance[-1, -1]) * fit.tie) if np.isfinite(fit.tie) else np.nan
     known = fit.rated & ~np.isinf(fit.tie)
     covariance = np.where(known[:, None] & known, covariance[:-1, :-1], np.nan)
-    variance = np.diagonal(covariance)
+    variance = np.maximum(np.diagonal(covariance), 0.0)  # rounding may make 0 negative
     squares = np.maximum(variance[:, None] + variance - 2 * covariance, 0.0)
     return StandardErrors(np.sqrt(variance), np.sqrt(squares), tie, covariance, n)
 

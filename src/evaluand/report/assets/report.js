@@ -4,110 +4,23 @@
 // put into the page as text, never as markup.
 (() => {
   const PAGE = 20;
-  const KEPT = 24; // unpacked pieces
   const BREATH = 40; // milliseconds of search before the page may answer
   const ARRAYS = { task: Uint16Array, index: BigInt64Array, replication: Int32Array, outcome: Uint8Array };
-  const byId = (id) => document.getElementById(id);
+  const { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock } = evaluandRows;
   const head = JSON.parse(byId("head").textContent);
-  const word = new Intl.NumberFormat("en");
   const columns = {};
   const filters = []; // functions row → whether it passes
   const state = { order: new Uint32Array(0), page: 0, open: new Set(), found: null, query: "", search: 0, news: null };
 
   // ---------------------------------------------------------------- unpacking
 
-  async function unpacked(id) {
-    const text = byId(id).textContent;
-    const raw = atob(text);
-    const bytes = new Uint8Array(raw.length);
-    for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
-  }
-
   async function column(name, Kind) {
     return new Kind(await (await unpacked(`column-${name}`)).arrayBuffer());
   }
 
-  const pieces = new Map(); // number → promise of its rows, the last used last
-
-  function piece(number) {
-    let rows = pieces.get(number);
-    if (rows) pieces.delete(number);
-    else rows = unpacked(`piece-${number}`).then((response) => response.json());
-    pieces.set(number, rows);
-    if (pieces.size > KEPT) pieces.delete(pieces.keys().next().value);
-    return rows;
-  }
-
-  function pieceOf(row) {
-    let low = 0;
-    let high = head.starts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (head.starts[middle] <= row) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
-
-  async function rowAt(row) {
-    const number = pieceOf(row);
-    return (await piece(number))[row - head.starts[number]];
-  }
+  const pieces = rowPieces("piece", head.starts);
 
   // ---------------------------------------------------------------- text
-
-  function element(tag, attributes = {}, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
-    made.append(...children.filter((child) => child !== null));
-    return made;
-  }
-
-  // Characters that would not be seen or would change the direction of what follows.
-  const INVISIBLE =
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff]/u;
-  const INVISIBLE_ALL = new RegExp(INVISIBLE.source, "gu");
-
-  /** Text as nodes: invisible characters as marked codes, and what was searched for highlighted. */
-  function shown(text, search = "") {
-    const into = document.createDocumentFragment();
-    let last = 0;
-    const plain = (part) => into.append(...(search ? highlighted(part, search) : [part]));
-    if (INVISIBLE.test(text)) {
-      for (const match of text.matchAll(INVISIBLE_ALL)) {
-        plain(text.slice(last, match.index));
-        const code = "U+" + match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-        into.append(element("span", { class: "invisible", title: `invisible character ${code}` }, code));
-        last = match.index + match[0].length;
-      }
-    }
-    plain(text.slice(last));
-    return into;
-  }
-
-  function highlighted(text, search) {
-    const low = text.toLowerCase();
-    if (low.length !== text.length) return [text];
-    const parts = [];
-    let last = 0;
-    for (let at = low.indexOf(search); at >= 0; at = low.indexOf(search, last)) {
-      parts.push(text.slice(last, at), element("mark", {}, text.slice(at, at + search.length)));
-      last = at + search.length;
-    }
-    return [...parts, text.slice(last)];
-  }
-
-  const textOf = (cell) => (cell === null ? "" : typeof cell === "string" ? cell : (cell.t ?? cell.j));
-
-  function snippet(cell) {
-    return textOf(cell).slice(0, 300).replace(/\s+/g, " ");
-  }
-
-  function number(value) {
-    if (value === null || Number.isNaN(value)) return "–";
-    return Number.isInteger(value) ? word.format(value) : String(Number(value.toPrecision(4)));
-  }
 
   function seconds(time) {
     if (time === null) return "time unknown";
@@ -280,7 +193,7 @@
     let rested = performance.now();
     let announced = rested;
     for (let i = 0; i < head.starts.length; i++) {
-      const rows = await (pieces.get(i) ?? unpacked(`piece-${i}`).then((response) => response.json()));
+      const rows = await pieces.peek(i);
       if (mine !== state.search) return;
       rows.forEach((row, k) => { if (holds(row, wanted)) state.found[head.starts[i] + k] = 1; });
       const now = performance.now();
@@ -328,7 +241,7 @@
   async function draw() {
     const mine = ++drawing;
     const rows = [...state.order.subarray(state.page * PAGE, (state.page + 1) * PAGE)];
-    const items = await Promise.all(rows.map(async (row) => item(row, await rowAt(row))));
+    const items = await Promise.all(rows.map(async (row) => item(row, await pieces.at(row))));
     if (mine !== drawing) return;
     byId("rows").replaceChildren(...items);
     const last = Math.max(Math.ceil(state.order.length / PAGE) - 1, 0);
@@ -396,17 +309,7 @@
     return parts;
   }
 
-  const heading = (text) => element("h4", {}, text);
-
-  function block(row, cell, kind = "") {
-    if (cell === null) return [element("p", { class: "cut" }, "not in this store")];
-    const isText = typeof cell === "string" || "t" in cell;
-    const made = element("pre", { class: `text-block ${isText ? "" : "json"} ${kind}`, dir: "auto", tabindex: "0" });
-    made.append(textOf(cell) === "" && !cell.c ? element("span", { class: "muted" }, "(empty text)") : shown(textOf(cell), state.query));
-    if (!cell.c) return [made];
-    return [made, element("p", { class: "cut" },
-      `${word.format(cell.c)} characters more; the whole: `, element("code", {}, command(row)))];
-  }
+  const block = (row, cell, kind = "") => cellBlock(cell, state.query, command(row), kind);
 
   const command = (row) => `evaluand show ${head.show[row.task]} --index ${row.index} --json`;
 

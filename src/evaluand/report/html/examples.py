@@ -131,7 +131,7 @@ class Examples:
         """Whether each row of a task is shown."""
         if self._limit is None or sum(part.run.counts.values()) <= self._limit:
             return itertools.repeat(True)
-        statuses = (row for batch in part.run.batches([*_KEY, "status"]) for row in _tuples(batch))
+        statuses = (row for batch in part.run.batches([*_KEY, "status"]) for row in read_tuples(batch))
         columns = {s: _ScorerTable(part.evaluation, s, _SCORE[:4]) for s in _scorers(part)}
         outcomes = [
             self._outcome(status, {s: column.take((index, repeat)) for s, column in columns.items()})
@@ -145,13 +145,13 @@ class Examples:
     def _rows(self, number: int, part: Part) -> Iterator[Any]:
         """For each row of a task, in the order of the key, a function that builds it."""
         columns = {s: _ScorerTable(part.evaluation, s) for s in _scorers(part)}
-        examples, keys = _ExampleReader(part.run), _span_keys(part)
-        spans = _Keyed(row for batch in part.run.spans() for row in _tuples(batch))
+        examples, keys = ExampleReader(part.run), _span_keys(part)
+        spans = Keyed(row for batch in part.run.spans() for row in read_tuples(batch))
         sources = Sources(part.run)
-        boxes = [_Keyed(_boxes(part.evaluation, scorer)) for scorer in detectors(part)]
+        boxes = [Keyed(_boxes(part.evaluation, scorer)) for scorer in detectors(part)]
         images = Images(_find_source(part.run) if boxes else None)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
-            for index, replication, *response in _tuples(batch):
+            for index, replication, *response in read_tuples(batch):
                 key = index, replication
                 example, traced = examples.take(index), spans.take(key)
                 graded = {s: column.take(key) for s, column in columns.items()}
@@ -181,6 +181,7 @@ class Examples:
         status, error, items, n, attempts, usage, started, duration = response
         scores = [(s, row) for s, rows in graded.items() for row in rows]
         room = _Budget(self._room)
+        texts = [] if items is None else response_texts(items, n, in_lists)
         return {
             "task": number,
             "index": key[0],
@@ -193,8 +194,8 @@ class Examples:
             "attributes": {} if example is None else {n: _short_text(v) for n, v in example.attributes.items()},
             "metadata": {} if example is None else _metadata(example),
             "error": error and {name: None if v is None else _cut(v, TEXT) for name, v in error.items()},
-            "responses": None if items is None else [json_cell(text) for text in _texts(items, n, in_lists)],
-            "marks": [] if items is None or example is None else _marks(example, _texts(items, n, in_lists), keys),
+            "responses": None if items is None else [json_cell(text) for text in texts],
+            "marks": [] if items is None or example is None else _marks(example, texts, keys),
             "n_responses": n,
             "attempts": attempts,
             "usage": usage and {name: v for name, v in usage.items() if v is not None},
@@ -289,7 +290,7 @@ def _metadata(example: Example) -> dict[str, str | None]:
     return {name: _short_text(value) for name, value in known.items() if value is not None}
 
 
-def _texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
+def response_texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
     """The first responses as JSON, best first."""
     if not in_lists:
         return [_in_reading_order(item["value"]) for item in items[:_ANSWERS]]
@@ -432,11 +433,11 @@ def _scorers(part: Part) -> list[str]:
     return [] if part.evaluation is None else part.evaluation.scorers
 
 
-def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+def read_tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-class _Keyed:
+class Keyed:
     """Rows sorted by the key they begin with, taken key by key."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
@@ -453,7 +454,7 @@ class _Keyed:
         return found
 
 
-class _ScorerTable(_Keyed):
+class _ScorerTable(Keyed):
     """The table of a scorer, read along with the rows of its run.
 
     Attributes:
@@ -466,7 +467,7 @@ class _ScorerTable(_Keyed):
         self.read_calls = find_call_reader(evaluation.manifest["spec"]["scorers"][scorer])
         self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
         names = [*_KEY, *(columns or [*_SCORE, *self.own])]
-        super().__init__(row for b in evaluation.batches(scorer, names) for row in _tuples(b.select(names)))
+        super().__init__(row for b in evaluation.batches(scorer, names) for row in read_tuples(b.select(names)))
 
 
 def _boxes(evaluation: Evaluation | None, scorer: str) -> Iterator[tuple[Any, ...]]:
@@ -478,7 +479,7 @@ def _boxes(evaluation: Evaluation | None, scorer: str) -> Iterator[tuple[Any, ..
         yield from zip(index, replication, frames(truths, detections), strict=True)
 
 
-class _ExampleReader:
+class ExampleReader:
     """The examples of a run, read along with its rows; none if the store lacks the dataset."""
 
     def __init__(self, run: Run) -> None:

@@ -11,13 +11,10 @@ whose hashes it lists, and no connections.
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import math
 import re
-import sys
 from array import array
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import IO, Any
@@ -33,6 +30,8 @@ from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
+from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
+from evaluand.report.html.packing import compress, element as data_element, pack
 from evaluand.report.html.page import (
     clean as _text,
     figure as _figure,
@@ -44,6 +43,7 @@ from evaluand.report.html.page import (
     table as _table,
     th as _th,
 )
+from evaluand.report.html.ratings import ratings_section
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels
@@ -63,10 +63,8 @@ from evaluand.report.text import (
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.tradeoff.results import TradeoffResult
 
-_SCRIPTS = ("page.js", "report.js")
 _CHUNK_ROWS = 1000
 _CHUNK_BYTES = 2 << 20
-_LEVEL = 4  # takes a third of the time of the usual 6, for a fifth more bytes
 _ATTRIBUTE_VALUES = 200
 _LABELS = 50
 _CHARTED_GROUPS = 40
@@ -78,46 +76,79 @@ _STATUSES = ("", *SCORE_STATUSES)
 _NO_SCORE = (0, float("nan"), None)
 
 
-def write_report(facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: Sequence[TradeoffResult] = ()) -> int:
+def write_report(
+    facts: Facts,
+    examples: Examples,
+    file: IO[bytes],
+    tradeoffs: Sequence[TradeoffResult] = (),
+    matches: MatchRows | None = None,
+) -> int:
     """Writes the report.
 
     Args:
         facts: as `report_facts` returns them. Under `comparisons` there may be rows with `a`, `b` (tasks),
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
-            `not_compared` a sentence on how to make the comparison that is missing; and under
-            `leaderboard` the result of `Leaderboard.to_dict`.
+            `not_compared` a sentence on how to make the comparison that is missing; under `leaderboard` the result
+            of `Leaderboard.to_dict`; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
+        matches: the rows of these matches.
 
     Returns:
         The number of examples in the file.
     """
-    scripts = (*_SCRIPTS, "tradeoff.js") if tradeoffs else _SCRIPTS
+    scripts = ["page.js"]
+    scripts += ["rows.js"] if facts["tasks"] or matches else []
+    scripts += ["report.js"] if facts["tasks"] else []
+    scripts += ["matches.js"] if matches else []
+    scripts += ["tradeoff.js"] if tradeoffs else []
+    sections = list(_sections(facts, tradeoffs))
     head = page_head(
         facts["title"],
         "Evaluation report",
         _format_meta(facts),
         scripts=scripts,
-        skip="summary" if facts.get("leaderboard") is None else "leaderboard",
+        skip=sections[0][0],
         images=examples.detects,
     )
     file.write(head.encode())
-    for part in _sections(facts, tradeoffs):
+    for part in _layout(facts, sections):
         file.write(part.encode())
+    if matches:
+        _write_matches(matches, file)
+    n = _write_examples(facts, examples, file) if facts["tasks"] else 0
+    file.write(page_end(scripts).encode())
+    return n
+
+
+def _write_examples(facts: Facts, examples: Examples, file: IO[bytes]) -> int:
     columns = _Columns(facts, examples)
     starts = []
     for number, (start, piece) in enumerate(_pieces(examples, columns)):
         starts.append(start)
-        file.write(b'<script type="application/gzip" id="piece-%d">%b</script>\n' % (number, piece))
+        file.write(data_element(f"piece-{number}", piece))
     for name, column in columns.packed():
-        file.write(b'<script type="application/gzip" id="column-%b">%b</script>\n' % (name.encode(), column))
-    header = columns.head() | {"starts": starts}
-    file.write(f'<script type="application/json" id="head">{script_json(header)}</script>\n'.encode())
-    file.write(page_end(scripts).encode())
+        file.write(data_element(f"column-{name}", column))
+    _write_head("head", columns.head() | {"starts": starts}, file)
     return columns.n
+
+
+def _write_matches(matches: MatchRows, file: IO[bytes]) -> None:
+    for number, piece in enumerate(matches.pieces()):
+        file.write(data_element(f"match-piece-{number}", piece))
+    for name, column in matches.columns():
+        file.write(data_element(f"match-column-{name}", column))
+    _write_head("match-head", matches.head(), file)
+
+
+def _write_head(id: str, head: Facts, file: IO[bytes]) -> None:
+    file.write(f'<script type="application/json" id="{id}">{script_json(head)}</script>\n'.encode())
 
 
 def _format_meta(facts: Facts) -> str:
     tasks = facts["tasks"]
+    if not tasks:
+        n = sum(sum(each["counts"].values()) for each in facts.get("matches", ()))
+        return _text(f"{_plural(n, 'match', 'matches')} · report {minute(facts['created'])} UTC")
     made = max((entry["run"]["created"] or "" for entry in tasks), default="")
     examples = sorted({sum(entry["run"]["counts"].values()) for entry in tasks})
     rows = " to ".join(f"{n:,}" for n in dict.fromkeys([*examples[:1], *examples[-1:]]))
@@ -130,11 +161,14 @@ def _format_meta(facts: Facts) -> str:
     return _text(" · ".join(parts))
 
 
-def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[str]:
+def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tuple[str, str, str]]:
+    """Id, title and body of each section that is not empty."""
     labels = metric_labels(facts["metrics"])
+    has_tasks, sets = bool(facts["tasks"]), facts.get("matches", ())
+    rated = ratings_section(facts) if facts.get("ratings") or facts.get("unrated") else ""
     bodies = [
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
-        ("summary", "Summary", _summary(facts, labels)),
+        ("summary", "Summary", _summary(facts, labels) if has_tasks else ""),
         ("charts", "Charts", _charts(facts, labels)),
         ("confusion", "Confusion", confusion_section(facts, labels)),
         ("curves", "Curves", curves_section(facts, labels)),
@@ -142,11 +176,17 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[str
         ("disparities", "Disparities", disparities_section(facts, labels)),
         ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, each) for n, each in enumerate(tradeoffs))),
         ("comparisons", "Comparisons", _comparisons(facts)),
-        ("missing", "Why rows are missing", _missing(facts)),
-        ("examples", "Examples", _BROWSER),
+        ("ratings", "Ratings", rated),
+        ("missing", "Why rows are missing", _missing(facts) if has_tasks else ""),
+        ("examples", "Examples", _BROWSER if has_tasks else ""),
+        ("matches", "Matches", matches_section(sets) if sets else ""),
         ("provenance", "Provenance", _provenance(facts, labels)),
     ]
-    sections = [(id, title, body) for id, title, body in bodies if body]
+    return ((id, title, body) for id, title, body in bodies if body)
+
+
+def _layout(facts: Facts, sections: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """The navigation and all sections."""
     links = "".join(f'<li><a href="#{id}">{title}</a></li>' for id, title, _ in sections)
     yield f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n'
     for id, title, body in sections:
@@ -465,6 +505,7 @@ def _provenance(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
             if value
         )
         parts.append(f'<h3 dir="auto">{_name(entry["task"])}</h3>\n<dl class="pairs">{pairs}</dl>')
+    parts += map(match_provenance, facts.get("matches", ()))
     return "\n".join(parts)
 
 
@@ -505,7 +546,7 @@ def _list_provenance(entry: Facts) -> Iterator[tuple[str, str, str]]:
 
 _BROWSER = """<noscript><p>Allow this page to run its script to browse the examples.</p></noscript>
 <div id="browser" hidden>
-<form id="filters" role="search" aria-label="Examples">
+<form id="filters" class="filters" role="search" aria-label="Examples">
 <div class="field wide"><label for="query">Search the text</label>
 <input id="query" type="search" autocomplete="off" spellcheck="false"></div>
 <div class="field"><label for="outcome">Outcome</label><select id="outcome"><option value="">all</option></select></div>
@@ -516,10 +557,11 @@ _BROWSER = """<noscript><p>Allow this page to run its script to browse the examp
 </form>
 <div id="search-progress" hidden><progress id="progress" max="1" value="0" aria-label="Search"></progress>
 <button type="button" id="cancel">Stop the search</button></div>
-<p id="count" role="status" aria-live="polite"></p>
-<p id="heads"><span>Outcome</span><span>Example</span><span>Input</span><span>Response</span><span>Scores</span></p>
-<ol id="rows" aria-label="Rows" aria-describedby="heads"></ol>
-<nav id="pages" aria-label="Pages of examples">
+<p id="count" class="row-count" role="status" aria-live="polite"></p>
+<p id="heads" class="heads">
+<span>Outcome</span><span>Example</span><span>Input</span><span>Response</span><span>Scores</span></p>
+<ol id="rows" class="rows" aria-label="Rows" aria-describedby="heads"></ol>
+<nav id="pages" class="pages" aria-label="Pages of examples">
 <button type="button" id="first">First</button><button type="button" id="previous">Previous</button>
 <label for="page">Page</label><input id="page" type="number" min="1" inputmode="numeric"><span id="of"></span>
 <button type="button" id="next">Next</button><button type="button" id="last">Last</button></nav>
@@ -559,14 +601,14 @@ class _Columns:
 
     def packed(self) -> Iterator[tuple[str, bytes]]:
         """Name → compressed column."""
-        yield from ((name, _pack(column)) for name, column in self._plain.items())
-        yield "duration", _pack(self._duration)
+        yield from ((name, pack(column)) for name, column in self._plain.items())
+        yield "duration", pack(self._duration)
         for number, (statuses, values, labels) in enumerate(self._scorers):
-            yield f"status-{number}", _pack(statuses)
-            yield f"value-{number}", _pack(values)
-            yield f"label-{number}", _pack(labels.codes)
+            yield f"status-{number}", pack(statuses)
+            yield f"value-{number}", pack(values)
+            yield f"label-{number}", pack(labels.codes)
         for number, words in enumerate(self._attributes.values()):
-            yield f"attribute-{number}", _pack(words.codes)
+            yield f"attribute-{number}", pack(words.codes)
 
     def head(self) -> Facts:
         """The meaning of the numbers in the columns."""
@@ -622,22 +664,11 @@ def _pieces(examples: Iterable[Facts], columns: _Columns) -> Iterator[tuple[int,
         pending.append(orjson.dumps(row | {"index": str(row["index"])}, option=orjson.OPT_NON_STR_KEYS))
         size += len(pending[-1])
         if len(pending) == _CHUNK_ROWS or size >= _CHUNK_BYTES:
-            yield start, _compress(b"[" + b",".join(pending) + b"]")
+            yield start, compress(b"[" + b",".join(pending) + b"]")
             start += len(pending)
             pending, size = [], 0
     if pending:
-        yield start, _compress(b"[" + b",".join(pending) + b"]")
-
-
-def _compress(data: bytes) -> bytes:
-    return b64encode(gzip.compress(data, _LEVEL, mtime=0))
-
-
-def _pack(column: array[Any]) -> bytes:
-    if sys.byteorder == "big":
-        column = column[:]
-        column.byteswap()
-    return _compress(column.tobytes())
+        yield start, compress(b"[" + b",".join(pending) + b"]")
 
 
 def _signature(facts: Facts, key: tuple[str, str]) -> str:

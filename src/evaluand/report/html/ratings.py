@@ -1,0 +1,235 @@
+"""The section of a report on ratings: who is better, by how much, and how far the judges can be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluand.core.errors import plural
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.match_sets import bias_texts, is_share, method_texts
+from evaluand.report.html import charts
+from evaluand.report.html.charts import Axis, Dot
+from evaluand.report.html.page import clean, figure, name, table, th
+from evaluand.report.text import LABEL, safe
+
+_CELL: Final = 300
+_CHARTED: Final = 100
+_MATRIX: Final = 50
+_NAMED: Final = 8
+"""The most systems whose names head the columns of the matrix; those of more are numbered."""
+_DIFFERENCES: Final = 500
+_SHADES: Final = 10
+
+
+def ratings_section(facts: Facts) -> str:
+    """All ratings of a report, and which matches have none."""
+    several = len(facts["ratings"]) > 1
+    parts = [_ratings(ratings, several) for ratings in facts["ratings"]]
+    parts += [
+        f'<p class="note">{name(each["title"])} has not been rated: run <code>{clean(each["command"])}</code> and write'
+        " the report again.</p>"
+        for each in facts["unrated"]
+    ]
+    return "\n".join(parts)
+
+
+def _ratings(facts: Facts, several: bool) -> str:
+    heading = f'<h3 dir="auto">{name(facts["title"])}</h3>\n' if several else ""
+    return "\n".join(
+        part
+        for part in (
+            heading,
+            _plot(facts),
+            _ranking(facts),
+            _win_rates(facts),
+            _biases(facts),
+            _parameters(facts),
+            _differences(facts),
+            _method(facts),
+        )
+        if part
+    )
+
+
+def _plot(facts: Facts) -> str:
+    """A dot with its interval for each system with a rating, best first."""
+    rows = [row for row in facts["ratings"] if row["rating"] is not None][:_CHARTED]
+    if not rows:
+        return ""
+    factor = 100 if is_share(facts) else 1
+    dots = []
+    for row in rows:
+        value, low, high = (None if row[n] is None else factor * row[n] for n in ("rating", "low", "high"))
+        dots.append(Dot(value, low, high, None, None))
+    axis = Axis.over(v for dot in dots for v in dot.numbers)
+    lines = [
+        f'<tr><th scope="row">{name(row["system"])}</th><td class="chart">{charts.strip([dot], axis)}</td>'
+        f'<td class="value">{_rating(row["rating"], facts)}</td></tr>'
+        for row, dot in zip(rows, dots, strict=True)
+    ]
+    head = th("System", "text") + th("rating and interval", "text") + th("rating")
+    foot = f'<td class="chart">{charts.scale(axis)}</td><td></td>'
+    what = "Share of wins, in %" if is_share(facts) else "Rating"
+    return figure(f"{what}, best first, with its interval", head, lines, foot)
+
+
+def _ranking(facts: Facts) -> str:
+    rows = facts["ratings"]
+    missing = any(row["n_missing"] for row in rows)
+    heads = [("rank", ""), ("system", "text"), ("rating", ""), ("interval", ""), ("letters", "text"), ("win rate", "")]
+    heads += [(name, "") for name in ("won", "tied", "lost", *["missing"] * missing, "examples")]
+    body = "".join(_ranking_line(row, facts, missing) for row in rows)
+    caption = "Systems, best first; both orders of a pair are one match"
+    ranking = table(caption, "".join(th(*head) for head in heads), f"<tbody>{body}</tbody>", "ranking")
+    unrated = [row for row in rows if row["rating"] is None]
+    if not unrated:
+        return ranking
+    n = plural(len(unrated), "system has", "systems have")
+    return f'{ranking}<p class="note">{n} no rating; the reason is in the table.</p>'
+
+
+def _ranking_line(row: Facts, facts: Facts, missing: bool) -> str:
+    why = f'<span class="why">{clean(row["reason"], _CELL)}</span>' if row["reason"] else ""
+    counts = ["won", "tied", "lost", *["n_missing"] * missing]
+    interval = _interval(row["low"], row["high"], lambda value: _rating(value, facts))
+    bounds = ""
+    if row["n_missing"] and row["win_rate_worst"] is not None:
+        bounds = (
+            f'<span class="share" title="if all missing matches were lost, or won">'
+            f"{100 * row['win_rate_worst']:.1f} … {100 * row['win_rate_best']:.1f} %</span>"
+        )
+    cells = [
+        f"<td>{'–' if row['rank'] is None else row['rank']}</td>",
+        f'<th scope="row">{name(row["system"])}{why}</th>',
+        f'<td class="value">{_rating(row["rating"], facts)}</td>',
+        f"<td>{interval}</td>",
+        f'<td class="text">{clean(row["letters"] or "")}</td>',
+        f'<td title="{_win_rate_title(row)}">{_percent(row["win_rate"])}{bounds}</td>',
+        *(f'<td class="{"none" if not row[n] else "count"}">{_count(row[n])}</td>' for n in counts),
+        f"<td>{row['examples']:,}</td>",
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _win_rate_title(row: Facts) -> str:
+    against = f"mean over {plural(row['opponents'], 'opponent')}"
+    return f"{against}, interval {_interval(row['win_rate_low'], row['win_rate_high'], _percent)}"
+
+
+def _win_rates(facts: Facts) -> str:
+    """Each system against each other one, a cell the darker the further it is from half."""
+    systems = [row["system"] for row in facts["ratings"]][:_MATRIX]
+    if len(systems) < 2:
+        return ""
+    cells = {(row["a"], row["b"]): row for row in facts["win_rates"]}
+    numbered = len(systems) > _NAMED
+    heads = th("wins of ↓ against →", "text") + "".join(
+        f'<th scope="col" title="{clean(system, LABEL)}">{place if numbered else name(system)}</th>'
+        for place, system in enumerate(systems, 1)
+    )
+    lines = [
+        f'<tr><th scope="row">{f"{place}. " if numbered else ""}{name(one)}</th>'
+        + "".join(_win_cell(cells.get((one, other)), one == other) for other in systems)
+        + "</tr>"
+        for place, one in enumerate(systems, 1)
+    ]
+    more = len(facts["ratings"]) - len(systems)
+    note = (
+        f'<p class="note">The first {len(systems)} systems; {more:,} more are in the table above.</p>' if more else ""
+    )
+    caption = "Win rates: blue cells are won more often than lost, brown ones less often"
+    body = f"<tbody>{''.join(lines)}</tbody>"
+    return f"<h4>Who wins against whom</h4>\n{table(caption, heads, body, 'matrix wins')}{note}"
+
+
+def _win_cell(row: Mapping[str, Any] | None, same: bool) -> str:
+    if same:
+        return '<td class="none own" aria-label="the same system"></td>'
+    if row is None or row["win_rate"] is None:
+        return '<td class="none" title="never met">–</td>'
+    distance = 2 * row["win_rate"] - 1
+    shade = math.ceil(abs(distance) * _SHADES - 1e-9)
+    kind = f' class="{"h" if distance > 0 else "l"}{min(shade, _SHADES)}"' if shade else ""
+    counts = ", ".join(f"{what} {_count(row[what])}" for what in ("won", "tied", "lost"))
+    missing = f", {_count(row['n_missing'])} missing" if row["n_missing"] else ""
+    interval = _interval(row["low"], row["high"], _percent) or "unknown"
+    title = (
+        f"{row['a']} against {row['b']}: {counts}{missing} on {plural(row['examples'], 'example')}; interval {interval}"
+    )
+    return f'<td{kind} title="{clean(title, 6 * LABEL)}">{_percent(row["win_rate"])}</td>'
+
+
+def _biases(facts: Facts) -> str:
+    sentences = "".join(f"<li>{clean(text, 2 * _CELL)}</li>" for text in bias_texts(facts["bias"]))
+    heading = "<h4>Position bias and inconsistency of the judges</h4>"
+    return f'{heading}\n<ul class="words">{sentences}</ul>' if sentences else ""
+
+
+def _parameters(facts: Facts) -> str:
+    lines = []
+    for row in facts["parameters"][:_DIFFERENCES]:
+        why = f'<span class="why">{clean(row["reason"], _CELL)}</span>' if row["reason"] else ""
+        interval = _interval(row["low"], row["high"], lambda value: f"{value:.4g}")
+        value = "–" if row["value"] is None else f"{row['value']:.4g}"
+        lines.append(
+            f'<tr><th scope="row">{name(row["name"])}{why}</th><td class="text">{name(row["system"] or "")}</td>'
+            f'<td class="value">{value}</td><td>{interval}</td></tr>'
+        )
+    heads = th("parameter", "text") + th("system", "text") + th("value") + th("interval")
+    body = f"<tbody>{''.join(lines)}</tbody>"
+    return table("What the method estimates besides ratings", heads, body, "small") if lines else ""
+
+
+def _differences(facts: Facts) -> str:
+    """Every two systems, folded."""
+    rows = facts["differences"][:_DIFFERENCES]
+    if not rows:
+        return ""
+    lines = "".join(_difference_line(row, facts) for row in rows)
+    heads = th("better", "text") + th("than", "text") + "".join(map(th, ("difference", "interval", "p (Holm)")))
+    unit = "percentage points" if is_share(facts) else "points"
+    body = table(f"Differences of ratings in {unit}", heads, f"<tbody>{lines}</tbody>")
+    left = len(facts["differences"]) - len(rows)
+    more = f'<p class="note">{left:,} more are in the table <code>differences</code>.</p>' if left else ""
+    total = plural(len(facts["differences"]), "difference")
+    return f"<details><summary>{total} of ratings</summary>{body}{more}</details>"
+
+
+def _difference_line(row: Facts, facts: Facts) -> str:
+    factor, form = (100, "+,.1f") if is_share(facts) else (1, "+,.0f")
+    difference = "–" if row["difference"] is None else format(factor * row["difference"], form)
+    interval = _interval(row["low"], row["high"], lambda value: format(factor * value, form))
+    p = "–" if row["p_holm"] is None else "< 0.0001" if row["p_holm"] < 1e-4 else f"{row['p_holm']:.3g}"
+    why = f'<span class="why">{clean(row["reason"], _CELL)}</span>' if row["reason"] else ""
+    return (
+        f'<tr><th scope="row">{name(row["a"])}{why}</th><td class="text">{name(row["b"])}</td>'
+        f'<td class="value">{difference}</td><td>{"" if row["difference"] is None else interval}</td><td>{p}</td></tr>'
+    )
+
+
+def _method(facts: Facts) -> str:
+    sentences = " ".join(method_texts(facts))
+    signature = f"<code>{clean(facts['signature'], 2 * _CELL)}</code>"
+    return f'<p class="note">{clean(sentences, 4 * _CELL)}</p>\n<p class="note">Signature: {signature}</p>'
+
+
+def _rating(value: float | None, facts: Facts) -> str:
+    return "–" if value is None else _percent(value) if is_share(facts) else f"{value:,.0f}"
+
+
+def _interval(low: float | None, high: float | None, form: Any) -> str:
+    """An interval, one end of which may be open; empty if both are unknown."""
+    if low is None and high is None:
+        return ""
+    return f"{'−∞' if low is None else form(low)} – {'∞' if high is None else form(high)}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _count(n: float) -> str:
+    """A number of matches, of which one order is a half."""
+    return safe(f"{n:,.1f}".removesuffix(".0"))

@@ -1,0 +1,107 @@
+"""The matches of a report in a real browser: listed, filtered, shown side by side, and harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.browser import open_tab, watch
+
+from evaluand.cli.report import write
+from evaluand.comparison.ratings.rating import rate
+from evaluand.evaluation.matching.battles import read_battles
+from evaluand.store.directory import DirectoryStore
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)><!--"
+TURNED = "safe\u202egnp.exe"
+LONG = "w" * 300
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Any]:
+    with open_tab() as tab:
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A report of three systems on ten examples: of each ten pairs 0 is contradictory, 1 and 2 are ties."""
+    folder = tmp_path_factory.mktemp("report")
+    store = DirectoryStore(folder / "store")
+    rows = [
+        {
+            "id": f"{i} {TURNED}",
+            "model_a": first,
+            "model_b": second,
+            "winner": "model_a" if i == 0 else "tie" if i < 3 else "model_a" if first == a else "model_b",
+            "judge": "ann",
+            "explanation": f"{HOSTILE} {TURNED}",
+            "prompt": HOSTILE,
+            "response_a": f"{HOSTILE} by the first",
+            "response_b": "ש" * 100_000,
+        }
+        for i in range(10)
+        for a, b in ((HOSTILE, TURNED), (HOSTILE, LONG), (TURNED, LONG))
+        for first, second in ((a, b), (b, a))
+    ]
+    rate(read_battles(rows, store, columns={"example": "id"}, in_order=True, name="judged"), name="judged")
+    path, *_ = write(store, "judged", str(folder / "report.html"))
+    return Path(path).as_uri()
+
+
+@pytest.fixture
+def page(tab: Any, address: str) -> Iterator[Any]:
+    with watch(tab):
+        tab.goto(address)
+        tab.wait_for_selector("html[data-matches-ready]", timeout=60_000)
+        yield tab
+
+
+def test_contradictory_matches_come_first_then_the_decided_ones(page: Any) -> None:
+    outcomes = page.locator("#match-rows .outcome")
+    assert outcomes.all_inner_texts() == ["contradictory"] * 3 + ["decided"] * 17
+    page.get_by_role("button", name="Next").click()
+    sync_api.expect(outcomes).to_have_text(["decided"] * 4 + ["tie"] * 6)
+    assert page.locator("#match-count").inner_text() == "30 of 30 pairs of responses"
+
+
+def test_matches_are_filtered_by_pair_outcome_and_winner(page: Any) -> None:
+    count = page.locator("#match-count")
+    page.locator("#match-one").select_option("0")
+    sync_api.expect(count).to_have_text("20 of 30 pairs of responses")
+    page.locator("#match-other").select_option("1")
+    sync_api.expect(count).to_have_text("10 of 30 pairs of responses")
+    page.locator("#match-outcome").select_option(label="decided (21)")
+    sync_api.expect(count).to_have_text("7 of 30 pairs of responses")
+    page.locator("#match-winner").select_option("1")
+    sync_api.expect(count).to_have_text("0 of 30 pairs of responses")
+    page.locator("#match-filters button").click()
+    sync_api.expect(count).to_have_text("30 of 30 pairs of responses")
+
+
+def test_a_match_shows_both_responses_and_each_judgement_as_text(page: Any) -> None:
+    page.locator("#match-rows .row").first.click()
+    detail = page.locator(".detail:visible")
+    assert detail.locator(".sides > div").count() == 2
+    assert HOSTILE in detail.locator(".sides").inner_text()
+    assert "96,000 characters more" in detail.locator(".sides").inner_text()
+    lines = detail.locator("tbody tr")
+    assert lines.count() == 2
+    assert "ann" in lines.first.inner_text()
+    assert HOSTILE in lines.first.inner_text()
+    assert page.locator("#matches img, #matches script, #ratings img").count() == 0
+    assert detail.locator(".invisible", has_text="U+202E").count() > 0
+    assert "\u202e" not in page.locator("body").inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 380])
+def test_nothing_is_wider_than_the_page(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme="dark")
+    page.locator("#match-rows .row").first.click()
+    page.locator("#ratings summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
