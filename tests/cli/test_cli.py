@@ -455,7 +455,7 @@ def test_without_a_name_the_only_open_run_is_resumed(place: Place) -> None:
     assert place.call("run", str(place.experiment("picky", abort=True))).exit_code == 1
     assert "4 done now, 2 already stored; 1 failed" in place.done("resume")
     refused = place.call("resume")
-    assert refused.stderr.startswith("error: nothing to resume: no run, evaluation or recording is open")
+    assert refused.stderr.startswith("error: nothing to resume: no run, evaluation, matches or recording is open")
 
 
 def test_several_open_runs_are_listed(place: Place) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 from support.matches import Outcomes, play, play_runs, table_judge
@@ -23,6 +24,8 @@ from evaluand import (
 )
 from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.comparison.ratings.win_shares import _exchange_p
+from evaluand.comparison.significance import sign_flip
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
@@ -85,6 +88,11 @@ def test_win_rates_against_a_baseline_take_its_matches_only() -> None:
     assert {row["system"]: row["rating"] for row in ratings.ratings} == {"A": 0.25, "B": 0.5, "C": 0.5}
     assert row_of(ratings, "C")["reason"] == "the baseline: ½ by definition"
     assert row_of(ratings, "C")["low"] is None
+    names = ("win_rate", "win_rate_worst", "win_rate_best", "won", "tied", "lost", "opponents")
+    assert [row_of(ratings, "A")[name] for name in names] == [0.25, 0.25, 0.25, 0, 1, 1, 1]
+    assert [row_of(ratings, "C")[name] for name in names] == [0.625, 0.625, 0.625, 2, 1, 1, 2]
+    matrix = {(row["a"], row["b"]): row["won"] for row in ratings.win_rates}
+    assert matrix["A", "B"] == 2
 
 
 def test_probabilities_are_shares_or_are_rounded_to_the_winner() -> None:
@@ -456,3 +464,13 @@ def test_lengths_must_be_known_for_length_control() -> None:
         rate(matches, covariates="position")
     with pytest.raises(SpecError, match="length_controlled needs a baseline"):
         rate(matches, method="length_controlled")
+
+
+def test_p_values_are_the_same_whether_pairs_share_their_draws() -> None:
+    rng = np.random.default_rng(3)
+    centred = rng.normal(size=(40, 6)) + np.linspace(0, 0.4, 6)
+    difference = np.zeros((6, 6))
+    shared = _exchange_p(centred, difference)
+    alone = _exchange_p(centred[:, :2], difference[:2, :2])
+    assert shared[0, 1] == alone[0, 1]
+    assert shared[0, 5] == sign_flip(centred[:, 0] - centred[:, 5]).p

@@ -351,8 +351,20 @@ def test_the_published_schema_refuses_what_cannot_run(change: dict[str, object])
 def parts_of_the_schema() -> dict[str, set[str]]:
     """Each part of an experiment file, as the reference calls it, with its keys."""
     schema = json_schema()
-    specs = {"dataset": "DatasetSpec", "fairness": "FairnessSpec", "tradeoffs": "TradeoffSpec", "run": "RunSpec"}
+    specs = {
+        "dataset": "DatasetSpec",
+        "fairness": "FairnessSpec",
+        "tradeoffs": "TradeoffSpec",
+        "matches": "MatchesSpec",
+        "judge, code": "JudgeCodeSpec",
+        "run": "RunSpec",
+    }
     parts = {part: schema["$defs"][name] for part, name in specs.items()}
+    of_matches = parts["matches"]["properties"]
+    parts["rating"] = of_matches["rating"]["anyOf"][0]
+    for group in ("judge", "schedule"):
+        kinds = [one for one in of_matches[group]["anyOf"] if "kind" in one.get("properties", {})]
+        parts |= {f"{group}, kind: {kind['title']}": kind for kind in kinds}
     for group, code in (("tasks", "TaskCodeSpec"), ("scorers", "ScorerCodeSpec")):
         parts[f"{group}, code"] = schema["$defs"][code]
         kinds = [
@@ -364,6 +376,7 @@ def parts_of_the_schema() -> dict[str, set[str]]:
     common = {"kind", "view", "expected_view", "output_schema"}  # what every kind has is listed where code is
     keys = {part: {*spec["properties"]} - (common if "kind:" in part else set()) for part, spec in parts.items()}
     metrics = [one for one in schema["properties"]["metrics"]["anyOf"][0]["items"]["anyOf"] if "properties" in one]
+    keys = {part: names for part, names in keys.items() if names}  # all_pairs has no parameter
     return keys | {"metrics": {key for metric in metrics for key in metric["properties"]}}
 
 

@@ -11,6 +11,7 @@ from support.places import DATA_FOLDER, ROOT_FOLDER
 
 from evaluand import Accuracy, DirectoryStore, Experiment, compare
 from evaluand.comparison import check_gates
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.experiment import Results
 
 DATA = DATA_FOLDER / "gsm8k"
@@ -65,9 +66,32 @@ def test_four_models_are_graded_by_their_solutions_text(
         assert all("no text after 'A:'" in reason or "number" in reason for reason in reasons)
 
     again = Experiment.from_file(experiment).run(store)
+    assert again.matches["matches"].receipt.called == 0
     for result in again.tasks:
         assert result.run.receipt.called == result.evaluation.receipt.called == 0
         assert "nothing to do" in result.run.receipt.why
+
+
+def test_the_models_judged_two_by_two_rank_as_by_accuracy(whole: Results) -> None:
+    matches, ratings = whole.matches["matches"], whole.ratings["matches"]
+    assert matches.systems == [*CORRECT]
+    assert sum(matches.counts.values()) == 6 * 1319
+    assert matches.receipt is not None
+    equal = sum(matches.table(["equal"])["equal"].to_pylist())
+    assert (equal, matches.receipt.called, matches.receipt.reused) == (8, 7290, 600)  # 16 pairs have texts of others
+
+    by_accuracy = sorted(CORRECT, key=lambda model: -CORRECT[model])
+    assert [(row["system"], row["letters"]) for row in ratings.ratings] == [
+        *zip(by_accuracy, ("a", "b", "c", "d"), strict=True)
+    ]
+    wins = {(row["a"], row["b"]): row for row in ratings.win_rates}
+    pair = wins["6b_verification", "175b_finetuning"]  # as the comparison of both by their scores
+    assert (pair["won"], pair["tied"], pair["lost"], pair["n_missing"]) == (209, 952, 152, 6)
+    assert pair["win_rate"] == pytest.approx((209 + 952 / 2) / 1313)
+    [result] = check_rating_gates(["6b_verification wins against 175b_finetuning >= 50% at 95%"], ratings)
+    assert result.passed
+    [bias, _] = ratings.bias
+    assert bias["low"] < 0.5 < bias["high"]
 
 
 def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(whole: Results) -> None:

@@ -130,6 +130,7 @@ def check_killed(nursery: Nursery, tmp_path: Path, schedule: str, examples: int,
     check_intact(folder, undisturbed.split()[0])
 
 
+@pytest.mark.slow
 def test_matches_that_are_killed_repeat_no_stored_judgement(nursery: Nursery, tmp_path: Path) -> None:
     check_killed(nursery, tmp_path, "information_gain", 60, 3)
 
@@ -156,6 +157,7 @@ def check_shared(nursery: Nursery, tmp_path: Path, workers: int, *order: object)
     check_intact(folder, alone.split()[0])
 
 
+@pytest.mark.slow
 def test_three_workers_share_the_rounds_of_matches(nursery: Nursery, tmp_path: Path) -> None:
     check_shared(nursery, tmp_path, 3, "swiss", 4, 40, 120)
 

@@ -34,7 +34,9 @@ def table_judge(outcomes: Outcomes) -> Any:
             ab, ba = share if isinstance(share, tuple) else (share, share)
             said[f"{a} {number}", f"{b} {number}"] = ab
             said[f"{b} {number}", f"{a} {number}"] = None if ba is None else 1 - ba
-    return comparison_scorer(lambda first, second: said.get((first, second)), name="table", version=str(sorted(said)))
+    return comparison_scorer(
+        lambda first, second: said.get((first, second)), name="table", version=str(sorted(said.items()))
+    )
 
 
 def play_runs(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -17,7 +17,9 @@ from evaluand.cli.options import (
     suggest_command,
 )
 from evaluand.cli.output import print_json, show
+from evaluand.cli.pairwise import check_options, compare_pairwise, pairwise_options
 from evaluand.cli.progress import show_notes
+from evaluand.cli.run import WatchedStore
 from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import find_artifact, find_measures, read_evaluations
@@ -35,6 +37,7 @@ Examples:
   evaluand compare support --metric accuracy
   evaluand compare base mine --gate "accuracy not worse than baseline by 0.02"
   evaluand compare base mine --gate "accuracy >= 0.9" --junit gates.xml
+  evaluand compare --pairwise support/base support/mine support/new --judge judge.py:better
 """
 
 
@@ -47,10 +50,14 @@ Examples:
 @click.option(
     "--flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Examples to show."
 )
+@pairwise_options
 @gate_options
 @store_option
 @json_option
+@click.pass_context
 def command(
+    ctx: click.Context,
+    /,
     artifacts: tuple[str, ...],
     scorers: tuple[str, ...],
     metrics: tuple[str, ...],
@@ -61,13 +68,22 @@ def command(
     junit: Path | None,
     folder: Path,
     as_json: bool,
+    pairwise: bool,
+    **options: Any,
 ) -> None:
     """Compare evaluations row by row: is the second better than the first?
 
     Name evaluations, runs (their newest evaluation is taken) or an aggregation (all of its evaluations). Rows are
     paired by the content of their example, whatever file they came from. Gates must hold for all but the first, which
     is the baseline; the exit code is 3 if one fails.
+
+    With --pairwise a judge compares the responses of the runs, or of those that were evaluated, two by two. What the
+    same judge has said about the same responses before is reused, so a further run costs only its own pairs.
     """
+    check_options(ctx, pairwise)
+    if pairwise:
+        options |= {"confidence": confidence, "gates": gates, "junit": junit}
+        return compare_pairwise(WatchedStore(folder), artifacts, options, as_json=as_json)
     store = DirectoryStore(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)
     declared = find_measures(store, artifacts)

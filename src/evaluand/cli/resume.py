@@ -1,4 +1,4 @@
-"""`evaluand resume`: continues an interrupted run or evaluation with the experiment file that began it."""
+"""`evaluand resume`: continues an interrupted run, evaluation or set of matches with its experiment file."""
 
 import hashlib
 import os
@@ -12,18 +12,21 @@ from evaluand.apps.recording.stored import KIND
 from evaluand.apps.recording.workers import close_recording
 from evaluand.cli.feedback import make_importable, tell
 from evaluand.cli.gates import conclude
+from evaluand.cli.matches import print_matches
 from evaluand.cli.options import json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.run import WatchedStore, carry_out, print_results
+from evaluand.cli.run import WatchedStore, carry_out, print_results, reported_stop
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.ownership import describe_foreign, is_own
 from evaluand.store.store import check_identity, resolve
 
+_RESUMED = (KIND, "runs", "evaluations", Matches.kind)
 _MOST_LISTED = 10
 _MOST_BYTES = 64 << 20  # of an experiment file
 _EXAMPLES = """\b
@@ -57,7 +60,7 @@ Examples:
 def command(
     artifact: str | None, allow: tuple[str, ...], give_up: bool, yes: bool, folder: Path, as_json: bool
 ) -> None:
-    """Continue a run or an evaluation that was interrupted, and summarise; without a name, the only one that is open.
+    """Continue an interrupted run, evaluation or set of matches; without a name, the only one that is open.
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
     made (concurrency, timeout, retries) may have changed. If the file has changed, you are asked before it is executed.
@@ -82,20 +85,27 @@ def command(
     begun = experiment_origin(manifest)
     if begun is None:
         raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
-    if begun.task is None:
+    if begun.task is None and (kind != Matches.kind or begun.matches is None):
         raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
     content = _read_experiment(store, begun, what, is_own(store, manifest), yes)
     with stdout_to_stderr(), show_notes():
         experiment = Experiment.from_file(begun.path, content=content)
         if begun.where:
             experiment = experiment.where(begun.where)
-        options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
+        watched = display(as_json, quiet=False)
         try:
-            results = carry_out(experiment, store, display(as_json, quiet=False), **options)
+            if kind == Matches.kind:
+                with reported_stop(store, watched):
+                    [matches] = experiment.resume_matches(store, id, progress=watched).matches_facts()
+            else:
+                options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
+                results = carry_out(experiment, store, watched, **options)
         except SpecError as error:
             if _digest(content) != begun.digest:
                 error.add_note(f"{begun.path} has changed since")
             raise
+    if kind == Matches.kind:
+        return conclude([], None, failed=print_matches(matches, as_json=as_json))
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
         more = suggest_command("run", safe(begun.path), store.root)
         click.echo(f"not run yet: {', '.join(map(safe, others))}; {more}", err=True)
@@ -126,12 +136,10 @@ def _find_only(store: WatchedStore) -> tuple[str, str]:
         NotFound: nothing is open.
         SpecError: several are; lists them.
     """
-    open_artifacts = [
-        (kind, id) for kind in (KIND, "runs", "evaluations") for id in store.ids(kind) if not store.is_sealed(kind, id)
-    ]
+    open_artifacts = [(kind, id) for kind in _RESUMED for id in store.ids(kind) if not store.is_sealed(kind, id)]
     if not open_artifacts:
         raise NotFound(
-            "nothing to resume: no run, evaluation or recording is open; `evaluand list` shows what is stored"
+            "nothing to resume: no run, evaluation, matches or recording is open; `evaluand list` shows what is stored"
         )
     if len(open_artifacts) > 1:
         names = {(ref.kind, ref.id): ref.name for ref in store.refs()}
@@ -146,7 +154,7 @@ def _find_only(store: WatchedStore) -> tuple[str, str]:
 
 def _find_artifact(store: WatchedStore, artifact: str) -> tuple[str, str]:
     """The artifact with this name or id; of several with the same name, or of an experiment's tasks, the open one."""
-    for kind in (KIND, "runs", "evaluations"):
+    for kind in _RESUMED:
         with suppress(NotFound):
             found = resolve(store, artifact, kind)
             if not store.is_sealed(*found):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from click.exceptions import Exit
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
+from evaluand.cli.matches import match_failures
 from evaluand.cli.options import (
     experiment_argument,
     json_option,
@@ -31,6 +32,7 @@ from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
@@ -104,13 +106,13 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run an experiment: call every task, grade every response, summarise, compare the tasks.
+    """Run an experiment: call every task, grade every response, summarise, compare the tasks, judge matches.
 
     FILE is the experiment file; without it, the only one of this folder.
 
     Only what is not stored yet is computed: run it again after a change, with a higher limit, or after an interruption.
     What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer failed on every row,
-    or a metric cannot use the scores, and 3 if a gate of the file or of --gate fails.
+    or a judge on every comparison, or a metric cannot use the scores, and 3 if a gate of the file or of --gate fails.
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
@@ -126,8 +128,13 @@ def command(
 
             check_replaceable(experiment.name)
         tasks = [task] if task else [*experiment.tasks]
-        rules = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
-        require_gates(rules, junit)
+        if task and experiment.matches:
+            click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
+        parsed = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
+        require_gates(parsed, junit)
+        of_matches = [gate for gate in parsed if experiment.matches and is_match_gate(gate)]
+        rules = [gate for gate in parsed if gate not in of_matches]
+        check_match_gates(of_matches, experiment.matches if task is None else (), [*experiment.tasks])
         baselines = [*tasks, *map(experiment.run_name, tasks)]
         roles = experiment.dataset.roles
         check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
@@ -137,7 +144,9 @@ def command(
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
-            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures_of_all_rows))
+            of_metrics = check_gates(rules, evaluations, measures=experiment.measures_of_all_rows)
+            of_ratings = evaluate_match_gates(of_matches, results.ratings, results.unrated)
+            checked = gate_facts([*of_metrics, *of_ratings])
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         for result in () if quiet else results.tasks:
@@ -157,9 +166,14 @@ def command(
 
 
 def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate]:
-    """The gates of the file, without those whose baseline is a task that does not run now."""
+    """The gates of the file, without those that need a task that does not run now."""
     for gate in experiment.gates:
-        if gate.baseline in experiment.tasks and gate.baseline not in tasks:
+        if experiment.matches and is_match_gate(gate):
+            if len(tasks) == len(experiment.tasks):
+                yield gate
+            else:
+                click.echo(f"note: gate {safe(gate.text)!r} needs matches; not checked", err=True)
+        elif gate.baseline in experiment.tasks and gate.baseline not in tasks:
             click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
         elif tasks != [gate.baseline]:
             yield gate
@@ -186,14 +200,28 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
     experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
-    try:
+    with reported_stop(store, progress):
         return experiment.run(store, progress=progress, **options)
+
+
+@contextmanager
+def reported_stop(store: WatchedStore, progress: Display, again: str | None = None) -> Iterator[None]:
+    """A block that, if it stops early, reports how far the work is and how to continue.
+
+    Args:
+        again: how to continue, if not by `evaluand resume`.
+
+    Raises:
+        Exit: it was interrupted.
+    """
+    try:
+        yield
     except KeyboardInterrupt:
-        go_on = _suggest_resume(store) or "run the same command again to continue"
+        go_on = again or _suggest_resume(store) or "run the same command again to continue"
         click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
-        if go_on := _suggest_resume(store):
+        if go_on := again or _suggest_resume(store):
             error.add_note(f"stopped{_describe_progress(progress)}; {go_on}")
         raise
 
@@ -204,9 +232,10 @@ def print_results(
     """Prints the results of an experiment and of its gates.
 
     Returns:
-        Whether every call of a task failed, or a scorer on every row, or a metric could not take the scores.
+        Whether every call of a task failed, or a scorer or a judge everywhere, or a metric could not take the scores,
+        or systems were not rated.
     """
-    facts = results_facts(results.tasks, results.aggregation)
+    facts = results_facts(results.tasks, results.aggregation, results.matches_facts())
     if as_json:
         print_json(facts | ({"gates": gates} if gates else {}))
     else:
@@ -219,6 +248,7 @@ def print_results(
         more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
     failures = [each for task in facts["tasks"] for each in (*_failed_calls(task), *_failed_scorers(task))]
+    failures += (text for each in facts["matches"] for text in match_failures(each))
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
     failures += dict.fromkeys(f"task {row['task']!r}: {row['reason'].removeprefix(REFUSED)}" for row in refused)
     for failure in failures:

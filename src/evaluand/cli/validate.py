@@ -17,6 +17,7 @@ from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, Task
 from evaluand.core.identity import digest
 from evaluand.data.dataset import Dataset
 from evaluand.engine.event_loop import run_coroutine
+from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
@@ -71,7 +72,7 @@ def command(file: Path, only_access: bool, folder: Path, as_json: bool) -> None:
 
 def _access(file: Path) -> Facts:
     """The faults of the file alone, and what it reaches."""
-    facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
+    facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": [], "matches": []}
     facts["access"] = {"hosts": [], "programs": [], "code": [], "files": []}
     try:
         spec, document = parse_file(file)
@@ -92,6 +93,7 @@ def _facts(file: Path, store: DirectoryStore) -> Facts:
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
         facts["plan"] = list(_plan(experiment, store))
+        facts["matches"] = list(_match_plan(experiment))
     messages = (str(warning.message) for warning in caught if issubclass(warning.category, EvaluandWarning))
     facts["notes"] = [*dict.fromkeys(messages)]
     facts["notes"] += _task_notes(experiment)
@@ -147,6 +149,10 @@ def _scorer_notes(experiment: Experiment) -> Iterator[str]:
             yield f"scorer {name} is unpinned, so every evaluation calls it again: {why}"
         if name not in measured:
             yield f"scorer {name} is read by no metric"
+    for tournament in experiment.matches:
+        judge = as_comparison_scorer(tournament.judge)
+        for why in judge.identify().reasons(in_yaml=isinstance(judge, FunctionScorer)):
+            yield f"the judge of {tournament.name} is unpinned, so it compares everything again every time: {why}"
 
 
 def _example_notes(experiment: Experiment) -> Iterator[str]:
@@ -214,6 +220,14 @@ def _plan(experiment: Experiment, store: DirectoryStore) -> Iterator[Facts]:
         }
 
 
+def _match_plan(experiment: Experiment) -> Iterator[Facts]:
+    """Of each set of matches, how many comparisons its judge makes at most: equal responses need none."""
+    tasks = [*experiment.tasks]
+    rows = len(experiment.dataset) * (experiment.replications or 1)
+    for one in experiment.matches:
+        yield {"matches": one.name, "systems": one.systems(tasks), "most": one.most_judgements(rows, tasks)}
+
+
 def _print(facts: Facts, only_access: bool) -> None:
     for fault in facts["faults"]:
         place = f"{fault['where']}: " if fault["where"] else ""
@@ -227,6 +241,10 @@ def _print(facts: Facts, only_access: bool) -> None:
         what = "recorded outputs to read" if task["recorded"] else "calls to make"
         why = f" ({safe(task['why'])})" if task["why"] and task["new"] else ""
         click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
+    for each in facts["matches"]:
+        most = plural(each["most"], "comparison")
+        systems = ", ".join(map(safe, each["systems"]))
+        click.echo(f"judge  {safe(each['matches'])}: at most {most} of {systems}; equal responses need none")
     faults = len(facts["faults"])
     if faults or not only_access:
         click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")

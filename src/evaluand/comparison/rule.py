@@ -70,6 +70,8 @@ class Gate:
             >>> gate = Gate.parse("accuracy(answer)[topic=algebra] not worse than base by 0.02 at 95%")
             >>> gate.scorer, gate.where, gate.relation, gate.baseline, gate.number, gate.level
             ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
+            >>> Gate.parse("B wins against A >= 55%").metric, Gate.parse("win_rate(B, A) >= 0.55").number
+            ('win_rate', 0.55)
             >>> Gate.parse("accuracy => 0.9")
             Traceback (most recent call last):
             evaluand.SpecError: gate 'accuracy => 0.9': at 10: found '=', expected >=, <=, >, <, ...
@@ -84,8 +86,11 @@ class _Token(NamedTuple):
 
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<sign>>=|<=|[<>()\[\]=,%])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s<>()\[\]=,%"']+))"""
+    r"""\s*(?:(?P<sign>>=|<=|[<>≥≤()\[\]=,%])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s<>≥≤()\[\]=,%"']+))"""
 )
+
+
+_SIGNS: Final = {"≥": ">=", "≤": "<="}
 
 
 def _split_tokens(text: str) -> Iterator[_Token]:
@@ -96,7 +101,8 @@ def _split_tokens(text: str) -> Iterator[_Token]:
             start = len(text) - len(text[position:].lstrip())
             raise SpecError(f"gate {text!r}: at {start + 1}: the quotation has no end")
         kind = found.lastgroup or ""
-        yield _Token("quoted" if kind in ("double", "single") else kind, found[kind], _text_start(found, kind) + 1)
+        text_ = _SIGNS.get(found[kind], found[kind]) if kind == "sign" else found[kind]
+        yield _Token("quoted" if kind in ("double", "single") else kind, text_, _text_start(found, kind) + 1)
         position = found.end()
     yield _Token("end", "", len(text.rstrip()) + 1)
 
@@ -122,6 +128,8 @@ class _Parser:
 
     def gate(self) -> Gate:
         metric = self._read_name("a metric")
+        if self._accept("wins"):
+            return self._read_wins(metric)
         scorer, parameters = self._read_scorer(metric)
         parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
         parts["where"] = tuple(self._read_where())
@@ -156,6 +164,18 @@ class _Parser:
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
+
+    def _read_wins(self, system: str) -> Gate:
+        """Reads `B wins against A >= 55% at 95%`, which is `win_rate(B, A) >= 0.55 at 95%`."""
+        against = ((AGAINST, self._read_name("the name of a system")),) if self._accept(AGAINST) else ()
+        if self.tokens[0].text not in RELATIONS:
+            self._fail(f"{'' if against else f'`{AGAINST}`, '}{', '.join(RELATIONS)}")
+        relation, number = self._advance().text, self._read_number("a share of wins, such as 55%")
+        number = number / 100 if self._accept("%") else number
+        level = self._read_level() if self._accept("at") else None
+        if self.tokens[0].kind != "end":
+            self._fail("`at …%` or the end" if level is None else "the end")
+        return Gate(self.text, WIN_RATE, relation, number, level=level, scorer=system, parameters=against)
 
     def _read_threshold(self, has_baseline: bool) -> dict[str, Any]:
         """Reads a number, or a baseline with a difference: `baseline`, `baseline - 0.02`, `"my run" + 0.01`."""

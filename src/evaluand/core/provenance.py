@@ -69,6 +69,7 @@ class ExperimentOrigin(NamedTuple):
     task: str | None
     limit: int | None
     where: str | None
+    matches: str | None
 
 
 def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
@@ -76,7 +77,7 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
 
     Example:
         >>> experiment_origin({"provenance": {"origin": {"experiment": "/home/me/e.yaml", "limit": "all"}}})
-        ExperimentOrigin(path='/home/me/e.yaml', digest=None, task=None, limit=None, where=None)
+        ExperimentOrigin(path='/home/me/e.yaml', digest=None, task=None, limit=None, where=None, matches=None)
     """
     facts = manifest.get("provenance")
     origin = facts.get("origin") if isinstance(facts, Mapping) else None
@@ -84,11 +85,12 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
         return None
     path, *texts = (value if isinstance(value := origin.get(name), str) else None for name in _TEXTS)
     limit = origin.get("limit")
-    digest, task, where = texts
-    return ExperimentOrigin(path, digest, task, limit if type(limit) is int else None, where) if path else None
+    digest, task, where, matches = texts
+    limit = limit if type(limit) is int else None
+    return ExperimentOrigin(path, digest, task, limit, where, matches) if path else None
 
 
-_TEXTS = ("experiment", "digest", "task", "where")
+_TEXTS = ("experiment", "digest", "task", "where", "matches")
 
 
 @cache

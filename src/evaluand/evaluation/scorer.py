@@ -572,9 +572,10 @@ def _binding(function: Callable[..., Any], name: str, known: Sequence[str]) -> t
     if not any(p.name in known for p in own):
         return _unnamed(parameters, name, known), ()
     unknown = [p.name for p in own if p.name not in known and p.default is p.empty]
+    noun = "judge" if "first" in known else "scorer"
     if unknown:
         raise SpecError(
-            f"scorer {name!r} asks for {', '.join(unknown)}; a scorer is given {', '.join(known)}: "
+            f"{noun} {name!r} asks for {', '.join(unknown)}; a {noun} is given {', '.join(known)}: "
             "rename the parameter or give it a default"
         )
     head = 0

@@ -15,6 +15,7 @@ Paths are relative to the file. Code is imported only from where the file says.
     spec        the fields of an experiment file; reads a file and collects its faults
     user_code   imports functions, classes and errors of the user by name
     build       makes datasets, tasks, scorers and measures from a spec
+    tournament  which systems a judge compares, and how; tournament_entries reads it
     preflight   finds what does not fit together before anything runs
     experiment  runs all of it in order
     arrays      `evaluate(truth, predictions)`, in memory
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from evaluand.experiment.experiment import Experiment as Experiment, Result as Result, Results as Results
     from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
     from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec, json_schema as json_schema
+    from evaluand.experiment.tournament import Tournament as Tournament
     from evaluand.experiment.user_code import import_reference as import_reference
 
 __getattr__, __dir__ = lazy_names(__name__)

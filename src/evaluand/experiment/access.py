@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from pydantic import ValidationError
 
 from evaluand.core.files.paths import is_within
 from evaluand.core.redaction import redact_command
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.engine.engine import TRANSIENT
 from evaluand.experiment.build import CODE_PARAMETERS
-from evaluand.experiment.spec import CodeSpec, KindSpec, ValidParts
+from evaluand.experiment.spec import CodeSpec, KindSpec, ValidParts, graded_by
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -91,14 +94,10 @@ def read_access(spec: ValidParts, folder: Path) -> Access:
     Args:
         folder: the folder of the file.
     """
-    kinds: list[tuple[str, KindSpec]] = [
-        (f"{group}.{name}", entry)
-        for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics))
-        for name, entry in entries.items()
-        if isinstance(entry, KindSpec)
-    ]
+    entries = [*_entries(spec)]
+    kinds = [(where, entry) for where, entry in entries if isinstance(entry, KindSpec)]
     modules: dict[str, list[str]] = {}
-    for where, reference in _references(spec, kinds, folder):
+    for where, reference in _references(spec, entries, folder):
         places = modules.setdefault(reference.rpartition(":")[0], [])
         if where not in places:
             places.append(where)
@@ -108,6 +107,19 @@ def read_access(spec: ValidParts, folder: Path) -> Access:
         [Code(module, places) for module, places in modules.items()],
         [Reading(where, path, not is_within(folder / path, folder)) for where, path in _paths(spec, kinds)],
     )
+
+
+def _entries(spec: ValidParts) -> Iterator[tuple[str, KindSpec | CodeSpec]]:
+    """Every entry that is a kind or code, with its place; the scorer of a judge is one too."""
+    for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics)):
+        for name, entry in entries.items():
+            yield f"{group}.{name}", entry
+    for number, matches in spec.matches.items():
+        where = f"matches.{number}.judge" if len(spec.matches) > 1 else "matches.judge"
+        yield where, matches.judge
+        with suppress(ValidationError):
+            if (graded := graded_by(matches.judge)) is not None:
+                yield where, graded
 
 
 def _paths(spec: ValidParts, kinds: list[tuple[str, KindSpec]]) -> Iterator[tuple[str, str]]:
@@ -160,16 +172,19 @@ def _program(where: str, parameters: Mapping[str, Any]) -> Program:
     return Program(where, redact_command(words), str(parameters.get("folder", "")) or ".", names)
 
 
-def _references(spec: ValidParts, kinds: list[tuple[str, KindSpec]], folder: Path) -> Iterator[tuple[str, str]]:
+def _references(
+    spec: ValidParts, entries: list[tuple[str, KindSpec | CodeSpec]], folder: Path
+) -> Iterator[tuple[str, str]]:
     """Every name of code, `file.py:name` or `module:name`, with its place."""
     schemas: list[tuple[str, Any]] = []
-    for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics)):
-        for name, entry in entries.items():
-            if isinstance(entry, CodeSpec):
-                yield f"{group}.{name}", entry.function
-            schemas.append((f"{group}.{name}", getattr(entry, "output_schema", None)))
-            schemas += [(f"{group}.{name}", _schema_of(getattr(entry, key, None))) for key in ("view", "expected_view")]
-    for where, kind in kinds:
+    for where, entry in entries:
+        if isinstance(entry, CodeSpec):
+            yield where, entry.function
+        schemas.append((where, getattr(entry, "output_schema", None)))
+        schemas += [(where, _schema_of(getattr(entry, key, None))) for key in ("view", "expected_view")]
+    for where, kind in entries:
+        if not isinstance(kind, KindSpec):
+            continue
         schemas.append((where, kind.parameters.get("output_schema")))
         for parameter in CODE_PARAMETERS.get(kind.kind, ()):
             if isinstance(text := kind.parameters.get(parameter), str) and ":" in text:

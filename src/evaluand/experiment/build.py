@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
+from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest, singular
 from evaluand.core.files.yaml import Document
@@ -23,18 +24,25 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
 from evaluand.data.view import ViewSpec
+from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, FunctionComparison
+from evaluand.evaluation.matching.schedule import Schedule
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.near_keys import word_advice
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
+    GRADED_BY,
+    NO_RATING,
     CodeSpec,
     DatasetSpec,
     FairnessSpec,
+    JudgeEntry,
     KindSpec,
     MetricCodeSpec,
     MetricEntry,
     MetricSpec,
+    RatingSpec,
+    ScheduleSpec,
     ScorerEntry,
     TaskEntry,
     TradeoffSpec,
@@ -301,6 +309,47 @@ def _require_callable(code: Any, spec: CodeSpec) -> Any:
 def _pinned_version(spec: CodeSpec) -> str | None:
     """A declared version with the code and parameters that it pins."""
     return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
+
+
+def judge(spec: JudgeEntry, graded: Scorer | None, folder: Path) -> ComparisonScorer:
+    """A judge.
+
+    Args:
+        graded: the scorer by whose scores it compares, where it does.
+    """
+    if isinstance(spec, KindSpec):
+        parameters = spec.parameters | ({} if graded is None else {GRADED_BY: graded})
+        if "path" in parameters:
+            parameters["path"] = str(folder / str(parameters["path"]))
+        return _make("comparison_scorers", spec.kind, parameters)  # type: ignore[no-any-return]
+    code = load(spec, folder)
+    files = tuple(str(folder / file) for file in spec.files)
+    if isinstance(code, ComparisonScorer) and not (spec.version or files or spec.batch):
+        return code
+    if isinstance(code, ComparisonScorer) and not isinstance(code, FunctionComparison):
+        raise SpecError(f"{spec.function} is a class of comparison scorers: declare its version there, leave out batch")
+    if isinstance(code, Scorer):
+        raise SpecError(
+            f"{spec.function} grades one response; to compare two by its scores: {{by_score: {spec.function}}}"
+        )
+    function = code.function if isinstance(code, FunctionComparison) else _require_callable(code, spec)
+    return FunctionComparison(function, version=_pinned_version(spec), files=files, batch=spec.batch)
+
+
+def schedule(spec: ScheduleSpec) -> Schedule:
+    return _make("schedules", spec.kind, spec.parameters)  # type: ignore[no-any-return]
+
+
+def rating(spec: RatingSpec) -> RatingMethod | None:
+    """How systems are rated; None if they are not."""
+    if spec.kind == NO_RATING and not spec.parameters:
+        return None
+    known = [field.name for field in fields(RatingMethod)]
+    if unknown := [name for name in spec.parameters if name not in known]:
+        raise ValidationError.from_exception_data(
+            spec.kind, [_unknown_parameter("rating", name, known) for name in unknown]
+        )
+    return RatingMethod(kind=spec.kind, **spec.parameters)
 
 
 def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:

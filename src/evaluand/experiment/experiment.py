@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
@@ -21,11 +22,24 @@ from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
+from evaluand.evaluation.matching.matcher import Matcher
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
-from evaluand.experiment.preflight import check_answers, check_fit, check_gates, check_trade
+from evaluand.experiment.match_gates import is_match_gate
+from evaluand.experiment.preflight import (
+    check_answers,
+    check_fit,
+    check_gates,
+    check_gates_of_matches,
+    check_judges,
+    check_tournaments,
+    check_trade,
+)
 from evaluand.experiment.spec import parse_file
+from evaluand.experiment.tournament import MatchResults, Tournament
+from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
@@ -50,13 +64,16 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(MatchResults):
     """The results of an experiment.
 
     Attributes:
         tasks: by task, in order.
         aggregation: of the evaluations of all tasks.
         comparison: of the tasks with each other; None where there is one task, or nothing that could be compared.
+        matches: by the name of their tournament; none if only one task was run.
+        ratings: of their systems, by the same name.
+        unrated: the name of a tournament → why its systems have no ratings.
     """
 
     tasks: Sequence[Result]
@@ -69,7 +86,9 @@ class Results:
         from evaluand.report.terminal.plain_text import results_text
 
         comparison = None if self.comparison is None else self.comparison.to_dict()
-        return results_text({**results_facts(self.tasks, self.aggregation), "comparison": comparison})
+        return results_text(
+            {**results_facts(self.tasks, self.aggregation, self.matches_facts()), "comparison": comparison}
+        )
 
     def _repr_html_(self) -> str:
         """The table of a notebook."""
@@ -103,6 +122,7 @@ class Experiment(metaclass=NearNames):
         views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
         tradeoffs: trade-offs between objectives, for reports.
         gates: rules that results must fulfil; `check_gates` checks them, and so does `evaluand run`.
+        matches: comparisons of the tasks' responses by judges.
 
     Raises:
         SpecError: an argument has a wrong type, or parts do not fit together.
@@ -136,6 +156,7 @@ class Experiment(metaclass=NearNames):
     views: Mapping[str, Any] = field(default_factory=dict)
     tradeoffs: Sequence[Trade] = ()
     gates: Sequence[Gate] = ()
+    matches: Sequence[Tournament] = ()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, content: bytes | None = None) -> Experiment:
@@ -174,6 +195,7 @@ class Experiment(metaclass=NearNames):
         for i, trade in spec.tradeoffs.items():
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
+        tournaments = build_tournaments(spec, document, scorers, folder)
         gates: dict[int, Gate] = {}
         for i, gate in spec.gates.items():
             with document.at("gates", i):
@@ -184,7 +206,11 @@ class Experiment(metaclass=NearNames):
             policy = spec.run.policy(errors)
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
-        check_gates(document, gates, dataset, scorers, measures)
+        rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
+        if len(rated) == len(spec.matches):  # else gates may be about those with faults
+            check_gates_of_matches(document, gates, rated, spec.task_names)
+        of_metrics = {i: gate for i, gate in gates.items() if not (spec.matches and is_match_gate(gate))}
+        check_gates(document, of_metrics, dataset, scorers, measures)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -201,6 +227,7 @@ class Experiment(metaclass=NearNames):
             views,
             [*trades.values()],
             [*gates.values()],
+            [*tournaments.values()],
         )
 
     def __post_init__(self) -> None:
@@ -235,6 +262,7 @@ class Experiment(metaclass=NearNames):
         check_measures(self.measures, {name: scorer.readable for name, scorer in scorers.items()}, self.dataset.roles)
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
+        check_tournaments(self.matches, [*self.tasks])
         for trade in self.tradeoffs:
             check_trade(trade, [*self.tasks], scorers, self.measures_of_all_rows, self.dataset)
 
@@ -285,9 +313,9 @@ class Experiment(metaclass=NearNames):
         if calls:
             scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
             warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
+        earlier = self._find_earlier_runs(store) if only is None else {}
         runner = Runner(store, self.policy, progress=progress)
-        grading = replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
-        evaluator = Evaluator(store, grading, progress=progress)
+        evaluator = Evaluator(store, self._grading_policy, progress=progress)
         repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
         results = []
@@ -307,7 +335,85 @@ class Experiment(metaclass=NearNames):
                 run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
             )
             results.append(Result(name, run, evaluation))
-        return self._summarise(store, results)
+        matcher = Matcher(store, self._grading_policy, progress=progress)
+        runs = {result.task: result.run for result in results}
+        matches = {
+            one.name: self._play(matcher, one, runs | earlier[one.name], limit, repeat)
+            for one in self.matches
+            if only is None
+        }
+        return replace(self._summarise(store, results), **vars(self._rate(matches)))
+
+    def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
+        """The ratings of the systems of matches by tournament."""
+        ratings: dict[str, Ratings] = {}
+        unrated: dict[str, str] = {}
+        for one in self.matches:
+            if one.name not in matches:
+                continue
+            origin = self.origin | {"matches": one.name}
+            try:
+                made = one.rate(matches[one.name], name=self.run_name(one.name), origin=origin)
+            except DataError as error:
+                unrated[one.name] = str(error)
+                continue
+            if made is not None:
+                ratings[one.name] = made
+        return MatchResults(matches=matches, ratings=ratings, unrated=unrated)
+
+    def resume_matches(self, store: Store, id: str, *, progress: Progress | None = None) -> MatchResults:
+        """Continues open matches that this experiment has begun, and rates their systems.
+
+        Args:
+            id: of the matches.
+
+        Returns:
+            The results of this tournament.
+
+        Raises:
+            SpecError: they are of no tournament of this experiment, or judge or schedule have changed.
+        """
+        manifest = store.manifest("matches", id)
+        origin = manifest["provenance"]["origin"]
+        name = origin.get("matches")
+        tournament = next((one for one in self.matches if one.name == name), None)
+        if tournament is None:
+            raise SpecError(f"matches {id[:12]} were begun by the entry {name!r} of matches, which there is no longer")
+        runs = zip(manifest["spec"]["systems"], manifest["provenance"]["runs"], strict=True)
+        matcher = Matcher(store, self._grading_policy, progress=progress)
+        found = {label: Run(store, run) for label, run in runs}
+        matches = self._play(matcher, tournament, found, origin.get("limit"), {}, id)
+        return self._rate({tournament.name: matches})
+
+    @property
+    def _grading_policy(self) -> Policy:
+        return replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
+
+    def _find_earlier_runs(self, store: Store) -> dict[str, dict[str, Run]]:
+        """Of each tournament the earlier runs by label, before anything is called."""
+        names = {task: self.run_name(task) for task in self.tasks}
+        return {one.name: one.find_runs(store, self.dataset, names) for one in self.matches}
+
+    def _play(
+        self,
+        matcher: Matcher,
+        tournament: Tournament,
+        runs: Mapping[str, Run],
+        limit: int | None,
+        repeat: Mapping[str, Any],
+        resume: str | None = None,
+    ) -> Matches:
+        """The matches of a tournament, from the runs by label, which may be more than it needs."""
+        chosen = {label: runs[label] for label in tournament.systems([*self.tasks])} if resume is None else runs
+        return tournament.play(
+            matcher,
+            chosen,
+            name=self.run_name(tournament.name),
+            limit=limit,
+            resume=resume,
+            origin=self.origin | {"matches": tournament.name, "limit": limit},
+            **repeat,
+        )
 
     def _run_task(
         self,

@@ -17,6 +17,7 @@ _DATASET: Final = ("dataset", "dataset: {path: FILE, input: COLUMN, expected: CO
 _TASKS: Final = ("tasks", "tasks: {mine: app.py:answer}")
 _SCORERS: Final = ("scorers", "scorers: {right: exact_match}")
 _GATES: Final = ("gates", "gates: [accuracy >= 0.9]")
+_MATCHES: Final = ("matches", "matches: {judge: judge.py:better}")
 _BY: Final = ("metrics", "by in an entry of metrics: metrics: [{kind: accuracy, by: COLUMN}]")
 
 _TOP: Final[_Near] = {
@@ -26,6 +27,10 @@ _TOP: Final[_Near] = {
     ),
     **dict.fromkeys(("scorer", "evaluator", "evaluators", "grader", "graders", "assert", "judge", "judges"), _SCORERS),
     **dict.fromkeys(("metric", "measures", "measure"), ("metrics", "metrics: [accuracy]")),
+    **dict.fromkeys(
+        ("match", "pairwise", "tournament", "battles", "arena", "comparisons", "compare", "rating", "ratings", "elo"),
+        _MATCHES,
+    ),
     **dict.fromkeys(("gate", "thresholds", "threshold", "assertions", "checks"), _GATES),
     **dict.fromkeys(("by", "groups", "group_by", "slices", "sensitive_features"), _BY),
     **dict.fromkeys(("limit", "max_samples", "max_examples"), ("", "evaluand run FILE --limit N")),
@@ -78,7 +83,25 @@ _OF_RUN: Final[_Near] = {
     **dict.fromkeys(("random_state", "random_seed"), ("seed", "seed: N")),
     **dict.fromkeys(("limit", "max_samples"), ("", "evaluand run FILE --limit N")),
 }
-_NEAR: Final[Mapping[Place, _Near]] = {(): _TOP, ("dataset",): _OF_DATASET, ("run",): _OF_RUN}
+_OF_MATCHES: Final[_Near] = {
+    **dict.fromkeys(
+        ("scorer", "comparison", "comparison_scorer", "judges", "function", "by", "grader", "evaluator"),
+        ("judge", "judge: judge.py:better, or judge: {by_score: exact_match}"),
+    ),
+    **dict.fromkeys(("by_score",), ("judge", "judge: {by_score: exact_match}")),
+    **dict.fromkeys(("recorded", "battles", "path", "file"), ("judge", "judge: {recorded: battles.jsonl}")),
+    **dict.fromkeys(("baseline", "against", "reference"), ("schedule", "schedule: {against_baseline: TASK}")),
+    **dict.fromkeys(("order", "swap", "both_orders", "randomize"), ("orders", "orders: both, or random")),
+    **dict.fromkeys(("systems", "models", "players", "task"), ("tasks", "tasks: [NAME]")),
+    **dict.fromkeys(("ratings", "method", "elo", "bradley_terry"), ("rating", "rating: bradley_terry")),
+    **dict.fromkeys(("random_state", "random_seed"), ("seed", "seed: N")),
+}
+_NEAR: Final[Mapping[Place, _Near]] = {
+    (): _TOP,
+    ("dataset",): _OF_DATASET,
+    ("matches",): _OF_MATCHES,
+    ("run",): _OF_RUN,
+}
 
 _MISSING: Final = {
     ("name",): "name: NAME, under which results are stored",
@@ -87,6 +110,7 @@ _MISSING: Final = {
     ("scorers",): "scorers: {right: exact_match}, or prediction for classes and numbers",
     ("metrics",): "metrics: [accuracy]",
     ("dataset", "path"): "path: FILE",
+    ("matches", "judge"): "judge: judge.py:better, or judge: {by_score: exact_match}",
 }
 
 
@@ -97,7 +121,7 @@ def meant_key(place: Place) -> str | None:
         >>> meant_key(("data",)), meant_key(("dataset", "label")), meant_key(("colour",))
         ('dataset', 'expected', None)
     """
-    near = _NEAR.get(place[:-1], {}).get(str(place[-1]))
+    near = _near_of(place)
     if near is None and place[:-1] == () and place[-1] in _RUN_KEYS:
         return "run"
     return None if near is None else near[0]
@@ -110,12 +134,21 @@ def advice(place: Place) -> str | None:
         >>> advice(("gate",)), advice(("metrics",))
         ('gates: [accuracy >= 0.9]', 'metrics: [accuracy]')
     """
-    if place in _MISSING:
-        return _MISSING[place]
+    if (named := _without_numbers(place)) in _MISSING:
+        return _MISSING[named]
     if place[:-1] == () and place[-1] in _RUN_KEYS:
         return f"it under run: run: {{{place[-1]}: …}}"
-    near = _NEAR.get(place[:-1], {}).get(str(place[-1])) if place else None
+    near = _near_of(place) if place else None
     return None if near is None else near[1]
+
+
+def _near_of(place: Place) -> tuple[str, str] | None:
+    return _NEAR.get(_without_numbers(place[:-1]), {}).get(str(place[-1]))
+
+
+def _without_numbers(place: Place) -> Place:
+    """The place of a part of matches as if there were one set of matches."""
+    return tuple(step for step in place if not isinstance(step, int)) if place[:1] == ("matches",) else place
 
 
 _RUN_KEYS: Final = frozenset(
@@ -140,6 +173,8 @@ def entry_advice(place: Place, entry: Any) -> str | None:
         >>> entry_advice(("metrics", 0), {"metric": "f1"}), entry_advice(("tasks", "mine"), {"path": "said.csv"})
         ('kind: f1', 'kind: recorded and response: COLUMN too')
     """
+    if place[:1] == ("matches",) and isinstance(entry, Mapping) and place[-1] == "judge" and "scorer" in entry:
+        return f"by_score: {entry['scorer']}" if isinstance(entry["scorer"], str) else "kind: by_score too"
     if place == ("dataset",) and isinstance(entry, list):
         return "{path: rows.jsonl}, a file with one JSON object per line"
     if not place or not isinstance(entry, Mapping):
@@ -172,6 +207,8 @@ def word_advice(group: str, word: str) -> str | None:
             return f"{word!r} is a metric: name it under metrics, and here prediction or exact_match"
         near = _SCORER_WORDS.get(word.lower().replace("-", "_"))
         return None if near is None else f"write {near}"
+    if group == "comparison_scorers":
+        return f"a function is {{function: judge.py:{word if word.isidentifier() else 'FUNCTION'}}}, or judge.py:NAME"
     if group != "tasks":
         return None
     suffix = PurePath(word).suffix[1:]

@@ -16,9 +16,12 @@ from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.data.view import ViewSpec
+from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.experiment.match_gates import check_match_gates, is_match_gate
 from evaluand.experiment.spec import KindSpec, ValidParts
+from evaluand.experiment.tournament import Tournament
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
@@ -92,6 +95,53 @@ def check_gates(
             gates.check_fit(
                 [gate], [*scorers], declared, dataset.roles.attributes if dataset else (), known, MemoryStore()
             )
+
+
+def check_gates_of_matches(
+    document: Document, rules: Mapping[int, Gate], tournaments: Sequence[Tournament], tasks: Sequence[str]
+) -> None:
+    """Adds gates of matches that could never be checked to the faults of the document."""
+    for i, rule in rules.items() if tournaments else ():
+        with document.at("gates", i):
+            if is_match_gate(rule):
+                check_match_gates([rule], tournaments, tasks)
+
+
+def check_judges(
+    document: Document, tournaments: Mapping[Place, Tournament], tasks: Sequence[str], dataset: Dataset | None
+) -> list[Tournament]:
+    """Adds judges that cannot judge, and systems that cannot meet, to the faults of the document.
+
+    Returns:
+        The tournaments whose systems can meet.
+    """
+    valid: list[Tournament] = []
+    for place, tournament in tournaments.items():
+        with document.at(*place):
+            if tournament.name in [other.name for other in valid]:
+                raise SpecError(f"two entries are called {tournament.name!r}; give each its own name")
+            tournament.systems(tasks)
+            valid.append(tournament)
+        with document.at(*place, "judge"):
+            judge = as_comparison_scorer(tournament.judge)
+            judge.identify()
+            if dataset is not None:
+                check_gradable(judge, dataset, {})
+    return valid
+
+
+def check_tournaments(tournaments: Any, tasks: Sequence[str]) -> None:
+    """Refuses what is no list of tournaments, and systems that cannot meet.
+
+    Raises:
+        SpecError: says what is wrong.
+    """
+    if not isinstance(tournaments, list | tuple) or not all(isinstance(one, Tournament) for one in tournaments):
+        raise SpecError("matches must be a list of Tournament(judge, …)")
+    for place, one in enumerate(tournaments):
+        one.systems(tasks)
+        if one.name in [other.name for other in tournaments[:place]]:
+            raise SpecError(f"two tournaments are called {one.name!r}; give each its own name")
 
 
 def check_trade(

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from evaluand.aggregation.fairness import Criterion
+from evaluand.comparison.ratings.method import Kind as RatingKind, RatingMethod
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document, Place
@@ -22,6 +23,12 @@ from evaluand.experiment.near_keys import advice, entry_advice, meant_key
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.names import is_name, metric_names, resolve_metric
 from evaluand.store.store import check_name
+
+MATCHES_NAME = "matches"
+"""The name of matches that the file does not name."""
+
+NO_RATING = "none"
+"""In place of a method of rating: the systems are not rated."""
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
@@ -152,6 +159,27 @@ class MetricCodeSpec(MetricPlace, CodeSpec):
     missing: Literal["leave_out", "refuse"] = Field("leave_out", description="what happens to rows without a score")
 
 
+class JudgeCodeSpec(CodeSpec):
+    """A judge in code: a function of two responses, or a class of comparison scorers."""
+
+    batch: bool = Field(False, strict=True, description="the function takes and returns lists")
+
+
+class JudgeKindSpec(KindSpec):
+    """A kind of judge."""
+
+
+class ScheduleSpec(KindSpec):
+    """A schedule, with the kind's parameters."""
+
+
+class RatingSpec(KindSpec):
+    """How systems are rated from their matches, with the parameters of the method."""
+
+    kind: str = "bradley_terry"
+    confidence: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
+
+
 class RunSpec(BaseModel):
     """How calls are made."""
 
@@ -256,6 +284,53 @@ MetricEntry = Annotated[
 ]
 
 
+JudgeEntry = Annotated[
+    Annotated[JudgeCodeSpec, Tag("code")] | Annotated[JudgeKindSpec, Tag("a kind")], Discriminator(_branch)
+]
+
+
+GRADED_BY = "scorer"
+"""The parameter of the judge `by_score`: the scorer whose scores it compares."""
+
+
+def compares_scores(judge: JudgeCodeSpec | JudgeKindSpec) -> bool:
+    """Whether a judge compares by the scores of a scorer, which it names."""
+    return isinstance(judge, JudgeKindSpec) and judge.kind == "by_score" and GRADED_BY in judge.parameters
+
+
+def graded_by(judge: JudgeCodeSpec | JudgeKindSpec) -> ScorerCodeSpec | ScorerKindSpec | None:
+    """The scorer by whose scores a judge compares, in its long form; a name of one of the experiment is a kind here.
+
+    Raises:
+        ValidationError: it is neither a name nor a scorer.
+    """
+    if not compares_scores(judge):
+        return None
+    entry = judge.model_extra[GRADED_BY]  # type: ignore[index]
+    return TypeAdapter(ScorerEntry).validate_python(_long_form(entry) if isinstance(entry, str) else entry)
+
+
+def _long_form(word: str) -> dict[str, str]:
+    """An entry that is one word: `file.py:name` is code, any other a kind."""
+    return {"function" if ":" in word else "kind": word}
+
+
+class MatchesSpec(BaseModel):
+    """Comparisons of the tasks' responses by a judge."""
+
+    model_config = _STRICT
+    judge: JudgeEntry
+    name: str = Field(MATCHES_NAME, min_length=1, description="its name; required where there are several")
+    tasks: list[str] = Field(default=[], description="names of tasks; by default all")
+    runs: list[str] | dict[str, str] = Field(
+        default=[], description="earlier runs over the same dataset that are compared too: names or ids, or label: name"
+    )
+    schedule: ScheduleSpec = ScheduleSpec(kind="all_pairs")
+    orders: Literal["both", "random"] = Field("both", description="who is presented first: both, or one at random")
+    seed: int = Field(0, ge=-(2**63), lt=2**63, description="of random orders and of schedules that choose at random")
+    rating: RatingSpec = RatingSpec()
+
+
 class ExperimentSpec(BaseModel):
     """An experiment file."""
 
@@ -267,16 +342,29 @@ class ExperimentSpec(BaseModel):
     metrics: list[MetricEntry] = Field(min_length=1)
     fairness: list[FairnessSpec] = []
     tradeoffs: list[TradeoffSpec] = []
+    matches: list[MatchesSpec] = []
     gates: list[str] = Field(default=[], description="rules that results must fulfil, such as accuracy >= 0.9")
     run: RunSpec = RunSpec()
 
 
 def keys_at(place: Place) -> list[str]:
     """The keys that are allowed at a place of an experiment file."""
-    parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, TradeoffSpec, RunSpec]
-    models = dict(zip(("dataset", "tasks", "scorers", "fairness", "tradeoffs", "run"), parts, strict=True))
+    models: dict[str, type[BaseModel]] = {
+        "dataset": DatasetSpec,
+        "tasks": TaskCodeSpec,
+        "scorers": ScorerCodeSpec,
+        "fairness": FairnessSpec,
+        "tradeoffs": TradeoffSpec,
+        "matches": JudgeCodeSpec if "judge" in place else MatchesSpec,
+        "run": RunSpec,
+    }
     fields = (models[place[0]] if place else ExperimentSpec).model_fields
     return [field.alias or name for name, field in fields.items()]
+
+
+def place_of_matches(document: Document, number: int) -> Place:
+    """Where an entry of matches is: one entry needs no list."""
+    return ("matches", number) if isinstance(document.value["matches"], list) else ("matches",)
 
 
 def json_schema() -> dict[str, Any]:
@@ -300,10 +388,44 @@ def json_schema() -> dict[str, Any]:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
+    _write_matches(schema)
     _allow_short_forms(schema["properties"])
-    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec"):
+    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec", "JudgeKindSpec", "ScheduleSpec", "RatingSpec"):
         del schema["$defs"][holder]
     return schema
+
+
+def _write_matches(schema: dict[str, Any]) -> None:
+    """Matches with the parameters of every kind of judge and schedule."""
+    definitions = schema["$defs"]
+    properties = definitions["MatchesSpec"]["properties"]
+    for key, group, code in (("judge", "comparison_scorers", "JudgeCodeSpec"), ("schedule", "schedules", None)):
+        names = registry.names(group)
+        kinds = [_kind_schema(group, name, definitions) for name in names]
+        for kind in kinds:
+            if GRADED_BY in kind["properties"]:
+                kind["properties"][GRADED_BY] = {"$ref": "#/properties/scorers/anyOf/0/additionalProperties"}
+        short = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+        short |= {"properties": {name: {} for name in names}, "description": "kind: its parameters"}
+        word = {"enum": names, "description": "a kind without parameters"}
+        forms: list[Any] = [*kinds, word, short]
+        if code is not None:
+            place = {"type": "string", "pattern": ":", "description": "file.py:name"}
+            forms = [{"$ref": f"#/$defs/{code}"}, *forms, place]
+        properties[key] = {"anyOf": forms}
+    properties["schedule"]["default"] = "all_pairs"
+    properties["rating"] = _rating_schema(definitions["RatingSpec"]["properties"]["confidence"])
+    one = schema["properties"]["matches"]["items"]
+    schema["properties"]["matches"] = {"anyOf": [schema["properties"]["matches"], one, {"type": "string"}]}
+
+
+def _rating_schema(confidence: dict[str, Any]) -> dict[str, Any]:
+    """How systems are rated: a method with its parameters, or its name alone."""
+    made = TypeAdapter(RatingMethod).json_schema()
+    kind = {"enum": [*get_args(RatingKind)], "default": made["properties"]["kind"]["default"]}
+    made["properties"] |= {"kind": kind, "confidence": confidence}
+    made["additionalProperties"] = False
+    return {"anyOf": [made, {"enum": [*get_args(RatingKind), NO_RATING]}], "default": kind["default"]}
 
 
 def _allow_short_forms(parts: dict[str, Any]) -> None:
@@ -338,6 +460,7 @@ class ValidParts:
         metrics: by their position in the list.
         fairness: by their position in the list.
         tradeoffs: by their position in the list.
+        matches: by their position in the list.
         gates: by their position in the list.
         task_names: of valid and invalid tasks.
         scorer_names: of valid and invalid scorers.
@@ -351,6 +474,7 @@ class ValidParts:
     metrics: dict[int, spec.MetricEntry]
     fairness: dict[int, spec.FairnessSpec]
     tradeoffs: dict[int, spec.TradeoffSpec]
+    matches: dict[int, spec.MatchesSpec]
     gates: dict[int, str]
     run: spec.RunSpec
     task_names: list[str]
@@ -368,6 +492,10 @@ def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Do
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [_expand_metric(s) if isinstance(s, str) else s for s in value["metrics"]]
+    if isinstance(value.get("matches"), list):
+        value["matches"] = [
+            expand_matches(_with_text_version(entry, document, i)) for i, entry in enumerate(value["matches"])
+        ]
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
@@ -388,6 +516,8 @@ def _write_out(value: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("metrics", "gates"):
         if isinstance(full.get(group), str):
             full[group] = [full[group]]
+    if isinstance(full.get("matches"), Mapping | str):
+        full["matches"] = [full["matches"]]
     for group in ("tasks", "scorers"):
         words = [full[group]] if isinstance(full.get(group), str) else full.get(group)
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
@@ -402,7 +532,7 @@ def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
     Version and model stay text even if YAML reads numbers: 1.10 is not 1.1.
     """
     if isinstance(entry, str):
-        return {"function" if ":" in entry else "kind": entry}
+        return _long_form(entry)
     if not isinstance(entry, dict):
         return entry
     numbers = [key for key in ("version", "model") if type(entry.get(key)) in (int, float)]
@@ -419,10 +549,46 @@ def _expand_metric(name: str) -> dict[str, Any]:
     return {"kind": kind, **parameters}
 
 
+def _with_text_version(entry: Any, document: Document, number: int) -> Any:
+    """An entry of matches in which the version of the judge is as it was written: 1.10 is not 1.1."""
+    judge = entry.get("judge") if isinstance(entry, Mapping) else None
+    if not isinstance(judge, Mapping) or type(judge.get("version")) not in (int, float):
+        return entry
+    text = document.text(*place_of_matches(document, number), "judge", "version")
+    return {**entry, "judge": {**judge, "version": text}}
+
+
+def expand_matches(entry: Any) -> Any:
+    """Matches with judge and schedule in their long forms; the short form is the judge alone."""
+    if not isinstance(entry, Mapping | str):
+        return entry
+    full = {"judge": entry} if isinstance(entry, str) else {**entry}
+    for key in ("judge", "schedule", "rating"):
+        if isinstance(word := full.get(key), str):
+            full[key] = _long_form(word) if key == "judge" else {"kind": word}
+        elif isinstance(word, Mapping):
+            full[key] = _expand_kind(word) if key != "rating" or {*word} & {*get_args(RatingKind)} else word
+    return full
+
+
+def _expand_kind(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`{by_score: {scorer: exact_match}}` or `{by_score: exact_match}` as `{kind: by_score, scorer: exact_match}`."""
+    [(name, value), *others] = [*entry.items()] or [("", None)]
+    if others or name in ("kind", "function"):
+        return entry
+    if isinstance(value, Mapping) and not (name in _ONLY_PARAMETER and {"kind", "function"} & {*value}):
+        return {**value, "kind": name}
+    return {"kind": name, _ONLY_PARAMETER[name]: value} if name in _ONLY_PARAMETER else entry
+
+
+_ONLY_PARAMETER = {"by_score": "scorer", "recorded": "path", "against_baseline": "baseline"}
+"""The parameter of a kind of judge or schedule that is written as `kind: value`."""
+
+
 def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
     tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
-    lists = ("metrics", "fairness", "tradeoffs", "gates")
-    metrics, fairness, tradeoffs, gates = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
+    lists = ("metrics", "fairness", "tradeoffs", "matches", "gates")
+    metrics, fairness, tradeoffs, matches, gates = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
     dataset, is_valid = _valid_keys(spec.DatasetSpec, value.get("dataset"))
     run, _ = _valid_keys(spec.RunSpec, value.get("run"))
     return ValidParts(
@@ -434,6 +600,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         _valid_entries(spec.MetricEntry, enumerate(metrics)),
         _valid_entries(spec.FairnessSpec, enumerate(fairness)),
         _valid_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
+        _valid_entries(spec.MatchesSpec, enumerate(matches)),
         {i: gate for i, gate in enumerate(gates) if isinstance(gate, str)},
         run or spec.RunSpec(),
         list(tasks),

@@ -281,7 +281,8 @@ win rate by which systems are ranked; `standard_error`, `low` and `high` are tho
 of systems that are significantly better; systems that share one of the `letters` cannot be distinguished. `win_rate` is
 the mean over opponents, each of which counts equally; `win_rate_worst` and `win_rate_best` are its values if all
 missing matches were lost or won. Both orders of a pair are one match, half each, so that `n` = `won` + `tied` + `lost`
-and `n_missing` count in halves. `reason` says why something is undefined, such as one end of an interval."""
+and `n_missing` count in halves. With a baseline, all columns from `win_rate` to `examples` are of the matches with it.
+`reason` says why something is undefined, such as one end of an interval."""
 
 WIN_RATES: Final = pa.schema(
     [

@@ -238,7 +238,7 @@ def _judge_name(matches: Matches) -> str:
 def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each entry: a key of its example in two integers, and a key of its cluster.
 
-    Equal examples of one dataset are told apart by their order; they are one cluster.
+    Equal examples of one dataset are distinguished by their order; they are one cluster.
     """
     dataset_id = matches.manifest["spec"].get("dataset")
     if dataset_id is None:

@@ -2,6 +2,7 @@
 
     win_rate(mine, base) >= 0.55             mine's share of the win against base
     win_rate(mine, base) >= 0.55 at 95%      its one-sided 95 % confidence bound
+    mine wins against base >= 55% at 95%     the same in words
     win_rate(mine) >= 0.5                    the mean over opponents, or against the baseline of the ratings
     rating(mine) >= 1050 at 95%              the rating, in the unit of the ratings
     rating(mine) better than base            the one-sided 95 % bound of the difference of ratings lies above 0

@@ -50,12 +50,16 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
         estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline)
     differences = _difference_rows(estimates, matches.systems)
     order, ranks, letters = _rank(estimates, differences, confidence)
-    counted = _count(rows, missing, method, matches.systems)
+    counts = _Counts(rows, missing)
+    relevant = rates, counts
+    if method.baseline is not None:
+        rows, missing = _against_baseline(rows, missing, find_baseline(method.baseline, matches.systems))
+        relevant = win_rates(rows, "weighted", confidence=confidence), _Counts(rows, missing)
     tables = {
         "ratings": [
-            _rating_row(matches.systems[i], estimates, i, rates, counted, ranks.get(i), letters.get(i)) for i in order
+            _rating_row(matches.systems[i], estimates, i, *relevant, ranks.get(i), letters.get(i)) for i in order
         ],
-        "win_rates": [*_win_rate_rows(matches.systems, rates, counted, order)],
+        "win_rates": [*_win_rate_rows(matches.systems, rates, counts, order)],
         "differences": _order_differences(differences, order, matches.systems),
         "parameters": [dict(each) for each in estimates.parameters],
         "bias": [*_bias_rows(matches, confidence)],
@@ -206,17 +210,13 @@ class _Counts:
         counts = count_matches(rows)
         self.won, self.tied, self.lost = (counts.square(side) for side in ("wins", "ties", "losses"))
         self.n, self.score, self.missing = counts.square("n"), counts.square("score"), missing
-        self.relevant = np.ones(missing.shape, np.bool_)
 
 
-def _count(rows: MatchRows, missing: np.ndarray, method: RatingMethod, systems: Sequence[str]) -> _Counts:
-    counts = _Counts(rows, missing)
-    if method.baseline is not None:
-        base = find_baseline(method.baseline, systems)
-        counts.relevant[:] = False
-        counts.relevant[:, base] = True
-        counts.relevant[base, :] = True
-    return counts
+def _against_baseline(rows: MatchRows, missing: np.ndarray, base: int) -> tuple[MatchRows, np.ndarray]:
+    """The matches of a baseline, and the weight of those without an outcome."""
+    involved = np.zeros(missing.shape, np.bool_)
+    involved[base] = involved[:, base] = True
+    return rows.select(involved[rows.a, rows.b]), np.where(involved, missing, 0.0)
 
 
 def _rating_row(
@@ -229,7 +229,7 @@ def _rating_row(
     letters: str | None,
 ) -> Row:
     n, missing, score = (each[system] for each in (counts.n, counts.missing, counts.score))
-    met = (n + missing > 0) & counts.relevant[system]
+    met = n + missing > 0
     all_n = (n + missing)[met]
     average = rates.average
     return {

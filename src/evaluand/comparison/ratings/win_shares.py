@@ -6,16 +6,19 @@ both systems on an example.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from evaluand.comparison.ratings.estimates import Estimates
-from evaluand.comparison.significance import DRAWN_CLUSTERS, sign_flip
+from evaluand.comparison.significance import DRAWN_CLUSTERS, DRAWS, EXACT_CLUSTERS, sign_flip
 from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.win_rates import WinRates
+from evaluand.metrics.stats.intervals import random_bits
 
 
 def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], baseline: str | None) -> Estimates:
@@ -149,20 +152,41 @@ def _difference_ends(
     return np.maximum(difference - ends[0], -1.0), np.minimum(difference + ends[1], 1.0)
 
 
-_PAIRS_DRAWN = 45
-_FEW_CLUSTERS = 200
-_ROUNDING = 1e-12
+_FEW_PAIRS: Final = 10
+_ROUNDING: Final = 1e-12
+_AT_ONCE: Final = 1 << 22
 
 
 def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """The p value of each pair; with many pairs fewer of them are drawn, as draws are slow."""
-    systems = len(difference)
-    many = systems * (systems - 1) // 2 > _PAIRS_DRAWN
+    """The p value of each pair: that of `sign_flip`, whose draws all pairs share where there are many."""
+    examples, systems = centred.shape
+    pairs = [pair for pair in itertools.combinations(range(systems), 2) if not math.isnan(difference[pair])]
+    drawn = None
+    if len(pairs) > _FEW_PAIRS and EXACT_CLUSTERS < examples <= DRAWN_CLUSTERS:
+        drawn = _draw_sums(centred)
     found = np.full((systems, systems), np.nan)
-    for i in range(systems):
-        for j in range(i + 1, systems):
-            if not math.isnan(difference[i, j]):
-                sums = centred[:, i] - centred[:, j]
-                sums[np.abs(sums) <= _ROUNDING * np.abs(sums).max(initial=0.0)] = 0.0
-                found[i, j] = found[j, i] = sign_flip(sums, _FEW_CLUSTERS if many else DRAWN_CLUSTERS).p
+    for i, j in pairs:
+        sums = centred[:, i] - centred[:, j]
+        sums[np.abs(sums) <= _ROUNDING * np.abs(sums).max(initial=0.0)] = 0.0
+        if drawn is None or np.count_nonzero(sums) <= EXACT_CLUSTERS:
+            found[i, j] = found[j, i] = sign_flip(sums).p
+        else:
+            observed = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())
+            extreme = np.count_nonzero(np.abs(drawn[i] - drawn[j]) >= observed)
+            found[i, j] = found[j, i] = (extreme + 1) / (DRAWS + 1)
     return found
+
+
+def _draw_sums(centred: np.ndarray) -> np.ndarray:
+    """Systems × draws: the sum of each column under random signs of the examples.
+
+    The difference of two columns under these signs is the difference of their sums, so one product serves all pairs.
+    """
+    words = -(-len(centred) // 64)
+    parts = []
+    for first in range(0, DRAWS, step := max(1, _AT_ONCE // (64 * words))):
+        many = min(step, DRAWS - first)
+        bits = random_bits(np.arange(first * words, (first + many) * words, dtype=np.uint64), 0).astype("<u8")
+        flips = np.unpackbits(bits.reshape(many, words).view(np.uint8), axis=1, count=len(centred))
+        parts.append(centred.sum(axis=0) - 2 * (flips.astype(np.float64) @ centred))
+    return np.ascontiguousarray(np.concatenate(parts).T)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, SpecError, nearest, plural, warn
+from evaluand.core.errors import EngineError, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
@@ -41,7 +41,15 @@ from evaluand.evaluation.matching.judging import (
     summarize_judgements,
 )
 from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
-from evaluand.evaluation.matching.pairing import ABSENT, ANSWERED, Entrants, Presenter, Round, unjudged_status
+from evaluand.evaluation.matching.pairing import (
+    ABSENT,
+    ANSWERED,
+    Entrants,
+    Presenter,
+    Round,
+    check_presentation,
+    unjudged_status,
+)
 from evaluand.evaluation.matching.response_style import response_styles
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.evaluation.scorer import described
@@ -52,8 +60,6 @@ from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.store.tables import BATCH_ROWS, MATCHES
-
-ORDERS = ("both", "random")
 
 
 @dataclass
@@ -95,6 +101,7 @@ class Matcher:
         seed: int = 0,
         labels: Sequence[str] | None = None,
         name: str | None = None,
+        limit: int | None = None,
         fresh: bool = False,
         retry_failed: bool = False,
         resume: str | None = None,
@@ -110,6 +117,7 @@ class Matcher:
             seed: of random orders and of schedules that choose at random.
             labels: of the systems; by default the names of the runs without the part that all share.
             name: a name for the matches.
+            limit: only the first examples.
             fresh: judge everything again, as a new attempt.
             retry_failed: judge again where the judge failed, as a new attempt.
             resume: the id of open matches that this must continue.
@@ -121,7 +129,7 @@ class Matcher:
         """
         if name is not None:
             check_name(name)
-        request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels)
+        request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
         store = request.runs[0].store if self.store is None else self.store
         check_store(store)
         if (matches := request.judge.read_matches(request.runs, request.labels, name)) is not None:
@@ -165,6 +173,7 @@ class _Request:
     schedule: Schedule
     orders: str
     seed: int
+    limit: int | None
 
     @classmethod
     def of(
@@ -175,13 +184,10 @@ class _Request:
         orders: Any,
         seed: Any,
         labels: Sequence[str] | None,
+        limit: int | None,
     ) -> _Request:
         _check_runs(runs)
-        if orders not in ORDERS:
-            hint = nearest(orders, ORDERS) if isinstance(orders, str) else ""
-            raise SpecError(f"orders is {described(orders)}; give one of {', '.join(ORDERS)}{hint}")
-        if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
-            raise SpecError(f"seed is {described(seed)}; give a whole number of 64 bits")
+        check_presentation(orders, seed)
         if labels is None:
             labels = short_labels([run.name for run in runs], [run.id for run in runs])
         known = _check_labels(labels, len(runs))
@@ -191,7 +197,8 @@ class _Request:
             raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
         if scorer.has_pairs and schedule.kind != "all_pairs":
             raise SpecError(f"the judge {scorer.kind} has the pairs that were judged; leave out {schedule.kind}")
-        return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed)
+        cut = limit if limit is not None and limit < max(_n_examples(run) for run in runs) else None
+        return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed, cut)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -203,6 +210,7 @@ class _Request:
             "schedule": self.schedule.spec,
             "orders": self.orders,
             "seed": self.seed,
+            **({} if self.limit is None else {"limit": self.limit}),
         }
 
     @property
@@ -244,6 +252,10 @@ def _check_runs(runs: Any) -> None:
             )
 
 
+def _n_examples(run: Run) -> int:
+    return int(run.manifest["spec"]["examples"])
+
+
 def _check_labels(labels: Any, n: int) -> list[str]:
     is_list = isinstance(labels, Sequence) and not isinstance(labels, str)
     if not is_list or len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
@@ -277,7 +289,7 @@ class _Job:
     ) -> None:
         self.matcher, self.store, self.request = matcher, store, request
         self.manifest, self.inputs = manifest, inputs
-        self.entrants = Entrants.of(request.runs, request.labels)
+        self.entrants = Entrants.of(request.runs, request.labels, request.limit)
         arguments = request.judge.arguments
         sees_index = "index" in arguments or "example" in arguments
         self.presenter = Presenter(self.entrants, request.orders, request.seed, sees_index, "replication" in arguments)

@@ -11,12 +11,14 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from evaluand.core import identity
+from evaluand.core.errors import SpecError, nearest
 from evaluand.evaluation.matching.schedule import Pairs
+from evaluand.evaluation.scorer import described
 from evaluand.run.runner import Run
 from evaluand.store.tables import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
 
@@ -26,6 +28,22 @@ NOT_ASKED: Final = 2
 NO_ANSWER: Final = 3
 ABSENT: Final = 4
 """What a system has on a row: an answer, a failed call, a skipped one, no answer, or no row."""
+
+
+ORDERS: Final = ("both", "random")
+
+
+def check_presentation(orders: Any, seed: Any) -> None:
+    """Refuses orders that are not known, and seeds that are no integers of 64 bits.
+
+    Raises:
+        SpecError: says what to give.
+    """
+    if orders not in ORDERS:
+        hint = nearest(orders, ORDERS) if isinstance(orders, str) else ""
+        raise SpecError(f"orders is {described(orders)}; give one of {', '.join(ORDERS)}{hint}")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
+        raise SpecError(f"seed is {described(seed)}; give a whole number of 64 bits")
 
 
 @dataclass(frozen=True)
@@ -49,16 +67,18 @@ class Entrants:
     contents: np.ndarray
 
     @classmethod
-    def of(cls, runs: Sequence[Run], labels: Sequence[str]) -> Entrants:
-        """The entrants of runs over one dataset."""
+    def of(cls, runs: Sequence[Run], labels: Sequence[str], limit: int | None = None) -> Entrants:
+        """The entrants of runs over one dataset, or over its first examples."""
         replications = min(int(run.manifest["spec"]["replications"]) for run in runs)
         examples = max(int(run.manifest["spec"]["examples"]) for run in runs)
+        examples = examples if limit is None else min(examples, limit)
         shape = examples * replications, len(runs)
         states = np.full(shape, ABSENT, np.int8)
         contents = np.zeros((*shape, identity.DIGEST_SIZE), np.uint8)
         for number, run in enumerate(runs):
             every = int(run.manifest["spec"]["replications"])
             chosen = np.flatnonzero(np.arange(sum(run.counts.values())) % every < replications)
+            chosen = chosen[: len(states)]
             states[: len(chosen), number] = _states(run)[chosen]
             contents[: len(chosen), number] = _as_digests(run.contents())[chosen]
         dataset = runs[0].dataset

@@ -1,16 +1,17 @@
 """`by_score`: compares two responses by the scores that a scorer of one response gives them."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint import Identity
 from evaluand.evaluation.matching.comparison_scorers import FIRST, SECOND, Better, ComparisonScorer, Preference
-from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer, as_scorer, described, is_number
+from evaluand.evaluation.scorer import NO_ANSWER, Score, as_scorer, described, is_number
 
 
+@dataclass(frozen=True)
 class ByScore(ComparisonScorer):
     """Compares two responses by the scores that another scorer gives them: the higher is better, equal ones tie.
 
@@ -29,22 +30,24 @@ class ByScore(ComparisonScorer):
     kind = "by_score"
     version = 1
 
-    def __init__(
-        self, scorer: Scorer | Callable[..., Any] | str, margin: float = 0.0, higher_is_better: bool = True
-    ) -> None:
-        if not is_number(margin) or not 0 <= margin < math.inf:
-            raise SpecError(f"margin is {described(margin)}; give a finite number of at least 0")
-        self.scorer = as_scorer("scorer", scorer)
+    scorer: Any
+    margin: float = 0.0
+    higher_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        if not is_number(self.margin) or not 0 <= self.margin < math.inf:
+            raise SpecError(f"margin is {described(self.margin)}; give a finite number of at least 0")
+        object.__setattr__(self, "scorer", as_scorer("scorer", self.scorer))
+        object.__setattr__(self, "margin", float(self.margin))
         if "source" in self.scorer.arguments or self.scorer.is_async or self.scorer.is_batch or self.scorer.by_target:
             raise SpecError(
                 f"by_score cannot call the scorer {self.scorer.kind!r}; it needs one that grades one response at a"
                 " time, from the output and the example alone"
             )
-        self.margin, self.higher_is_better = float(margin), higher_is_better
 
     @property
     def cheap(self) -> bool:  # type: ignore[override]
-        return self.scorer.cheap
+        return bool(self.scorer.cheap)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -61,14 +64,21 @@ class ByScore(ComparisonScorer):
         better: Better = "tie" if abs(difference) <= self.margin else FIRST if difference > 0 else SECOND
         return Preference(better, abs(difference), data=[score.value for score in scores])
 
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self.scorer.check(expected, outputs)
+
+    def check_example(self, example: Any) -> None:
+        self.scorer.check_example(example)
+
     def _grade(self, response: Any, others: Sequence[Any]) -> Score:
         if response is None:
             return NO_ANSWER
         rest = iter(others)
         arguments = [response if name == "output" else next(rest) for name in self.scorer.arguments]
-        return self.scorer.as_score(self.scorer.score(*arguments))
+        found: Score = self.scorer.as_score(self.scorer.score(*arguments))
+        return found
 
     def identify(self) -> Identity:
-        graded_by = self.scorer.identify()
+        graded_by: Identity = self.scorer.identify()
         spec = {"kind": self.kind, "version": self.version, "scorer": graded_by.spec, "margin": self.margin}
         return replace(graded_by, spec=spec | {"higher_is_better": self.higher_is_better})

@@ -179,8 +179,12 @@ class TaskResult(Protocol):
     def evaluation(self) -> Evaluation: ...
 
 
-def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Facts:
-    """The results of an experiment: the receipt of each step, every value, and why rows are missing."""
+def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation, matches: Sequence[Facts] = ()) -> Facts:
+    """The results of an experiment: the receipt of each step, every value, and why rows are missing.
+
+    Args:
+        matches: as `matches_facts` returns them.
+    """
     return {
         "tasks": [
             {
@@ -191,6 +195,7 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
             }
             for result in tasks
         ],
+        "matches": list(matches),
         "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
         **summary_facts(aggregation),
     }

@@ -26,7 +26,7 @@ from evaluand.report.facts.evaluation import CALLS, feedback_calls
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.comparison import comparison_parts
-from evaluand.report.terminal.ratings import matches_parts, ratings_parts
+from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
 from evaluand.report.text import (
     SHORT_ID,
     bounds_text,
@@ -82,13 +82,17 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     """The results of an experiment."""
     parts: list[RenderableType] = []
     if not quiet:
-        parts += [_steps_table(facts["tasks"]), ""]
+        parts += [_steps_table(facts["tasks"], facts["matches"]), ""]
     parts.append(metrics_table(facts["metrics"]))
+    for matches in facts["matches"]:
+        if matches["ratings"] is not None:
+            parts += ["", Text(safe(matches["matches"], CELL), "bold"), ratings_table(matches["ratings"])]
     if facts["disparities"]:
         parts += ["", disparities_table(facts["disparities"])]
     for table in curves_tables(facts):
         parts += ["", table]
     missing = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
+    missing += [(each["matches"], {"scorer": None} | reason) for each in facts["matches"] for reason in each["missing"]]
     if missing:
         parts += ["", missing_table(missing)]
     return Group(*parts)
@@ -309,7 +313,7 @@ def _row_counts(row: Facts, skipped: bool) -> list[Text]:
     ]
 
 
-def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
+def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> RenderableType:
     """What each step did, one line each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(overflow="fold", style="bold")
@@ -326,7 +330,27 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
                     failed[_kind_of_error(reason["reason"])] += reason["count"]
             grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _describe_step(entry[step], failed))
             label = ""
+    _add_match_steps(grid, matches)
     return grid
+
+
+def matches_table(facts: Facts) -> RenderableType:
+    """A set of matches: what judging took, the ratings, and why matches have no outcome."""
+    parts: list[RenderableType] = [_steps_table([], [facts])]
+    if facts["ratings"] is not None:
+        parts += ["", ratings_table(facts["ratings"])]
+    if facts["missing"]:
+        parts += ["", missing_table([(facts["matches"], {"scorer": None} | reason) for reason in facts["missing"]])]
+    return Group(*parts)
+
+
+def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
+    for each in matches:
+        reasons = (reason["reason"] for reason in each["missing"] if reason["reason"].startswith("scorer: "))
+        kinds = ", ".join(dict.fromkeys(map(_kind_of_error, reasons)))
+        n_failed = (each["receipt"] or {"failed": 0})["failed"]
+        failed = Counter({kinds: n_failed} if n_failed else {})
+        grid.add_row(Text(safe(each["matches"], CELL)), "judge", each["id"][:SHORT_ID], _describe_step(each, failed))
 
 
 def _kind_of_error(reason: str) -> str:

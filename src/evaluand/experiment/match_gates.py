@@ -1,0 +1,86 @@
+"""Gates of an experiment that are about its matches: which ratings each is about, and whether it can be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evaluand.comparison.gates import GateResult
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
+from evaluand.comparison.ratings.stored import Ratings
+from evaluand.comparison.ratings.tables import MATCH_GATES
+from evaluand.comparison.rule import AGAINST, BASELINE, Gate
+from evaluand.core.errors import SpecError, nearest
+from evaluand.experiment.tournament import Tournament
+
+MATCHES = "matches"
+"""The parameter of a gate that names one of several sets of matches: `win_rate(mine, base, matches=helpful) >= 0.5`."""
+
+
+def is_match_gate(gate: Gate) -> bool:
+    """Whether a gate is about matches, if there are any; otherwise a metric may have this name."""
+    return gate.metric in MATCH_GATES
+
+
+def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], tasks: Sequence[str]) -> None:
+    """Refuses gates that could never be checked, before anything runs.
+
+    Args:
+        tasks: those of the experiment.
+
+    Raises:
+        SpecError: matches or a system do not exist, or the systems are not rated.
+    """
+    by_name = {one.name: one for one in tournaments}
+    for gate in gates:
+        tournament = by_name[_choose(gate, [*by_name])]
+        if tournament.rating is None:
+            raise SpecError(f"gate {gate.text!r} needs ratings, and {tournament.name!r} has rating: none")
+        systems = tournament.systems(tasks)
+        for label in (gate.scorer, dict(gate.parameters).get(AGAINST), gate.baseline):
+            if label is not None and label not in (*systems, BASELINE):
+                listed = ", ".join(systems)
+                raise SpecError(f"gate {gate.text!r}: no system is called {label!r}{nearest(label, systems)}: {listed}")
+
+
+def evaluate_match_gates(
+    gates: Sequence[Gate], ratings: Mapping[str, Ratings], unrated: Mapping[str, str]
+) -> list[GateResult]:
+    """Checks gates by the ratings of their matches; a gate fails where systems were not rated.
+
+    Args:
+        ratings: name of matches → ratings.
+        unrated: name of matches → why their systems have no ratings.
+
+    Raises:
+        SpecError: a gate names matches or a system that do not exist.
+    """
+    results = []
+    for gate in gates:
+        name = _choose(gate, [*ratings, *unrated])
+        if name in unrated:
+            results.append(
+                GateResult(gate, gate.scorer or "judge", False, f"undefined: {unrated[name]}", {"values": []})
+            )
+            continue
+        own = tuple(each for each in gate.parameters if each[0] != MATCHES)
+        [result] = check_rating_gates([replace(gate, parameters=own)], ratings[name])
+        results.append(replace(result, gate=gate))
+    return results
+
+
+def _choose(gate: Gate, known: Sequence[str]) -> str:
+    """The name of the matches that a gate is about."""
+    named = dict(gate.parameters).get(MATCHES)
+    if not known:
+        raise SpecError(f"gate {gate.text!r} needs matches: write them under matches in the experiment file")
+    if named is None and len(known) == 1:
+        return known[0]
+    if named is None:
+        listed = " | ".join(known)
+        raise SpecError(f"gate {gate.text!r}: name the matches: {gate.metric}(SYSTEM, matches={listed})")
+    if named not in known:
+        raise SpecError(
+            f"gate {gate.text!r}: no matches are called {named!r}{nearest(named, known)}: {', '.join(known)}"
+        )
+    return named

@@ -1,0 +1,138 @@
+"""Tournaments from entries of `matches` in an experiment file, and from the options of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from evaluand.core.errors import SpecError
+from evaluand.core.files.yaml import Document, Place
+from evaluand.evaluation.scorer import Scorer
+from evaluand.experiment import build
+from evaluand.experiment.spec import (
+    GRADED_BY,
+    JudgeEntry,
+    KindSpec,
+    MatchesSpec,
+    ValidParts,
+    compares_scores,
+    expand_matches,
+    graded_by,
+    place_of_matches,
+)
+from evaluand.experiment.tournament import Tournament
+
+
+def build_tournaments(
+    spec: ValidParts, document: Document, scorers: Mapping[str, Scorer], folder: Path
+) -> dict[Place, Tournament]:
+    """The tournaments of a file by their place in it; adds faults to the document.
+
+    Args:
+        scorers: those of the experiment, to which a judge may refer by name.
+    """
+    found: dict[Place, Tournament] = {}
+    for number, entry in spec.matches.items():
+        place = place_of_matches(document, number)
+        if _refers_to_invalid(entry, spec, scorers):
+            continue
+        tournament = _build(entry, document, place, scorers, folder)
+        if tournament is not None:
+            found[place] = tournament
+    return found
+
+
+def read_tournament(entry: Mapping[str, Any], folder: Path) -> Tournament:
+    """The tournament of one entry that is in no file; a judge that begins with `{` is YAML.
+
+    Args:
+        folder: the folder to which paths are relative.
+
+    Raises:
+        SpecError: lists every fault.
+    """
+    written = {name: _read_yaml(name, value) for name, value in entry.items()}
+    document = Document(Path(_NOWHERE), orjson.dumps(written))
+    try:
+        spec = MatchesSpec.model_validate(expand_matches(written))
+    except ValidationError as error:
+        document.add_all(error)
+        spec = None
+    tournament = None if spec is None else _build(spec, document, (), {}, folder)
+    try:
+        document.check()
+    except SpecError as error:
+        lines = str(error).split("\n")
+        raise SpecError("\n".join(line.removeprefix(f"{_NOWHERE}:1: ") for line in lines)) from None
+    assert tournament is not None  # else there are faults
+    return tournament
+
+
+_NOWHERE = "options"
+
+
+def _build(
+    entry: MatchesSpec, document: Document, place: Place, scorers: Mapping[str, Scorer], folder: Path
+) -> Tournament | None:
+    parts: dict[str, Any] = {}
+    graded: Scorer | None = None
+    at_judge = _place_of_kind(document, place, "judge")
+    with document.at(*at_judge, *([GRADED_BY] if at_judge[-1] != "judge" else ())):
+        graded = _graded_scorer(entry.judge, scorers, folder)
+    with document.at(*at_judge):
+        if graded is not None or not compares_scores(entry.judge):  # else its faults are in the document
+            parts["judge"] = build.judge(entry.judge, graded, folder)
+    with document.at(*_place_of_kind(document, place, "schedule")):
+        parts["schedule"] = build.schedule(entry.schedule)
+    with document.at(*_place_of_kind(document, place, "rating")):
+        parts["rating"] = build.rating(entry.rating)
+    parts["confidence"] = entry.rating.confidence
+    with document.at(*place):
+        if len(parts) == _N_PARTS:
+            others = {name: getattr(entry, name) for name in ("name", "tasks", "runs", "orders", "seed")}
+            return Tournament(**parts, **others)
+    return None
+
+
+_N_PARTS = 4
+"""Judge, schedule, rating and confidence, if none has faults."""
+
+
+def _place_of_kind(document: Document, place: Place, key: str) -> Place:
+    """Where the parameters of a judge or schedule are: `{by_score: {scorer: …}}` has them one level further in."""
+    value = document.value
+    for step in place:
+        value = value[step]
+    entry = value.get(key) if isinstance(value, Mapping) else None
+    inner = [*entry.items()] if isinstance(entry, Mapping) else []
+    is_short = len(inner) == 1 and isinstance(inner[0][1], Mapping)
+    return (*place, key, inner[0][0]) if is_short else (*place, key)
+
+
+def _graded_scorer(judge: JudgeEntry, scorers: Mapping[str, Scorer], folder: Path) -> Scorer | None:
+    """The scorer by whose scores a judge compares: one of the experiment by its name, or another."""
+    entry = graded_by(judge)
+    if entry is None:
+        return None
+    known = scorers.get(entry.kind) if isinstance(entry, KindSpec) and not entry.parameters else None
+    return known or build.scorer(entry, folder)
+
+
+def _refers_to_invalid(entry: MatchesSpec, spec: ValidParts, scorers: Mapping[str, Scorer]) -> bool:
+    """Whether a judge compares by a scorer of the experiment whose faults are already in the document."""
+    try:
+        graded = graded_by(entry.judge)
+    except ValidationError:
+        return False  # reported where the judge is built
+    return isinstance(graded, KindSpec) and graded.kind in {*spec.scorer_names} - {*scorers}
+
+
+def _read_yaml(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _read_yaml(name, each) for key, each in value.items()}
+    is_yaml = isinstance(value, str) and value.lstrip().startswith("{")
+    return Document(Path(name), value.encode()).value if is_yaml else value

@@ -1,0 +1,197 @@
+"""Matches at the command line: `evaluand run` with judges and gates on win rates, `resume`, `compare --pairwise`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evaluand.cli import main
+
+APP = """
+from pathlib import Path
+
+
+def upper(text):
+    return text.upper()
+
+
+def early(text):
+    return text.upper() if text < "f" else text
+
+
+def same(text):
+    return text
+
+
+def cased(first, second):
+    return "tie" if first.isupper() == second.isupper() else "first" if first.isupper() else "second"
+
+
+def interrupted(first, second):
+    if (Path(__file__).parent / "stop").exists() and "G" in (first, second):
+        raise KeyboardInterrupt
+    return cased(first, second)
+
+
+def broken(first, second):
+    raise ValueError("no idea")
+"""
+
+EXPERIMENT = """name: casing
+dataset: {path: rows.jsonl, input: input, expected: expected}
+tasks: [app.py:upper, app.py:early, app.py:same]
+scorers: {right: exact_match}
+metrics: accuracy
+matches: app.py:cased
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = [{"input": letter, "expected": letter.upper()} for letter in "abcdefghij"]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "e.yaml").write_text(EXPERIMENT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def read(*arguments: str, exit_code: int = 0) -> Any:
+    result = call(*arguments, "--json")
+    assert result.exit_code == exit_code, result.output
+    return json.loads(result.stdout)
+
+
+def test_a_run_judges_rates_and_checks_gates_on_win_rates(folder: Path) -> None:
+    gates = ("--gate", "upper wins against same ≥ 55 % at 95 %", "--gate", "same wins >= 0.5")
+    facts = read("run", "e.yaml", *gates, exit_code=3)
+    [matches] = facts["matches"]
+    assert (matches["matches"], matches["name"], matches["counts"]) == ("matches", "casing/matches", {"scored": 60})
+    assert matches["receipt"]["called"] == 20
+    assert [row["system"] for row in matches["ratings"]["ratings"]] == ["upper", "early", "same"]
+    assert [(gate["subject"], gate["passed"]) for gate in facts["gates"]] == [("upper", True), ("same", False)]
+    assert facts["gates"][0]["message"] == "lower 95% bound 0.7411; win rate 1 of 10 matches"  # 0.05 ** (1 / 10)
+    shown = call("run", "e.yaml", *gates)
+    assert shown.exit_code == 3
+    assert "matches  judge       " in shown.stdout
+    assert matches["ratings"]["signature"] in shown.stdout
+    assert "FAILED  same wins >= 0.5" in shown.stdout
+
+
+def test_one_task_alone_is_not_judged_and_the_note_says_so(folder: Path) -> None:
+    (folder / "e.yaml").write_text(EXPERIMENT + "gates: [upper wins > 0.5]\n")
+    result = call("run", "e.yaml", "--task", "upper")
+    assert result.exit_code == 0, result.output
+    assert "note: matches compare several tasks, so none are judged with --task" in result.stderr
+    assert "note: gate 'upper wins > 0.5' needs matches; not checked" in result.stderr
+    refused = call("run", "e.yaml", "--task", "upper", "--gate", "upper wins > 0.5")
+    assert refused.exit_code == 1
+
+
+def test_validation_shows_the_judge_the_code_and_the_most_comparisons(folder: Path) -> None:
+    shown = call("validate", "e.yaml")
+    assert "judge  matches: at most 60 comparisons of upper, early, same; equal responses need none" in shown.stdout
+    assert "import app.py: tasks.upper, tasks.early, tasks.same, matches.judge" in shown.stdout
+    assert read("validate", "e.yaml")["matches"] == [
+        {"matches": "matches", "systems": ["upper", "early", "same"], "most": 60}
+    ]
+
+
+def test_a_judge_that_always_fails_is_an_error(folder: Path) -> None:
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("cased", "broken"))
+    result = call("run", "e.yaml")
+    assert result.exit_code == 1
+    assert "20 done now; 20 failed (20 ValueError)" in result.stdout
+    assert "error: the judge of 'matches' failed on every comparison: ValueError: no idea" in result.stderr
+    (folder / "app.py").write_text(APP.replace('raise ValueError("no idea")', 'return "first"'))
+    assert call("run", "e.yaml", "--retry-failed").exit_code == 0
+
+
+def test_interrupted_matches_are_resumed_with_the_file_that_began_them(folder: Path) -> None:
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("cased", "interrupted"))
+    (folder / "stop").touch()
+    stopped = call("run", "e.yaml", "--limit", "9")
+    assert stopped.exit_code == 130, stopped.output
+    (folder / "stop").unlink()
+    [command] = [line for line in stopped.stderr.splitlines() if "continue with: evaluand resume" in line]
+    facts = read(*command.partition("continue with: evaluand ")[2].split())
+    assert facts["receipt"]["called"] + facts["receipt"]["kept"] == 18
+    assert facts["receipt"]["kept"] > 0
+    assert facts["ratings"]["ratings"][0]["system"] == "upper"
+    again = read("run", "e.yaml", "--limit", "9")
+    assert again["matches"][0]["digest"] == facts["digest"]
+    assert again["matches"][0]["receipt"]["called"] == 0
+
+
+def test_open_matches_of_an_entry_that_was_removed_are_not_resumed(folder: Path) -> None:
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("cased", "interrupted"))
+    (folder / "stop").touch()
+    assert call("run", "e.yaml").exit_code == 130
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("matches: app.py:cased\n", ""))
+    result = call("resume", "--yes")
+    assert result.exit_code == 1
+    assert "were begun by the entry 'matches' of matches, which there is no longer" in result.stderr
+
+
+# compare --pairwise
+
+
+def test_stored_runs_are_compared_by_a_judge_and_extended_by_a_further_one(folder: Path) -> None:
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("matches: app.py:cased\n", ""))
+    assert call("run", "e.yaml").exit_code == 0
+    two = read("compare", "--pairwise", "casing/upper", "casing/early", "--judge", "app.py:cased")
+    assert (two["systems"], two["receipt"]["called"], two["receipt"]["reused"]) == (["upper", "early"], 10, 0)
+    arguments = ("compare", "--pairwise", "casing", "--judge", "app.py:cased", "--name", "all")
+    three = read(*arguments)
+    assert (three["name"], three["receipt"]["called"], three["receipt"]["reused"]) == ("all", 10, 10)
+    assert three["ratings"]["name"] == "all"
+    assert [row["system"] for row in three["ratings"]["ratings"]] == ["upper", "early", "same"]
+    shown = call(*arguments, "--gate", "upper wins against early >= 70%", "--gate", "same wins >= 20%")
+    assert shown.exit_code == 3
+    assert "passed  upper wins against early >= 70%" in shown.stdout
+    assert "rated otherwise: evaluand rate all" in shown.stdout
+
+
+def test_stored_runs_are_compared_by_a_scorer(folder: Path) -> None:
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("matches: app.py:cased\n", ""))
+    assert call("run", "e.yaml").exit_code == 0
+    options = ("--baseline", "casing/early", "--orders", "random", "--seed", "3", "--limit", "4")
+    facts = read("compare", "--pairwise", "casing", "--by-score", "{kind: exact_match, normalise: [space]}", *options)
+    assert facts["counts"] == {"scored": 8}
+    budget = read(
+        "compare", "--pairwise", "casing", "--by-score", "exact_match", "--schedule", "swiss", "--budget", "8"
+    )
+    assert budget["receipt"]["called"] <= 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pairwise"], "--pairwise needs --judge judge.py:FUNCTION or --by-score SCORER, one of them"),
+        (["--judge", "app.py:cased"], "--judge needs --pairwise"),
+        (["--pairwise", "--judge", "app.py:cased", "--flips", "1"], "--flips has no meaning with --pairwise"),
+        (["--pairwise", "--judge", "app.py:cased", "--budget", "1"], "--budget needs --schedule swiss or information"),
+        (["--pairwise", "--judge", "app.py:cased", "--schedule", "against_baseline"], "needs --baseline NAME"),
+        (["--pairwise", "--judge", "app.py:csed"], "judge: app.py has no 'csed' (did you mean 'cased'?)"),
+        (["--pairwise", "--judge", "app.py:cased", "--schedule", "swis"], "schedule: no schedule is called 'swis'"),
+        (["--pairwise", "--by-score", "{kind: exact_match, x: 1}"], "judge.by_score.scorer.x: exact_match has no such"),
+        (["--pairwise", "--by-score", "{kind: "], "judge:1:8: not YAML: "),
+        (["--pairwise", "--judge", "app.py:cased", "--baseline", "x"], "baseline 'x' is not one of the systems"),
+        (["--pairwise", "--judge", "app.py:cased", "--gate", "accuracy > 1"], "gate 'accuracy > 1' is about a metric"),
+        (["--pairwise", "--judge", "app.py:cased", "--gate", "x wins > 0"], "no system is called 'x': upper, early,"),
+        (["--gate", "upper wins > 0.5"], "gate 'upper wins > 0.5': win_rate is a number of ratings, not of an"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder: Path, arguments: list[str], message: str) -> None:
+    assert call("run", "e.yaml", "--limit", "2").exit_code == 0
+    result = call("compare", "casing", *arguments)
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
