@@ -7,7 +7,7 @@
     set: Uint16Array, case: Uint32Array, place: Uint32Array, a: Uint16Array, b: Uint16Array,
     outcome: Uint8Array, share: Float32Array, gap: Float32Array, index: BigInt64Array,
   };
-  const { byId, word, unpacked, rowPieces, element, shown, snippet, number, heading, cellBlock } = evaluandRows;
+  const { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock } = evaluandRows;
   const head = JSON.parse(byId("match-head").textContent);
   const cases = rowPieces("match-piece", head.starts);
   const columns = {};
@@ -131,7 +131,8 @@
     const won = winner(place);
     const sides = [row.a, row.b].map((system) => element("div", {},
       heading(named(system), system === won ? " · won" : ""), ...response(its, system), style(its.styles[system])));
-    const id = its.id === null || its.id === its.index ? [] : [" of ", element("bdi", {}, shown(its.id))];
+    const isNews = its.id !== null && its.id !== its.index && its.id !== textOf(its.input ?? "").slice(0, its.id.length);
+    const id = isNews ? [" of ", element("bdi", {}, shown(its.id))] : [];
     return [heading("Input", ...id), ...cellBlock(its.input, "", command(its, row.a)), element("div", { class: "sides" }, ...sides),
       heading("Judgements"), judgements(its, row), links(its, row)];
   }

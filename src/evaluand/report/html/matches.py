@@ -197,7 +197,7 @@ def _browser() -> str:
     all_of = '<option value="">all</option>'
     fields = {"set": "Matches", "one": "System", "other": "Against", "outcome": "Outcome", "winner": "Winner"}
     filters = "".join(_field(id, label, all_of) for id, label in fields.items())
-    orders = {"": "contradictory, then most decisive", "decisive": "most decisive", "index": "example"}
+    orders = {"": "contradictory first", "decisive": "most decisive", "index": "example"}
     options = "".join(f'<option value="{value}">{label}</option>' for value, label in orders.items())
     heads = "".join(f"<span>{head}</span>" for head in ("Outcome", "Example", "Systems", "Input", "Share"))
     return f"""<noscript><p>Allow this page to run its script to browse the matches.</p></noscript>
