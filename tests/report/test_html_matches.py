@@ -208,7 +208,7 @@ def test_fifty_systems_fit_a_page(store: DirectoryStore) -> None:
             "model_b": f"model {b}",
             "winner": "model_a" if (a + example) % 3 else "model_b",
         }
-        for example in range(2)
+        for example in range(4)
         for a in range(50)
         for b in range(a)
     ]
@@ -217,7 +217,7 @@ def test_fifty_systems_fit_a_page(store: DirectoryStore) -> None:
     assert len(re.findall(r'class="strip"', page)) == 50
     assert page.count("never met") == 0
     assert len(page) < 1_500_000
-    assert (head_of(page)["rows"], head_of(page)["total"]) == (100, 2450)
+    assert (head_of(page)["rows"], head_of(page)["total"]) == (100, 4900)
 
 
 def test_sentences_on_bias_and_method() -> None:
