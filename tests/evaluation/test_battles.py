@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from evaluand import DataError, DirectoryStore, EvaluandWarning, MemoryStore, SpecError
 from evaluand.cli import main
 from evaluand.evaluation import Matches, read_battles
+from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.report.verification import verify
 
 LLMBAR = Path(__file__).parents[2].parent / "shared" / "data" / "llmbar"
@@ -157,6 +158,21 @@ def test_what_a_winner_may_be(winner: Any, outcome: float) -> None:
 def test_what_a_winner_must_not_be(winner: Any) -> None:
     with pytest.raises(DataError, match=r"^battles\[0\]:winner: is .*; give model_a, model_b, tie, or the name of"):
         read_battles([battle(winner)])
+
+
+def test_a_winner_that_is_a_name_and_a_word_for_another_outcome_is_refused() -> None:
+    for a, b, winner in (("model_b", "model_a", "model_a"), ("tie", "x", "tie")):
+        with pytest.raises(DataError, match="the name of a system and the word for another outcome"):
+            read_battles([{"id": 1, "model_a": a, "model_b": b, "winner": winner}])
+    matches = read_battles([{"id": 1, "model_a": "tie", "model_b": "model_a", "winner": "first"}])
+    [batch] = battle_batches(matches)
+    assert read_battles(batch.to_pylist()).digest == matches.digest
+
+
+def test_rows_without_an_example_are_those_of_no_input() -> None:
+    rows = [{"model_a": "x", "model_b": "y", "winner": "x", "prompt": each} for each in ("row 1", None, "row 1")]
+    with pytest.warns(EvaluandWarning, match="counts as a separate example"):
+        assert rows_of(read_battles(rows), "_index_") == [(0,), (1,), (0,)]
 
 
 def test_every_fault_is_reported_with_its_row_and_column(tmp_path: Path) -> None:

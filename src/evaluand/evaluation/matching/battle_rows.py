@@ -338,7 +338,8 @@ class _Row:
     def _outcome(self, a: str, b: str) -> Verdict:
         """A share of the win; the winner, if the row has one too, must not contradict it."""
         outcome = self.number("outcome")
-        winner = self._winner("winner", a, b) if "winner" in self.columns.places else _UNDECIDED
+        names = ("", "") if self.columns.is_own else (a, b)  # an export names the winner by its place alone
+        winner = self._winner("winner", *names) if "winner" in self.columns.places else _UNDECIDED
         if outcome is None:
             return winner._replace(label=None)
         if not 0 <= outcome <= 1:
@@ -449,6 +450,9 @@ _WORDS: Final[Mapping[str, Verdict]] = {
     "b<<a": Verdict(1.0, strength=2.0),
     "error": _NO_VERDICT,
 }
+_LETTERS: Final = ("a", "b", "1", "2")
+"""Words that more often name a system than its place in the row."""
+
 _LABELS: Final = {word for word in _WORDS if word not in (*_FIRST, *_SECOND, "tie", "draw", "error")}
 """Words that say more than who won, or of what kind the tie is."""
 
@@ -476,7 +480,12 @@ def read_winner(value: Any, a: str, b: str) -> Verdict:
         raise DataError(f"is {_show(value)}; {_EXPECTED}")
     text = str(value).strip()
     if a != b and text in (a, b):
-        return Verdict(float(text == a))
+        by_name, by_place = float(text == a), _WORDS.get(text.casefold(), _UNDECIDED).outcome
+        if text.casefold() not in _LETTERS and by_place not in (None, by_name):
+            raise DataError(
+                f"is {_show(text)}, the name of a system and the word for another outcome; rename the system"
+            )
+        return Verdict(by_name)
     text = text.removeprefix("[[").removesuffix("]]")
     if ">" in text or "<" in text or "=" in text:
         text = text.replace(" ", "").upper()

@@ -187,7 +187,7 @@ class _Tables:
         self._faults: list[Fault] = []
         self._systems: dict[str, int] = {}
         self._declared: dict[int, str] = {}  # the systems by their numbers in an own export
-        self._examples: dict[str, int] = {}
+        self._examples: dict[str | int, int] = {}  # id or input → number; a row without both is its own example
         self._ids: dict[int, tuple[str | None, str | None]] = {}
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[Texts] = []
@@ -256,10 +256,10 @@ class _Tables:
                     Fault(f"{where}:{INDEX}", f"is {index}, which is example {known[0]!r} in other rows")
                 )
             return int(index)
-        key = texts.input if battle.example is None else battle.example
+        key: str | int | None = texts.input if battle.example is None else battle.example
         if key is None:
             self._without_example += 1
-            key = f"row {len(self._ids)}"
+            key = len(self._ids)
         index = self._examples.setdefault(key, len(self._examples))
         self._ids.setdefault(index, (battle.example, texts.input))
         return index

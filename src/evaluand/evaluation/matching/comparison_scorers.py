@@ -148,8 +148,8 @@ class FunctionComparison(FunctionScorer, ComparisonScorer):
         super().__init__(function, **options)
         if (len(self.arguments) < 2 and not self.compares_all) or (self.compares_all and FIRST in self.arguments):
             raise SpecError(
-                f"judge {self.name!r} is given {', '.join(self.arguments)}; give it the parameters first and second, or"
-                " responses for all responses to an example"
+                f"judge {self.name!r} has the parameters {', '.join(self.arguments)}; give it the parameters first and"
+                " second, or responses for all responses to an example"
             )
 
 
