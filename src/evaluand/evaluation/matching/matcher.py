@@ -184,7 +184,7 @@ class _Request:
         orders: Any,
         seed: Any,
         labels: Sequence[str] | None,
-        limit: int | None,
+        limit: Any,
     ) -> _Request:
         _check_runs(runs)
         check_presentation(orders, seed)
