@@ -6,6 +6,7 @@ import io
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -605,6 +606,15 @@ def test_several_runs_are_ranked_and_alike_ones_share_a_letter() -> None:
         (0, "b", 60),
     ]
     assert [pair["p_holm"] <= 0.05 for pair in made.pairs] == [True, True, False]
+
+
+def test_letters_of_many_systems_take_no_time() -> None:
+    random = Random(1)
+    places = sorted(random.gauss(0, 1) for _ in range(60))
+    pairs = [*itertools.combinations(range(60), 2)]
+    differ = {frozenset(pair) for pair in pairs if places[pair[1]] - places[pair[0]] + random.gauss(0, 0.1) > 0.4}
+    found = assign_letters(range(60), differ)
+    assert all(bool({*found[a]} & {*found[b]}) == (frozenset((a, b)) not in differ) for a, b in pairs)
 
 
 @given(st.integers(2, 6), st.data())

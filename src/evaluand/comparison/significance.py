@@ -1,7 +1,7 @@
 """Tests of whether two systems differ on the same rows, p values adjusted for many tests, and letters for rankings."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -144,18 +144,38 @@ def assign_letters(ranked: Sequence[int], differing: Collection[frozenset[int]])
         >>> assign_letters([0, 1, 2], [frozenset({0, 2})])
         {0: 'a', 1: 'ab', 2: 'b'}
     """
-    sets = [frozenset(ranked)]
-    for pair in differing:
-        split = [s - {one} for s in sets if pair <= s for one in pair]
-        sets = _largest([*(s for s in sets if not pair <= s), *split])
     place = {system: i for i, system in enumerate(ranked)}
-    sets.sort(key=lambda s: sorted(place[system] for system in s))
-    return {system: "".join(_letter(i) for i, s in enumerate(sets) if system in s) for system in ranked}
+    alike = [(1 << len(ranked)) - 1 ^ 1 << i for i in range(len(ranked))]  # of each system, as bits
+    for pair in differing:
+        one, other = (place[system] for system in pair)
+        alike[one] &= ~(1 << other)
+        alike[other] &= ~(1 << one)
+    sets = sorted(_members(bits) for bits in _largest_sets(alike))
+    return {system: "".join(_letter(i) for i, s in enumerate(sets) if place[system] in s) for system in ranked}
 
 
-def _largest(sets: Sequence[frozenset[int]]) -> list[frozenset[int]]:
-    distinct = list(dict.fromkeys(sets))
-    return [s for s in distinct if not any(s < other for other in distinct)]
+def _largest_sets(alike: Sequence[int]) -> Iterator[int]:
+    """The largest sets of systems that are all alike, as bits: the maximal cliques of a graph.
+
+    Source: C. Bron & J. Kerbosch, "Algorithm 457: finding all cliques of an undirected graph" (Communications of the
+    ACM 16, 1973), with the pivot of E. Tomita, A. Tanaka & H. Takahashi (Theoretical Computer Science 363, 2006).
+    """
+    waiting = [(0, (1 << len(alike)) - 1, 0)]
+    while waiting:
+        found, candidates, done = waiting.pop()
+        if not candidates and not done:
+            yield found
+        if not candidates:
+            continue
+        pivot = max(_members(candidates | done), key=lambda i: (candidates & alike[i]).bit_count())
+        for i in _members(candidates & ~alike[pivot]):
+            waiting.append((found | 1 << i, candidates & alike[i], done & alike[i]))
+            candidates &= ~(1 << i)
+            done |= 1 << i
+
+
+def _members(bits: int) -> list[int]:
+    return [i for i in range(bits.bit_length()) if bits >> i & 1]
 
 
 def _letter(number: int) -> str:
