@@ -70,7 +70,9 @@ def test_missing_responses_lose(ratings: Ratings) -> None:
     matches = play(MemoryStore(), outcomes, fails={"A": {0, 1}})
     result = check("win_rate(A, B) >= 0.9", rate(matches, method="win_rate"))
     assert not result.passed
-    assert result.message == "0.6667; win rate 0.6667 of 6 matches"
+    assert result.message == "0.6667; win rate 0.6667 of 6 matches, 2 decided by a missing answer"
+    result = check("rating(A) >= 0.9", rate(play(MemoryStore(), outcomes, fails={"A": {0}}), method="win_rate"))
+    assert result.message == "0.8333; won 5, tied 0, lost 1, 1 decided by a missing answer"
 
 
 def test_matches_without_an_outcome_are_counted() -> None:

@@ -324,6 +324,8 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
         Matcher().match(runs, shorter, labels=["a", "a"])
     with pytest.raises(SpecError, match="labels must be a list of texts, one for each of the 2 runs, not 'ab'"):
         Matcher().match(runs, shorter, labels="ab")
+    with pytest.raises(SpecError, match="limit is the integer 0; give a number of examples of at least 1"):
+        Matcher().match(runs, shorter, limit=0)
     with pytest.raises(SpecError, match="give it the parameters first and second"):
         Matcher().match(runs, lambda first: 1.0)
     with pytest.raises(SpecError, match="compares all pairs; leave out against_baseline"):

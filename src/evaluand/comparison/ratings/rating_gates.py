@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from evaluand.comparison.gates import GateResult
-from evaluand.comparison.ratings.gathering import MatchTable, gather
+from evaluand.comparison.ratings.gathering import A, B, MatchTable, gather
 from evaluand.comparison.ratings.method import POSITION, RatingMethod
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.ratings.tables import MATCH_GATES, compute_tables, decide_missing
@@ -84,6 +84,22 @@ class _Context:
     def decided(self) -> MatchTable:
         """The judgements, with the outcomes of missing responses."""
         return decide_missing(self.matches, self.method)
+
+    def n_unanswered(self, system: str, other: str | None) -> float:
+        """How many matches of a system, or of two systems, count as lost because a response is missing."""
+        if self.method.missing != "lose":
+            return 0.0
+        asked = self.matches.take(~self.matches.skipped | self.matches.known)
+        involved = ~asked.known & np.isin(asked.missing, (A, B))
+        for each in (system, other):
+            if each is not None:
+                number = self.ratings.systems.index(each)
+                involved &= (asked.a == number) | (asked.b == number)
+        return float(asked.shares()[involved].sum())
+
+    def opponent(self, system: str) -> str | None:
+        """The baseline, if the rating of a system is its win rate against it."""
+        return self.method.baseline if system != self.method.baseline else None
 
     def tables(self, confidence: float | None = None) -> Tables:
         """The tables with intervals of a confidence."""
@@ -163,13 +179,14 @@ def _check_win_rate(gate: Gate, context: _Context) -> GateResult:
         base = context.method.baseline
         if base is None:
             ends = [row[name] for name in ("win_rate", "win_rate_low", "win_rate_high")]
-            return _compare(gate, system, _number(ends, row, None))
+            return _compare(gate, system, _number(ends, row, None, context.n_unanswered(system, None)))
         against = base
     other = context.system(gate, against)
     if other == system:
         raise SpecError(f"gate {gate.text!r}: {system} does not meet itself; name another system")
     row = next(row for row in tables["win_rates"] if (row["a"], row["b"]) == (system, other))
-    number = _number([row[name] for name in ("win_rate", "low", "high")], row, f"{system} and {other} never met")
+    ends = [row[name] for name in ("win_rate", "low", "high")]
+    number = _number(ends, row, f"{system} and {other} never met", context.n_unanswered(system, other))
     return _compare(gate, system, _exact(number, gate, context, system, other))
 
 
@@ -178,12 +195,18 @@ def _two_sided(gate: Gate) -> float | None:
     return None if gate.level is None else 2 * gate.level - 1
 
 
-def _number(ends: Sequence[float | None], row: dict[str, Any], reason: str | None) -> _Number:
+def _number(ends: Sequence[float | None], row: dict[str, Any], reason: str | None, n_unanswered: float) -> _Number:
     value, low, high = (math.nan if end is None else end for end in ends)
     count = f"{row['n']:,g} {'match' if row['n'] == 1 else 'matches'}"
-    missing = f", {row['n_missing']:,g} without an outcome" if row["n_missing"] else ""
     facts = {name: row[name] for name in ("n", "won", "tied", "lost", "n_missing")}
-    return _Number(value, low, high, True, f"win rate {value:.4g} of {count}{missing}", reason, facts)
+    details = f"win rate {value:.4g} of {count}{_missing_counts(row, n_unanswered)}"
+    return _Number(value, low, high, True, details, reason, facts | {"n_unanswered": n_unanswered})
+
+
+def _missing_counts(row: dict[str, Any], n_unanswered: float) -> str:
+    """The matches that one side lost without an answer, and those without an outcome, which do not count."""
+    lost = f", {n_unanswered:,g} decided by a missing answer" if n_unanswered else ""
+    return lost + (f", {row['n_missing']:,g} without an outcome" if row["n_missing"] else "")
 
 
 def _exact(number: _Number, gate: Gate, context: _Context, system: str, other: str) -> _Number:
@@ -210,13 +233,14 @@ def _check_rating(gate: Gate, context: _Context) -> GateResult:
     if gate.baseline is not None:
         return _check_difference(gate, context, system, context.system(gate, gate.baseline))
     row = next(row for row in context.tables(_two_sided(gate))["ratings"] if row["system"] == system)
-    number = _number([row[name] for name in ("rating", "low", "high")], row, row["reason"])
-    return _compare(gate, system, number._replace(details=_match_counts(row)))
+    n_unanswered = context.n_unanswered(system, context.opponent(system))
+    number = _number([row[name] for name in ("rating", "low", "high")], row, row["reason"], n_unanswered)
+    return _compare(gate, system, number._replace(details=_match_counts(row, n_unanswered)))
 
 
-def _match_counts(row: dict[str, Any]) -> str:
-    missing = f", {row['n_missing']:,g} without an outcome" if row["n_missing"] else ""
-    return f"won {row['won']:,g}, tied {row['tied']:,g}, lost {row['lost']:,g}{missing}"
+def _match_counts(row: dict[str, Any], n_unanswered: float) -> str:
+    counts = f"won {row['won']:,g}, tied {row['tied']:,g}, lost {row['lost']:,g}"
+    return counts + _missing_counts(row, n_unanswered)
 
 
 def _check_difference(gate: Gate, context: _Context, system: str, other: str) -> GateResult:
@@ -229,7 +253,8 @@ def _check_difference(gate: Gate, context: _Context, system: str, other: str) ->
     if sign < 0:
         ends[1], ends[2] = ends[2], ends[1]
     difference, low, high = (math.nan if end is None else end for end in ends)
-    counts = _match_counts(next(one for one in tables["ratings"] if one["system"] == system))
+    own = next(one for one in tables["ratings"] if one["system"] == system)
+    counts = _match_counts(own, context.n_unanswered(system, context.opponent(system)))
     number = _Number(difference, low, high, True, counts, row["reason"], {"baseline": other})
     if gate.relation in RELATIONS:
         result = _compare(gate, system, number)

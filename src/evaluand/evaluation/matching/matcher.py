@@ -184,10 +184,12 @@ class _Request:
         orders: Any,
         seed: Any,
         labels: Sequence[str] | None,
-        limit: int | None,
+        limit: Any,
     ) -> _Request:
         _check_runs(runs)
         check_presentation(orders, seed)
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+            raise SpecError(f"limit is {described(limit)}; give a number of examples of at least 1")
         if labels is None:
             labels = short_labels([run.name for run in runs], [run.id for run in runs])
         known = _check_labels(labels, len(runs))
