@@ -228,7 +228,7 @@ def test_a_system_that_never_met_the_baseline_has_a_reason() -> None:
     found = length_controlled_win_rates(
         a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=0, reference=reference()
     )
-    assert [each.reason for each in found[1:]] == ["0 examples are too few to estimate 2 terms"] * 2
+    assert [each.reason for each in found[1:]] == ["0 examples cannot determine 2 terms"] * 2
     with pytest.raises(SpecError, match="the baseline must be a system from 0 to 2, not 3"):
         length_controlled_win_rates(a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=3)
 
@@ -262,11 +262,11 @@ def test_a_system_that_won_all_gets_an_interval_below_1() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({name: each[:2] for name, each in biased(9, 0, 1, 0).items()}, "2 examples are too few to estimate 2 terms"),
-        ({"outcome": np.full(N, np.nan)}, "0 examples are too few"),
+        ({name: each[:2] for name, each in biased(9, 0, 1, 0).items()}, "2 examples cannot determine 2 terms"),
+        ({"outcome": np.full(N, np.nan)}, "0 examples cannot determine"),
         ({"length": BASELINE_LENGTH + 9}, "all differences of length are equal, so length and quality cannot be"),
         ({"difficulty": np.full(N, 0.3)}, "length, difficulty and quality cannot be separated in these matches"),
-        ({"cluster": PLACE % 3, "difficulty": DIFFICULTY}, "3 examples are too few to estimate 3 terms"),
+        ({"cluster": PLACE % 3, "difficulty": DIFFICULTY}, "3 examples cannot determine 3 terms"),
     ],
 )
 def test_what_cannot_be_estimated_has_a_reason(options: dict[str, Any], reason: str) -> None:

@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, plural
 from evaluand.metrics.ratings.bradley_terry import logistic
 from evaluand.metrics.stats.intervals import Spread, interval_within, runs
 
@@ -367,7 +367,7 @@ def _obstacle(matches: _Matches, rows: _Rows) -> str | None:
     """Why there can be no win rate at equal length."""
     n_terms = rows.terms.shape[1]
     if matches.examples <= n_terms:
-        return f"{matches.examples} examples are too few to estimate {n_terms} terms"
+        return f"{plural(matches.examples, 'example')} cannot determine {n_terms} terms"
     if matches.deviation == 0 and matches.difference[0] != 0:
         return "all differences of length are equal, so length and quality cannot be separated"
     size = np.sqrt(rows.weight @ rows.terms**2)
