@@ -141,12 +141,13 @@ def test_without_verbose_nothing_is_logged(project):
 
 
 WRITTEN = (
-    *("adapt.output", "compare.junit", "export.output", "label.export.output", "report.output", "run.junit"),
+    *("adapt.output", "compare.junit", "export.output", "label.export.output"),
+    *("label.pairs.export", "label.pairs.output", "rate.junit", "report.output", "run.junit"),
     *("schema.write.output", "score.junit", "score.out", "score.report", "score.table"),
     *("tradeoff.pick.rates", "tradeoff.plot.out", "tradeoff.solve.out"),
 )
 READ = (
-    *("adapt.pipeline", "label.export.without", "score.coco", "score.problem"),
+    *("adapt.pipeline", "label.export.without", "label.pairs.import", "score.coco", "score.problem"),
     *("tradeoff.pick.on", "tradeoff.plot.scores", "tradeoff.solve.prior"),
 )
 

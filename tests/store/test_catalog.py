@@ -16,14 +16,15 @@ from support.manifests import create_manifest
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.writer import RecordingWriter
-from evaluand.comparison import compare
+from evaluand.comparison import compare, rate
 from evaluand.core.user import cache_folder
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Aborted, Policy
+from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.run.runner import Runner
+from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.catalog import Entry
 from evaluand.store.directory import DirectoryStore
@@ -60,6 +61,8 @@ def grown(store: DirectoryStore) -> None:
     broken = False
     Experiment("history", data(), {"it": one}, {"same": ExactMatch()}, measures).run(store, retry_failed=True)
     broken = True
+    first = Run(store, store.ids("runs")[0])
+    rate(Matcher().match([first, first], lambda one, other: "tie", labels=["a", "b"]))
     with RecordingWriter.begin(store, {"name": "app"}) as recording:
         trace = Trace.start("call", "q1")
         trace.root.end()

@@ -24,13 +24,14 @@ from support.patience import PATIENCE
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.apps.recording.writer import RecordingWriter
-from evaluand.comparison import compare
+from evaluand.comparison import compare, rate
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, NotFound, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Aborted, Outcome, Policy
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorer import FunctionScorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
@@ -512,6 +513,8 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     evaluation = Evaluator().evaluate(run, {name: ExactMatch()}, name=name)
     aggregation = Aggregator().aggregate([evaluation], [Measure(name, Accuracy())], name=name)
     compare(evaluation, evaluation, name=name)
+    matches = Matcher().match([run, run], lambda first, second: "tie", labels=[name, f"{name} "], name=name)
+    rate(matches, name=name)
     RecordingWriter.begin(store, {"name": name}, name=name).close()
 
     again = DirectoryStore(store.root)

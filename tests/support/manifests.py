@@ -14,12 +14,16 @@ SPECS: Final[dict[str, dict[str, Any]]] = {
     "evaluations": {"run": "", "dataset": ID, "scorers": {}},
     "aggregations": _COMPARED,
     "comparisons": _COMPARED | {"confidence": 0.95, "flips": 0},
+    "matches": {"systems": []},
+    "ratings": {"matches": [], "systems": [], "confidence": 0.95, "method": {"kind": "", "parameters": {}}},
     "recordings": {"app": {}, "attempts": 1, "feedbacks": {}, "mode": "with_app"},
 }
 PROVENANCES: Final[dict[str, dict[str, Any]]] = {
     "evaluations": {"run": ID},
     "aggregations": {"evaluations": []},
     "comparisons": {"evaluations": [], "labels": []},
+    "matches": {"runs": []},
+    "ratings": {"matches": []},
     "recordings": {"columns": {}, "forms": {}, "timeout": None},
 }
 

@@ -44,7 +44,7 @@ Examples:
 @click.option(
     "-o", "--output", type=TARGET, metavar="FILE", help="Where answers are appended.  [default: pairs-NAME.jsonl]"
 )
-@click.option("--export", "exported", type=TARGET, metavar="FILE", help="Write all pairs to FILE to be filled in.")
+@click.option("--export", type=TARGET, metavar="FILE", help="Write all pairs to FILE to be filled in.")
 @click.option(
     "--import", "imported", type=FILE, multiple=True, metavar="FILE", help="Store the answers in FILE; repeatable."
 )
@@ -57,7 +57,7 @@ def command(
     runs: tuple[str, ...],
     by: str | None,
     output: Path | None,
-    exported: Path | None,
+    export: Path | None,
     imported: tuple[Path, ...],
     seed: int,
     name: str | None,
@@ -73,14 +73,14 @@ def command(
     People who do not work in this terminal fill in a file of --export: winner is first, second, tie or skip. --import
     stores the answers of all files, and shows how often people agree.
     """
-    if sum(map(bool, (by, exported, imported))) != 1:
+    if sum(map(bool, (by, export, imported))) != 1:
         raise UsageError("give one of --by NAME (judge here), --export FILE and --import FILE")
     if output is not None and by is None:
         raise UsageError("-o FILE is where the answers of --by NAME are appended; leave it out")
     store = DirectoryStore(folder)
     opened = [Run.open(store, each) for each in runs]
-    if exported is not None:
-        _export(opened, exported, seed)
+    if export is not None:
+        _export(opened, export, seed)
         return None
     files: Sequence[Path] = imported
     if by is not None:
