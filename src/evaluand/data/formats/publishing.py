@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from evaluand.core.errors import SpecError, warn
+from evaluand.core.errors import DataError, SpecError, warn
 from evaluand.core.files.paths import replaced
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
@@ -54,6 +54,7 @@ def publish(
 
     Raises:
         SpecError: the form is neither, or the dataset has no name.
+        DataError: a text has a null byte, which a `datapackage` cannot hold.
 
     Example:
         >>> import tempfile
@@ -385,6 +386,11 @@ def _csv_lines(dataset: Dataset, fields: Sequence[_Field], missing: str) -> Iter
         for row in zip(*columns, strict=True):
             cells = [missing if v is None else _cell(v, field) for v, field in zip(row, fields, strict=True)]
             writer.writerow(cells)
+            if "\0" in line.text:
+                column = next(name for name, cell in zip(names, cells, strict=True) if "\0" in cell)
+                raise DataError(
+                    f"a text of the column {column!r} has a null byte, which CSV cannot hold; use croissant"
+                )
             yield line.text.encode()
 
 
