@@ -132,12 +132,7 @@ def command(
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
         parsed = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
         require_gates(parsed, junit)
-        of_matches = [gate for gate in parsed if experiment.matches and is_match_gate(gate)]
-        rules = [gate for gate in parsed if gate not in of_matches]
-        check_match_gates(of_matches, experiment.matches if task is None else (), [*experiment.tasks])
-        baselines = [*tasks, *map(experiment.run_name, tasks)]
-        roles = experiment.dataset.roles
-        check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
+        rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
     evaluations = {result.task: result.evaluation for result in results.tasks}
@@ -163,6 +158,18 @@ def command(
             path, *_ = write(store, results.aggregation.id, title=experiment.name)
             click.echo(f"written: {safe(path)}", err=True)
     conclude(checked, junit, failed=failed)
+
+
+def _split_gates(
+    experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: DirectoryStore
+) -> tuple[list[Gate], list[Gate]]:
+    """The gates on metrics and those on matches, after a check that the experiment has what they name."""
+    of_matches = [gate for gate in gates if experiment.matches and is_match_gate(gate)]
+    rules = [gate for gate in gates if gate not in of_matches]
+    check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
+    baselines, roles = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles
+    check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
+    return rules, of_matches
 
 
 def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate]:

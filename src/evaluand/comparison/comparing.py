@@ -304,13 +304,26 @@ def _compute(
 ) -> None:
     tables = compute_tables(evaluations, measures, spec["confidence"], spec["flips"])
     batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
-    with drafted(store, "comparisons", id) as draft:
+    made_from = origin | {"evaluations": [e.id for e in evaluations]}
+    seal_tables(store, "comparisons", id, spec, batches, name, made_from)
+
+
+def seal_tables(
+    store: Store,
+    kind: str,
+    id: str,
+    spec: Mapping[str, Any],
+    batches: Mapping[str, pa.RecordBatch],
+    name: str | None,
+    provenance: Mapping[str, Any],
+) -> None:
+    """Stores computed tables as an artifact, whose digest is that of their rows."""
+    with drafted(store, kind, id) as draft:
         for table, batch in batches.items():
             draft.append(table, batch)
         digest = tables_digest(batch.to_pylist() for batch in batches.values())
         counts = {table: batch.num_rows for table, batch in batches.items()}
-        made_from = origin | {"evaluations": [e.id for e in evaluations]}
-        draft.seal(at_once("comparisons", id, spec, name, digest=digest, counts=counts, provenance=made_from))
+        draft.seal(at_once(kind, id, spec, name, digest=digest, counts=counts, provenance=provenance))
 
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:

@@ -173,7 +173,7 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
 def _number_repeats(key: np.ndarray, a_first: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     """A number for each entry: several judgements of one judge, on one example and in one order, are several matches.
 
-    The first in one order belongs to the first in the other; one whose order is unknown is a match of its own.
+    The first in one order belongs to the first in the other; one whose order is unknown is a separate match.
     """
     repeat = count_earlier(np.column_stack([key, np.where(ordered, a_first, 2)]))
     return np.where(ordered, repeat, -1 - repeat)

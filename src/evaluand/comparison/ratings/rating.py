@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluand.comparison.comparing import tables_digest
+from evaluand.comparison.comparing import seal_tables
 from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.stored import TABLES, Ratings
@@ -19,7 +19,7 @@ from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.base.metric import check_confidence
-from evaluand.store.store import Store, at_once, check_name, drafted, exists
+from evaluand.store.store import Store, check_name, exists
 
 
 def rate(
@@ -137,10 +137,4 @@ def _compute(
 ) -> None:
     tables = compute_tables(gather(sets), method, spec["confidence"])
     batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
-    with drafted(store, "ratings", id) as draft:
-        for table, batch in batches.items():
-            draft.append(table, batch)
-        digest = tables_digest(batch.to_pylist() for batch in batches.values())
-        counts = {table: batch.num_rows for table, batch in batches.items()}
-        made_from = origin | {"matches": [each.id for each in sets]}
-        draft.seal(at_once("ratings", id, spec, name, digest=digest, counts=counts, provenance=made_from))
+    seal_tables(store, "ratings", id, spec, batches, name, origin | {"matches": [each.id for each in sets]})

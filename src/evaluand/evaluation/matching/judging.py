@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from evaluand.evaluation.grading import Grader, Unit
 from evaluand.evaluation.matching.comparison_scorers import STRENGTH
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.pairing import Entrants
+from evaluand.evaluation.matching.response_style import ResponseStyle, response_styles
 from evaluand.evaluation.scorer import Score
 from evaluand.run.responses import Response, span_rows
 from evaluand.run.runner import Run
@@ -29,10 +31,19 @@ from evaluand.trace.traces import Trace
 SPANS_TABLE = "spans"
 
 
-def rows_of(run: Run, entrants: Entrants) -> Iterator[Response]:
+def read_rows(run: Run, entrants: Entrants) -> Iterator[Response]:
     """The responses of a run on the rows of the entrants."""
     every = int(run.manifest["spec"]["replications"])
     return (response for place, response in enumerate(run) if place % every < entrants.replications)
+
+
+def read_styles(run: Run, entrants: Entrants) -> np.ndarray:
+    """The style of a run's response on each row of the entrants: rows × counts, zeros where it has none."""
+    responses = islice(read_rows(run, entrants), entrants.n_rows)
+    answers = {place: (each.responses or [None])[0] for place, each in enumerate(responses) if is_answered(each)}
+    styles = np.zeros((entrants.n_rows, len(ResponseStyle._fields)), np.int64)
+    styles[[*answers]] = response_styles(answers.values())
+    return styles
 
 
 def is_answered(response: Response) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,9 @@ from evaluand.evaluation.matching.judging import (
     ComparisonGrader,
     Judgements,
     Presentations,
-    is_answered,
     read_open,
     read_sealed,
-    rows_of,
+    read_styles,
     summarize_judgements,
 )
 from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
@@ -50,7 +48,6 @@ from evaluand.evaluation.matching.pairing import (
     check_presentation,
     unjudged_status,
 )
-from evaluand.evaluation.matching.response_style import response_styles
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.evaluation.scorer import described
 from evaluand.run.responses import span_row
@@ -493,7 +490,7 @@ class _Job:
         """The rows of the table, in the order of their key."""
         if not self.rounds:
             return
-        styles = np.stack([*self._styles()])
+        styles = np.stack([read_styles(run, self.entrants) for run in self.request.runs])
         merged = {name: np.concatenate([each[name] for each in self.rounds]) for name in self.rounds[0]}
         self.rounds.clear()
         order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
@@ -558,16 +555,6 @@ class _Job:
         status, reasons = (pa.array(each, pa.string()) for each in zip(*found, strict=True))
         places = pa.array(which.ravel())
         return status.take(places), reasons.take(places)
-
-    def _styles(self) -> Iterator[np.ndarray]:
-        """For each system, the style of its response on each row; zeros where it has none."""
-        for number, run in enumerate(self.request.runs):
-            styles = np.zeros((self.entrants.n_rows, len(MATCHES.field("style_a").type)), np.int64)
-            answered = np.flatnonzero(self.entrants.states[:, number] == ANSWERED)
-            outputs = islice(rows_of(run, self.entrants), len(styles))
-            given = ((response.responses or [None])[0] for response in outputs if is_answered(response))
-            styles[answered] = response_styles(given)
-            yield styles
 
     def _style_column(self, styles: np.ndarray, row: np.ndarray, system: np.ndarray) -> pa.Array:
         counts, kind = styles[system, row], MATCHES.field("style_a").type

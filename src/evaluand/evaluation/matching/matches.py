@@ -7,7 +7,7 @@ rates are computed from this table (`evaluand.comparison.ratings`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import orjson
 import pyarrow as pa
@@ -97,12 +97,7 @@ class MatchDigest:
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
     """The digest and the row counts of stored matches, computed from the rows as they are now."""
-    return digest_of(Matches(store, id).batches())
-
-
-def digest_of(batches: Iterable[pa.RecordBatch]) -> tuple[str, dict[str, int]]:
-    """The digest of a table of matches, and its rows by status."""
     state = MatchDigest()
-    for batch in batches:
+    for batch in Matches(store, id).batches():
         state.add(batch)
     return state.digest, state.counts

@@ -189,7 +189,7 @@ class Presenter:
         presentation[is_asked] = np.arange(int(is_asked.sum()))
         places = np.where(ab[:, None], [0, 1], [1, 0])
         rows = row[is_asked]
-        keys = _digests_of(self._seen(rows, first, second))
+        keys = _digest_rows(self._seen(rows, first, second))
         return Round(row, a, b, ab, equal, presentation, places, np.stack([first, second], axis=1), rows, keys)
 
     def groups(self, rows: np.ndarray) -> Round:
@@ -207,7 +207,7 @@ class Presenter:
                     number = len(presented)
                     presented.append(tuple(order))
                     presentation_rows.append(row)
-                columns.append([*self._matches_of(row, here, distinct, order, number, turned)])
+                columns.append([*self._group_matches(row, here, distinct, order, number, turned)])
         matches = np.array([match for each in columns for match in each], np.int64).reshape(-1, 8)
         matches = matches[np.lexsort((~matches[:, 3].astype(bool), matches[:, 2], matches[:, 1], matches[:, 0]))]
         row_, a, b, ab, equal, number_, *places = matches.T
@@ -233,7 +233,7 @@ class Presenter:
             found.setdefault(self.entrants.contents[row, system].tobytes(), system)
         return found
 
-    def _matches_of(
+    def _group_matches(
         self,
         row: int,
         systems: Sequence[int],
@@ -279,7 +279,7 @@ class Presenter:
         examples = self.entrants.examples[rows // self.entrants.replications]
         seeds = np.broadcast_to(_as_bytes(np.array([self.seed])), (len(rows), 8))
         parts = np.concatenate([seeds, examples, contents[rows, lower], contents[rows, higher]], axis=1)
-        heads = _digests_of(parts)[:, 0] & 1 == 1
+        heads = _digest_rows(parts)[:, 0] & 1 == 1
         return np.asarray(heads == is_lower)
 
     def _rank(self, row: int, system: int) -> bytes:
@@ -300,7 +300,7 @@ def _as_bytes(numbers: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(numbers, "<i8").view(np.uint8).reshape(-1, 8)
 
 
-def _digests_of(rows: np.ndarray) -> np.ndarray:
+def _digest_rows(rows: np.ndarray) -> np.ndarray:
     """The digest of each row of bytes."""
     data, width = rows.tobytes(), rows.shape[1]
     size = identity.DIGEST_SIZE

@@ -18,7 +18,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, kind_of, nearest, plural, warn
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.human_labels import filled_in
-from evaluand.evaluation.matching.judging import is_answered, rows_of
+from evaluand.evaluation.matching.judging import is_answered, read_rows
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.pairing import Entrants
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
@@ -257,7 +257,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
     if len({run.manifest["spec"]["dataset"] for run in runs}) > 1:
         raise SpecError("the runs are over different datasets; run all of them over one dataset")
     entrants = Entrants.of(runs, [run.id for run in runs])
-    streams = [rows_of(run, entrants) for run in runs]
+    streams = [read_rows(run, entrants) for run in runs]
     examples = runs[0].dataset.examples(0, entrants.n_rows // entrants.replications)
     for example, replication in itertools.product(examples, range(entrants.replications)):
         responses = {}

@@ -2,19 +2,19 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
-from evaluand.evaluation.matching.judging import is_answered, rows_of
+from evaluand.evaluation.matching.judging import read_styles
 from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
 from evaluand.evaluation.matching.pairing import ABSENT, ANSWERED, Entrants, unjudged_status
-from evaluand.evaluation.matching.response_style import ResponseStyle, response_styles
+from evaluand.evaluation.matching.response_style import ResponseStyle
 from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, begin, check_name, drafted, now
 from evaluand.store.tables import ABSTAINED, BATCH_ROWS, FAILED, MATCHES, SCORED, SKIPPED
@@ -96,7 +96,8 @@ def _seal(
     manifest: Manifest, runs: Sequence[Run], entrants: Entrants, matches: Sequence[RecordedMatch], tie_equal: bool
 ) -> None:
     state = MatchDigest()
-    rows = sorted(_rows(entrants, matches, [*_styles(runs, entrants)], tie_equal), key=_key)
+    styles = [read_styles(run, entrants) for run in runs]
+    rows = sorted(_rows(entrants, matches, styles, tie_equal), key=_key)
     with drafted(runs[0].store, "matches", manifest["id"]) as draft:
         draft.append(TABLE, pa.RecordBatch.from_pylist([], MATCHES))
         for start in range(0, len(rows), BATCH_ROWS):
@@ -113,7 +114,7 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def _rows(
     entrants: Entrants,
     matches: Sequence[RecordedMatch],
-    styles: Sequence[Mapping[int, Mapping[str, int]]],
+    styles: Sequence[np.ndarray],
     tie_equal: bool,
 ) -> Iterator[dict[str, Any]]:
     """The rows of recorded matches, and of the pairs about which nothing is recorded."""
@@ -135,12 +136,17 @@ def _rows(
             yield _pair(entrants, styles, place, a, b) | _unjudged(entrants, place, a, b, tie_equal)
 
 
-def _pair(
-    entrants: Entrants, styles: Sequence[Mapping[int, Mapping[str, int]]], place: int, a: int, b: int
-) -> dict[str, Any]:
+def _pair(entrants: Entrants, styles: Sequence[np.ndarray], place: int, a: int, b: int) -> dict[str, Any]:
     position, replication = divmod(place, entrants.replications)
     pair = {INDEX: int(entrants.index[position]), "replication": replication, "a": a, "b": b, "round": 0}
-    return pair | {"equal": False, "style_a": styles[a].get(place), "style_b": styles[b].get(place)}
+    style_a, style_b = (_style(entrants, styles, place, number) for number in (a, b))
+    return pair | {"equal": False, "style_a": style_a, "style_b": style_b}
+
+
+def _style(entrants: Entrants, styles: Sequence[np.ndarray], place: int, number: int) -> dict[str, int] | None:
+    if entrants.states[place, number] != ANSWERED:
+        return None
+    return ResponseStyle(*styles[number][place].tolist())._asdict()
 
 
 def _judged(match: RecordedMatch, number: int) -> dict[str, Any]:
@@ -168,15 +174,3 @@ def _unjudged(entrants: Entrants, place: int, a: int, b: int, tie_equal: bool) -
         "reason": reason,
         "missing": "both" if len(missing) == 2 else next(iter(missing), None),
     }
-
-
-def _styles(runs: Sequence[Run], entrants: Entrants) -> Iterator[dict[int, dict[str, int]]]:
-    """The length and markup of the responses of each run, by the place of the example."""
-    for run in runs:
-        answered = {
-            place: response.responses[0]
-            for place, response in enumerate(islice(rows_of(run, entrants), entrants.n_rows))
-            if is_answered(response) and response.responses
-        }
-        counts = response_styles(answered.values()).tolist()
-        yield {place: ResponseStyle(*each)._asdict() for place, each in zip(answered, counts, strict=True)}
