@@ -362,6 +362,46 @@ def test_battles_of_two_files_meet_in_examples_with_the_same_input() -> None:
     assert row_of(ratings, "A")["examples"] == 2
 
 
+def import_battles(store: Store, path: Path, *rows: dict[str, object]) -> Matches:
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    return read_battles(str(path), store)
+
+
+def test_a_file_without_judges_that_grew_extends_what_it_was(tmp_path: Path) -> None:
+    store, path = MemoryStore(), tmp_path / "arena.jsonl"
+    rows = [battle(number, "A", "B", "model_a") for number in range(3)]
+    more = [battle(number, "A", "B", "model_b") for number in (3, 4)]
+    sets = [import_battles(store, path, *rows), import_battles(store, path, *rows, *more)]
+    row = row_of(rate(*sets, method="win_rate"), "A")
+    assert [row[name] for name in ("won", "lost", "examples")] == [3, 2, 5]
+
+
+def test_two_files_of_one_name_and_a_copy_with_another_name_are_reported(tmp_path: Path) -> None:
+    store, rows = MemoryStore(), [battle(number, "A", "B", "model_a") for number in range(3)]
+    first, copy = (import_battles(store, tmp_path / name, *rows[:n]) for name, n in (("a.jsonl", 2), ("b.jsonl", 3)))
+    with pytest.warns(EvaluandWarning, match="all judgements of one of matches .* count twice; if one file is a copy"):
+        assert row_of(rate(first, copy, method="win_rate"), "A")["won"] == 5
+    other = import_battles(store, tmp_path / "a.jsonl", battle(0, "A", "B", "model_b"), rows[1])
+    with pytest.warns(EvaluandWarning, match="1 judgement in matches .* differ, and the later count"):
+        assert row_of(rate(first, other, method="win_rate"), "A")["lost"] == 1
+
+
+def test_columns_of_one_file_are_different_judges(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("id,model_a,model_b,ann,bob\n1,A,B,model_a,model_b\n2,A,B,tie,model_b\n")
+    store = MemoryStore()
+    votes = [read_battles(str(path), store, columns={"winner": person}) for person in ("ann", "bob")]
+    assert row_of(rate(*votes, method="win_rate"), "A")["n"] == 4
+
+
+def test_rows_without_example_and_input_are_an_example_each() -> None:
+    with pytest.warns(EvaluandWarning, match="counts as a separate example"):
+        matches = read_battles([{"model_a": "A", "model_b": "B", "winner": each} for each in ("A", "B", "A", "tie")])
+    row = row_of(rate(matches, method="win_rate"), "A")
+    assert row["examples"] == 4
+    assert row["low"] < row["win_rate"] < row["high"]
+
+
 def test_battles_count_together_with_judged_runs() -> None:
     store = MemoryStore()
     judged = play(store, {("A", "B"): [1.0, 0.0]})

@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "b.jsonl"
     assert [str(each.message) for each in warned] == [
         f"{path}: 1 battle of other systems (gpt) than up, title, twice, left out",
-        f"{path}: 1 battle on examples that the runs do not have, such as 'e9', left out",
+        f"{path}: 1 battle on examples that the dataset does not have, such as 'e9', left out",
     ]
     with pytest.raises(SpecError, match=r"has no battle of these runs: 1 battle of other systems \(gpt\) than up"):
         Matcher().match(run_all(), write(path, others[0]), labels=LABELS)
@@ -107,3 +107,22 @@ def test_a_changed_file_gives_other_matches(tmp_path: Path) -> None:
     assert Matcher().match(runs, judge, labels=LABELS).id == first.id
     changed = Matcher().match(runs, write(tmp_path / "b.jsonl", battle("e1", "up", "twice", "tie")), labels=LABELS)
     assert changed.id != first.id
+
+
+def test_a_limit_applies_to_recorded_judgements_too(tmp_path: Path) -> None:
+    judge = write(tmp_path / "b.jsonl", battle("e1", "up", "twice", "tie"), battle("e3", "up", "twice", "model_a"))
+    runs = run_all()
+    first = Matcher().match(runs, judge, labels=LABELS, limit=1)
+    assert rows_of(first, "_index_", "a", "b", "outcome")[1] == (0, 0, 2, 0.5)
+    assert first.table(["_index_"]).num_rows == 3
+    all_ = Matcher().match(runs, judge, labels=LABELS, limit=3)
+    assert all_.table(["_index_"]).num_rows == 9
+    assert all_.id == Matcher().match(runs, judge, labels=LABELS).id != first.id
+
+
+@pytest.mark.parametrize(("option", "words"), [({"orders": "random"}, "orders: random"), ({"seed": 3}, "seed: 3")])
+def test_orders_and_seeds_are_those_of_the_file(tmp_path: Path, option: dict[str, Any], words: str) -> None:
+    judge = write(tmp_path / "b.jsonl", battle("e1", "up", "twice", "tie"))
+    message = f"the judge recorded has the orders in which pairs were judged; leave out {words}"
+    with pytest.raises(SpecError, match=message):
+        Matcher().match(run_all(), judge, labels=LABELS, **option)

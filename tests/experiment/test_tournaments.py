@@ -361,3 +361,66 @@ def test_what_a_judge_reaches_is_listed_without_importing_anything(folder: Path)
     assert code["evil"] == ["matches.0.judge"]
     assert code["worse.py"] == ["matches.1.judge"]
     assert code["other.py"] == ["matches.2.judge"]
+
+
+RECORDED = (
+    EXPERIMENT.replace("input: input,", "id: input, input: input,") + "matches: {judge: {recorded: votes.jsonl}}\n"
+)
+
+
+def write_votes(folder: Path, letters: str, winner: str = "upper") -> None:
+    votes = [{"id": letter, "model_a": "upper", "model_b": "same", "winner": winner} for letter in letters]
+    (folder / "votes.jsonl").write_text("\n".join(map(json.dumps, votes)))
+
+
+class FullStore(DirectoryStore):
+    """A store that cannot seal matches, as after a process was killed."""
+
+    def draft(self, kind: str, id: str) -> Any:
+        if kind == "matches":
+            raise KeyboardInterrupt
+        return super().draft(kind, id)
+
+
+def test_a_file_of_battles_judges_the_tasks(folder: Path, store: DirectoryStore) -> None:
+    write_votes(folder, "aeh")
+    experiment = load(folder, "", RECORDED)
+    assert experiment.run(store).matches["matches"].counts == {"scored": 3 + 10, "skipped": 17}
+    assert experiment.run(store, limit=5).matches["matches"].counts == {"scored": 2 + 5, "skipped": 8}
+    write_votes(folder, "aehj", "same")
+    changed = load(folder, "", RECORDED).run(store)
+    assert changed.matches["matches"].counts == {"scored": 4 + 10, "skipped": 16}
+    assert changed.matches["matches"].id != experiment.run(store, limit=5).matches["matches"].id
+
+
+def test_recorded_matches_that_were_interrupted_are_resumed_unless_the_file_has_changed(folder: Path) -> None:
+    write_votes(folder, "aeh")
+    for limit in (None, 5):
+        with pytest.raises(KeyboardInterrupt):
+            load(folder, "", RECORDED).run(FullStore(folder / "store"), limit=limit)
+    store = DirectoryStore(folder / "store")
+    [*opened] = [id for id in store.ids("matches") if not store.is_sealed("matches", id)]
+    counts = [load(folder, "", RECORDED).resume_matches(store, id).matches["matches"].counts for id in opened]
+    assert sorted(each["scored"] for each in counts) == [7, 13]
+    write_votes(folder, "aehj")
+    with pytest.raises(KeyboardInterrupt):
+        load(folder, "", RECORDED).run(FullStore(folder / "store"))
+    write_votes(folder, "aehjc")
+    [late] = [id for id in store.ids("matches") if not store.is_sealed("matches", id)]
+    with pytest.raises(SpecError, match="cannot be resumed: its code, data or settings have changed since it began"):
+        load(folder, "", RECORDED).resume_matches(store, late)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("orders: random", "has the orders in which pairs were judged; leave out orders: random"),
+        ("seed: 7", "has the orders in which pairs were judged; leave out seed: 7"),
+        ("schedule: {swiss: {budget: 9}}", "has the pairs that were judged; leave out swiss"),
+    ],
+)
+def test_what_a_file_decides_is_refused_before_anything_is_called(folder: Path, option: str, message: str) -> None:
+    write_votes(folder, "aeh")
+    refused = RECORDED.replace("votes.jsonl}", f"votes.jsonl}}, {option}")
+    with pytest.raises(SpecError, match=f"e.yaml:6: matches: the judge recorded {message}"):
+        load(folder, "", refused)

@@ -14,9 +14,8 @@ from evaluand.core.errors import NotFound, SpecError, kind_of, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.matching.fixed import AgainstBaseline
-from evaluand.evaluation.matching.matcher import Matcher
+from evaluand.evaluation.matching.matcher import Matcher, check_pairing
 from evaluand.evaluation.matching.matches import Matches
-from evaluand.evaluation.matching.pairing import check_presentation
 from evaluand.evaluation.matching.schedule import Schedule, as_schedule
 from evaluand.experiment.spec import MATCHES_NAME
 from evaluand.metrics.base.metric import check_confidence
@@ -61,7 +60,7 @@ class Tournament:
         check_name(self.name)
         object.__setattr__(self, "judge", as_comparison_scorer(self.judge))
         object.__setattr__(self, "schedule", as_schedule(self.schedule))
-        check_presentation(self.orders, self.seed)
+        check_pairing(as_comparison_scorer(self.judge), as_schedule(self.schedule), self.orders, self.seed)
         check_confidence("a tournament", self.confidence)
         if isinstance(self.rating, str):
             object.__setattr__(self, "rating", RatingMethod(kind=self.rating))
@@ -112,7 +111,10 @@ class Tournament:
             examples: the number of examples, or of examples and replications.
         """
         n = len(self.systems(tasks))
-        if as_comparison_scorer(self.judge).compares_all:
+        judge = as_comparison_scorer(self.judge)
+        if judge.has_pairs:
+            return 0
+        if judge.compares_all:
             return examples * self._n_orders
         pairs = n - 1 if isinstance(self.schedule, AgainstBaseline) else n * (n - 1) // 2
         most: int = examples * pairs * self._n_orders

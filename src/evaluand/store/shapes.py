@@ -306,7 +306,7 @@ _PROVENANCES: Final[dict[str, Check]] = {
     "evaluations": _object({"run": _id}, _FACTS),
     "aggregations": _object({"evaluations": _IDS}, _FACTS),
     "comparisons": _object({"evaluations": _IDS, "labels": _TEXTS}, _FACTS),
-    "matches": _object({"runs": _IDS}, _FACTS),
+    "matches": _object({"runs": _IDS}, _FACTS | {"fields": _map(_text)}),
     "ratings": _object({"matches": _IDS}, _FACTS),
     "recordings": _object(_RECORDED, _FACTS | _ENDED),
 }

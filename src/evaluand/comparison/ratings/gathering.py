@@ -2,7 +2,8 @@
 
 Sets extend each other: what the same judge says about the same pair, on the same example and in the same order, counts
 once, and the last set that has an outcome decides. Examples are identified by their content, so that sets over
-different datasets meet in the examples they share. Those of battles without inputs are those of their file alone.
+different datasets meet in the examples they share. Those of battles without inputs are those of their file alone. A
+judge without a name is identified by the name of its file, so that a file with more rows extends what it was.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import cluster_keys
 from evaluand.comparison.pairing import count_earlier, digest_halves, number_rows
 from evaluand.core import identity
-from evaluand.core.errors import NotFound, warn
+from evaluand.core.errors import NotFound, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.matches import EXAMPLES, Matches
@@ -103,6 +104,7 @@ def gather(sets: Sequence[Matches]) -> MatchTable:
     judges: dict[int, str] = {}
     parts = [_read_set(each, systems, judges) for each in sets]
     _warn_about_changed_runs(sets)
+    _warn_about_files(sets, parts)
     names = [each.name for each in fields(MatchTable) if each.name not in ("systems", "judges", "pair")]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     pairs = np.concatenate([part.key for part in parts])
@@ -112,7 +114,11 @@ def gather(sets: Sequence[Matches]) -> MatchTable:
 
 
 class _Part(NamedTuple):
-    """The columns of a set; `key` has a row of integers by which its pairs are identified."""
+    """The columns of a set.
+
+    `key` has a row of integers by which a pair is identified, `vote` one for what was judged, whoever judged it in
+    whatever file.
+    """
 
     a: np.ndarray
     b: np.ndarray
@@ -126,6 +132,7 @@ class _Part(NamedTuple):
     judge: np.ndarray
     style: np.ndarray
     key: np.ndarray
+    vote: np.ndarray
 
 
 _COLUMNS: Final = [INDEX, "replication", "a", "b", "order", "status", "missing", "outcome", "first", "equal", "judge"]
@@ -145,7 +152,7 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
     style = np.stack([_read_style(column[f"style_{side}"]) for side in "ab"], axis=1)
     style[flipped] = style[flipped, ::-1]
     judge, keys = _number_judges(matches, column["judge"], judges)
-    example, cluster = _identify_examples(matches, column[INDEX].to_numpy())
+    example, cluster, content = _identify_examples(matches, column[INDEX].to_numpy())
     a, b = np.minimum(one, other), np.maximum(one, other)
     replication = column["replication"].to_numpy().astype(np.int64)
     ordered = np.isnan(outcome) | column["first"].is_valid().to_numpy(zero_copy_only=False)
@@ -154,10 +161,12 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
         repeat = np.zeros(len(key), np.int64)
     else:
         repeat = _number_repeats(key, a_first != flipped, ordered)
+    outcome = np.where(flipped, 1.0 - outcome, outcome)
+    share = np.where(np.isnan(outcome), -1, np.rint(outcome * 1e9)).astype(np.int64)
     return _Part(
         a=a,
         b=b,
-        outcome=np.where(flipped, 1.0 - outcome, outcome),
+        outcome=outcome,
         a_first=a_first != flipped,
         ordered=ordered,
         equal=column["equal"].to_numpy(zero_copy_only=False),
@@ -167,6 +176,7 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
         judge=judge,
         style=style,
         key=np.column_stack([key, repeat]),
+        vote=np.column_stack([content, replication, a, b, repeat, a_first != flipped, share]),
     )
 
 
@@ -201,11 +211,10 @@ def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -
 
     A judge is identified by all that identifies its work, and by the person who judged.
     """
-    spec = matches.manifest["spec"]
     codes = people.dictionary_encode()
     keys = []
     for person in [*codes.dictionary.to_pylist(), None]:
-        keys.append(_key(_identify_judge(spec, person)))
+        keys.append(_key(_identify_judge(matches, person)))
         if keys[-1] not in judges and (person is not None or codes.null_count):
             judges[keys[-1]] = _distinct_name(person or _judge_name(matches), [*judges.values()])
     numbers = {key: number for number, key in enumerate(judges)}
@@ -219,31 +228,43 @@ def _distinct_name(name: str, others: Sequence[str]) -> str:
     return next(each for each in names if each not in others)
 
 
-def _identify_judge(spec: Mapping[str, Any], person: str | None) -> Mapping[str, Any]:
+def _identify_judge(matches: Matches, person: str | None) -> Mapping[str, Any]:
     if person is not None:
         return {"person": person}
+    spec: Mapping[str, Any] = matches.manifest["spec"]
+    if (origin := file_origin(matches)) is not None:
+        return origin
     return (
         {"judge": {name: value for name, value in spec["judge"].items() if name != SAID}} if "judge" in spec else spec
     )
 
 
+def file_origin(matches: Matches) -> dict[str, Any] | None:
+    """The file of matches that others have judged, by its name, and the columns that were chosen in it."""
+    made_from = matches.manifest["provenance"]
+    source = made_from.get("source")
+    return None if source is None else {"source": source, "fields": made_from.get("fields") or {}}
+
+
 def _judge_name(matches: Matches) -> str:
     """What a judge is called in tables."""
     spec = matches.manifest["spec"].get("judge")
+    if (source := matches.manifest["provenance"].get("source")) is not None:
+        return str(source)
     if spec is None:
-        return str(matches.manifest["provenance"].get("source") or "battles")
+        return "battles"
     return str(spec.get("name") or spec.get("kind") or "judge")
 
 
-def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each entry: a key of its example in two integers, and a key of its cluster.
+def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each entry: a key of its example in two integers, a key of its cluster, and one of its content.
 
     Equal examples of one dataset are distinguished by their order; they are one cluster.
     """
     dataset_id = matches.manifest["spec"].get("dataset")
     if dataset_id is None:
-        keys = _identify_battle_examples(matches, index)
-        return np.column_stack([keys, np.zeros(len(keys), np.int64)]), keys
+        keys, content = _identify_battle_examples(matches, index)
+        return np.column_stack([keys, np.zeros(len(keys), np.int64)]), keys, content
     try:
         dataset = Dataset.stored(matches.store, dataset_id)
     except NotFound as error:
@@ -256,19 +277,26 @@ def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray,
         name = dataset.roles.cluster
         column = pa.chunked_array([b.column(0) for b in dataset.columns([name])], dataset.schema.field(name).type)
         cluster = cluster_keys(column.combine_chunks()).to_numpy()[place]
-    return example, cluster
+    return example, cluster, example[:, 0]
 
 
-def _identify_battle_examples(matches: Matches, index: np.ndarray) -> np.ndarray:
-    """For each entry a key of its example, in matches that others have judged."""
-    source = matches.manifest["spec"]
-    keys: dict[int, int] = {}
+def _identify_battle_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each entry a key of its example, in matches that others have judged, and a key of what the file says of it.
+
+    They differ without an input: the ids of different files may be those of different examples.
+    """
+    source = (file_origin(matches) or {}).get("source") or matches.manifest["spec"]
+    keys: dict[int, tuple[int, int]] = {}
     for batch in matches.store.read("matches", matches.id, EXAMPLES):
         for row in batch.to_pylist():
-            inside = {"battles": source} if row["input"] is None else {"input": row["input"]}
-            keys[row[INDEX]] = _key({"id": row["id"]} | inside)
+            without = row["id"] is None and row["input"] is None  # each row of the file is an example
+            content = {"row": row[INDEX]} if without else {"id": row["id"], "input": row["input"]}
+            inside = {"battles": source} if row["input"] is None else {}
+            keys[row[INDEX]] = _key(content | inside), _key(content)
     known = np.array(sorted(keys), np.int64)
-    return np.array([keys[each] for each in known.tolist()], np.int64)[np.searchsorted(known, index)]
+    found = np.array([keys[each] for each in known.tolist()], np.int64).reshape(-1, 2)
+    own, content_keys = found[np.searchsorted(known, index)].T
+    return own, content_keys
 
 
 def _read_digests(matches: Matches, dataset: str) -> tuple[np.ndarray, np.ndarray]:
@@ -313,3 +341,37 @@ def _warn_about_changed_runs(sets: Sequence[Matches]) -> None:
                     "both have a match, the later one counts; give the runs different labels to rate them separately"
                 )
                 return
+
+
+def _warn_about_files(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
+    """Warns where the name of a file may be misleading about who judged.
+
+    All judgements of one file are in another too, and count as those of another judge; or judgements in two files of
+    one name differ, and only the later count.
+    """
+    files = [number for number, each in enumerate(sets) if "schedule" not in each.manifest["spec"]]
+    for one, other in itertools.combinations(files, 2):
+        judgements = [_read_judgements(parts[number]) for number in (one, other)]
+        (votes, keys, judges), (other_votes, other_keys, other_judges) = judgements
+        names = f"matches {sets[one].id[:12]} and {sets[other].id[:12]}"
+        is_copy = bool(votes and other_votes) and (votes <= other_votes or votes >= other_votes)
+        if is_copy and not judges & other_judges:
+            warn(
+                f"all judgements of one of {names} are in the other too, by another judge, and count twice; if one file"
+                " is a copy of the other with more rows, rate that one alone"
+            )
+        n = sum(keys[key] != other_keys[key] for key in keys.keys() & other_keys.keys())
+        if n and file_origin(sets[one]) is not None and file_origin(sets[one]) == file_origin(sets[other]):
+            warn(
+                f"{plural(n, 'judgement')} in {names} differ, and the later count, since both files have one name; if"
+                " they have different judges, add a column judge or rename a file"
+            )
+
+
+def _read_judgements(part: _Part) -> tuple[set[bytes], dict[bytes, int], set[int]]:
+    """What a file says: its judgements, the outcome of each by its key, and the keys of its judges."""
+    asked = ~(part.equal | part.skipped)
+    votes, keys = ([*map(bytes, np.ascontiguousarray(each[asked]))] for each in (part.vote, part.key))
+    in_order = [key + bytes([first]) for key, first in zip(keys, part.a_first[asked].tolist(), strict=True)]
+    outcomes = dict(zip(in_order, part.vote[asked, -1].tolist(), strict=True))
+    return {*votes}, outcomes, {*part.key[asked, 2].tolist()}

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from evaluand.comparison.comparing import seal_tables
-from evaluand.comparison.ratings.gathering import gather
+from evaluand.comparison.ratings.gathering import file_origin, gather
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.stored import TABLES, Ratings
 from evaluand.comparison.ratings.tables import compute_tables
@@ -123,7 +123,8 @@ def _check_matches(matches: Sequence[Any]) -> list[Matches]:
 def _identify_set(matches: Matches) -> str:
     """A digest of what decides how matches are counted besides their rows."""
     spec = matches.manifest["spec"]
-    return identity.digest({name: spec.get(name) for name in ("systems", "runs", "dataset", "judge", "battles")}).hex()
+    parts = {name: spec.get(name) for name in ("systems", "runs", "dataset", "judge", "battles")}
+    return identity.digest(parts | {"file": file_origin(matches)}).hex()
 
 
 def _compute(

@@ -93,7 +93,7 @@ def read_battles(
     for row, where in file.rows():
         tables.add(row, where)
     tables.check(file.name)
-    return _store_tables(store, tables, name, data)
+    return _store_tables(store, tables, name, _file_origin(data, columns))
 
 
 class BattleFile(NamedTuple):
@@ -147,7 +147,18 @@ class BattleFile(NamedTuple):
                 number += 1
 
 
-def _store_tables(store: Store, tables: _Tables, name: str | None, data: Any) -> Matches:
+def file_origin(path: str | PathLike[str], fields: Mapping[str, str] | None) -> dict[str, Any]:
+    """What identifies a judge without a name in provenance: the file, and the columns that were chosen in it."""
+    path = Path(fspath(path))
+    is_pattern = any(character in path.name for character in "*?[")
+    return {"source": "/".join(path.parts[-2:]) if is_pattern else path.name, "fields": dict(fields or {})}
+
+
+def _file_origin(data: Any, fields: Mapping[str, str] | None) -> dict[str, Any]:
+    return file_origin(data, fields) if isinstance(data, str | PathLike) else {}
+
+
+def _store_tables(store: Store, tables: _Tables, name: str | None, origin: Mapping[str, Any]) -> Matches:
     systems, batches = tables.numbered()
     state = MatchDigest()
     for batch in batches:
@@ -160,9 +171,7 @@ def _store_tables(store: Store, tables: _Tables, name: str | None, data: Any) ->
     spec = {"systems": systems, "battles": content.hexdigest()}
     id = artifact_id("matches", spec, 0)
     if not store.is_sealed("matches", id):
-        made_from = provenance(None) | {"runs": []}
-        if isinstance(data, str | PathLike):
-            made_from |= {"source": Path(fspath(data)).name}
+        made_from = provenance(None) | {"runs": [], **origin}
         manifest = at_once("matches", id, spec, name, digest=state.digest, counts=state.counts, provenance=made_from)
         with drafted(store, "matches", id) as draft:
             for batch in batches:

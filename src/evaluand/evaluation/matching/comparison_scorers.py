@@ -114,8 +114,13 @@ class ComparisonScorer(Scorer):
     def score(self, *arguments: Any) -> Any:
         return self.compare(*arguments)
 
-    def read_matches(self, runs: Sequence[Run], labels: Sequence[str], name: str | None) -> Matches | None:
-        """The matches of runs, stored under a name, if they have been judged already and nothing is to be compared."""
+    def read_matches(self, runs: Sequence[Run], labels: Sequence[str], **options: Any) -> Matches | None:
+        """The matches of runs, if they have been judged already and nothing is to be compared.
+
+        Args:
+            runs: over one dataset; `labels` are those of the systems.
+            options: name, limit, resume and origin, as in `Matcher.match`.
+        """
         return None
 
     @property

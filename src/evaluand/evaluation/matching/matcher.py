@@ -129,8 +129,11 @@ class Matcher:
         request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
         store = request.runs[0].store if self.store is None else self.store
         check_store(store)
-        if (matches := request.judge.read_matches(request.runs, request.labels, name)) is not None:
-            return matches
+        recorded = request.judge.read_matches(
+            request.runs, request.labels, name=name, limit=request.limit, resume=resume, origin=origin
+        )
+        if recorded is not None:
+            return recorded
         inputs = InputCheck(store, request.identity.observed)
         manifest = begin(
             store,
@@ -159,6 +162,24 @@ class Matcher:
 _INPUTS = "inputs"
 
 
+def check_pairing(judge: ComparisonScorer, schedule: Schedule, orders: Any, seed: Any) -> None:
+    """Refuses a schedule, orders or a seed that the judge cannot follow.
+
+    Raises:
+        SpecError: says what to leave out.
+    """
+    check_presentation(orders, seed)
+    if judge.compares_all and schedule.kind != "all_pairs":
+        raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
+    if not judge.has_pairs:
+        return
+    if schedule.kind != "all_pairs":
+        raise SpecError(f"the judge {judge.kind} has the pairs that were judged; leave out {schedule.kind}")
+    if orders != "both" or seed != 0:
+        option = f"orders: {orders}" if orders != "both" else f"seed: {seed}"
+        raise SpecError(f"the judge {judge.kind} has the orders in which pairs were judged; leave out {option}")
+
+
 @dataclass(frozen=True)
 class _Request:
     """Runs, a judge, and how they are paired."""
@@ -184,7 +205,6 @@ class _Request:
         limit: Any,
     ) -> _Request:
         _check_runs(runs)
-        check_presentation(orders, seed)
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
             raise SpecError(f"limit is {described(limit)}; give a number of examples of at least 1")
         if labels is None:
@@ -192,10 +212,7 @@ class _Request:
         known = _check_labels(labels, len(runs))
         schedule.check(known, 2 if orders == "both" else 1)
         scorer = as_comparison_scorer(judge)
-        if scorer.compares_all and schedule.kind != "all_pairs":
-            raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
-        if scorer.has_pairs and schedule.kind != "all_pairs":
-            raise SpecError(f"the judge {scorer.kind} has the pairs that were judged; leave out {schedule.kind}")
+        check_pairing(scorer, schedule, orders, seed)
         cut = limit if limit is not None and limit < max(_n_examples(run) for run in runs) else None
         return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed, cut)
 

@@ -60,6 +60,9 @@ def store_recorded_matches(
     judge: Mapping[str, Any],
     name: str | None = None,
     tie_equal: bool = False,
+    limit: int | None = None,
+    resume: str | None = None,
+    origin: Mapping[str, Any] | None = None,
 ) -> Matches:
     """Store matches of runs in their store. A pair on an example about which nothing is recorded is skipped.
 
@@ -70,9 +73,13 @@ def store_recorded_matches(
         judge: what identifies the judge, as JSON.
         name: a name for the matches.
         tie_equal: equal responses about which nothing is recorded tie.
+        limit: only the first examples.
+        resume: the id of open matches that this must continue.
+        origin: where it was recorded, for provenance.
 
     Raises:
         DataError: a match is of an example that is not in the dataset, or not of two of the systems.
+        SpecError: `resume` is the id of other matches.
     """
     if name is not None:
         check_name(name)
@@ -82,13 +89,14 @@ def store_recorded_matches(
         "runs": [run.digest for run in runs],
         "dataset": runs[0].manifest["spec"]["dataset"],
         "judge": dict(judge) | {SAID: identity.digest([[*each] for each in matches]).hex(), "ties": tie_equal},
+        **({} if limit is None else {"limit": limit}),
     }
     store = runs[0].store
-    origin = provenance(None) | {"runs": [run.id for run in runs]}
-    about: Manifest = {"work": [], "pinned": True, "observed": False, "fresh": False, "provenance": origin}
-    manifest = begin(store, "matches", spec, name=name, again=lambda _: False, resume=None, about=lambda: about)
+    made_from = provenance(None) | {"runs": [run.id for run in runs], **(origin or {})}
+    about: Manifest = {"work": [], "pinned": True, "observed": False, "fresh": False, "provenance": made_from}
+    manifest = begin(store, "matches", spec, name=name, again=lambda _: False, resume=resume, about=lambda: about)
     if "digest" not in manifest:
-        _seal(manifest, runs, Entrants.of(runs, labels), matches, tie_equal)
+        _seal(manifest, runs, Entrants.of(runs, labels, limit), matches, tie_equal)
     return Matches(store, manifest["id"])
 
 

@@ -12,7 +12,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.data.sources import digest_of_files
 from evaluand.evaluation.matching.battle_export import as_text
 from evaluand.evaluation.matching.battle_rows import Battle
-from evaluand.evaluation.matching.battles import BattleFile
+from evaluand.evaluation.matching.battles import BattleFile, file_origin
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
@@ -57,12 +57,13 @@ class RecordedBattles(ComparisonScorer):
     def compare(self, first: Any, second: Any) -> Any:
         raise SpecError("recorded battles belong to runs; use them as the judge of a Matcher")
 
-    def read_matches(self, runs: Sequence[Run], labels: Sequence[str], name: str | None) -> Matches:
-        """The matches of runs that the file has.
+    def read_matches(self, runs: Sequence[Run], labels: Sequence[str], **options: Any) -> Matches:
+        """The matches of runs that the file has; options are those of `Matcher.match`.
 
         Raises:
             DataError: rows are invalid; reports every fault with file, row and column.
-            SpecError: no battle is between two of the runs on one of their examples.
+            SpecError: no battle is between two of the runs on one of their examples, or the file has changed since the
+                matches to resume were begun.
         """
         file = BattleFile.open(
             self.path,
@@ -73,31 +74,37 @@ class RecordedBattles(ComparisonScorer):
             format=self.format,
             delimiter=self.delimiter,
         )
-        reader = _Reader(file, runs, labels)
+        reader = _Reader(file, runs, labels, options.get("limit"))
         recorded = reader.read()
         reader.report()
         return store_recorded_matches(
-            runs, recorded, labels=labels, judge=dict(self.identify().spec), name=name, tie_equal=True
+            runs,
+            recorded,
+            labels=labels,
+            judge=dict(self.identify().spec),
+            tie_equal=True,
+            **options | {"origin": file_origin(self.path, self.fields) | {"origin": dict(options.get("origin") or {})}},
         )
 
 
 class _Reader:
     """Finds the runs and examples of battles."""
 
-    def __init__(self, file: BattleFile, runs: Sequence[Run], labels: Sequence[str]) -> None:
+    def __init__(self, file: BattleFile, runs: Sequence[Run], labels: Sequence[str], limit: int | None) -> None:
         self._file, self._labels = file, labels
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._replications = min(int(run.manifest["spec"]["replications"]) for run in runs)
         n_examples = max(int(run.manifest["spec"]["examples"]) for run in runs)
         self._has_ids = "example" in file.columns.places
-        self._indices: dict[str | None, int] = {}
-        for example in runs[0].dataset.examples(0, n_examples):
+        self._indices: dict[str | None, int | None] = {}  # None beyond the limit of the runs or of the matches
+        n_examples = n_examples if limit is None else min(n_examples, limit)
+        for place, example in enumerate(runs[0].dataset):
             key = example.id if self._has_ids else as_text(example.input)
             if key in self._indices:
                 raise SpecError(
                     f"{file.name} has no ids of examples, and two examples have the input {key!r}; add a column of ids"
                 )
-            self._indices[key] = example.index
+            self._indices[key] = example.index if place < n_examples else None
         self._other_systems: dict[str, None] = {}
         self._n_read = self._n_used = self._n_other_examples = self._n_other_systems = 0
         self._other_example: str | None = None
@@ -126,8 +133,8 @@ class _Reader:
             known = ", ".join(self._labels)
             notes.append(f"{plural(self._n_other_systems, 'battle')} of other systems ({others}) than {known}")
         if self._n_other_examples:
-            such = f"such as {self._other_example!r}"
-            notes.append(f"{plural(self._n_other_examples, 'battle')} on examples that the runs do not have, {such}")
+            battles, such = plural(self._n_other_examples, "battle"), f"such as {self._other_example!r}"
+            notes.append(f"{battles} on examples that the dataset does not have, {such}")
         if not self._n_used:
             raise SpecError(f"{self._file.name} has no battle of these runs: {'; '.join(notes) or 'it is empty'}")
         for note in notes:
@@ -145,12 +152,15 @@ class _Reader:
             self._n_other_examples += 1
             return None
         self._n_used += 1
+        index = self._indices[key]
+        if index is None:
+            return None
         first, second = (self._numbers[system] for system in (battle.a, battle.b))
         verdict, outcome = battle.verdict, battle.verdict.outcome
         if battle.order == "ba":
             first, second, outcome = second, first, None if outcome is None else 1 - outcome
         return RecordedMatch(
-            self._indices[key],
+            index,
             first,
             second,
             outcome,
