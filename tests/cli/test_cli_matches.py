@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,35 @@ matches: app.py:cased
 """
 
 
+def write_files(folder: Path, experiment: str) -> None:
+    rows = [{"input": letter, "expected": letter.upper()} for letter in "abcdefghij"]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "app.py").write_text(APP)
+    (folder / "e.yaml").write_text(experiment)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    rows = [{"input": letter, "expected": letter.upper()} for letter in "abcdefghij"]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (tmp_path / "app.py").write_text(APP)
-    (tmp_path / "e.yaml").write_text(EXPERIMENT)
+    write_files(tmp_path, EXPERIMENT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def stored_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose tasks have run and were not compared by a judge."""
+    folder = tmp_path_factory.mktemp("stored")
+    write_files(folder, EXPERIMENT.replace("matches: app.py:cased\n", ""))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert call("run", "e.yaml").exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def run_folder(stored_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it."""
+    shutil.copytree(stored_runs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -144,9 +168,8 @@ def test_open_matches_of_an_entry_that_was_removed_are_not_resumed(folder: Path)
 # compare --pairwise
 
 
-def test_stored_runs_are_compared_by_a_judge_and_extended_by_a_further_one(folder: Path) -> None:
-    (folder / "e.yaml").write_text(EXPERIMENT.replace("matches: app.py:cased\n", ""))
-    assert call("run", "e.yaml").exit_code == 0
+@pytest.mark.usefixtures("run_folder")
+def test_stored_runs_are_compared_by_a_judge_and_extended_by_a_further_one() -> None:
     two = read("compare", "--pairwise", "casing/upper", "casing/early", "--judge", "app.py:cased")
     assert (two["systems"], two["receipt"]["called"], two["receipt"]["reused"]) == (["upper", "early"], 10, 0)
     arguments = ("compare", "--pairwise", "casing", "--judge", "app.py:cased", "--name", "all")
@@ -160,9 +183,8 @@ def test_stored_runs_are_compared_by_a_judge_and_extended_by_a_further_one(folde
     assert "rated otherwise: evaluand rate all" in shown.stdout
 
 
-def test_stored_runs_are_compared_by_a_scorer(folder: Path) -> None:
-    (folder / "e.yaml").write_text(EXPERIMENT.replace("matches: app.py:cased\n", ""))
-    assert call("run", "e.yaml").exit_code == 0
+@pytest.mark.usefixtures("run_folder")
+def test_stored_runs_are_compared_by_a_scorer() -> None:
     options = ("--baseline", "casing/early", "--orders", "random", "--seed", "3", "--limit", "4")
     facts = read("compare", "--pairwise", "casing", "--by-score", "{kind: exact_match, normalise: [space]}", *options)
     assert facts["counts"] == {"scored": 8}
@@ -172,6 +194,7 @@ def test_stored_runs_are_compared_by_a_scorer(folder: Path) -> None:
     assert budget["receipt"]["called"] <= 8
 
 
+@pytest.mark.usefixtures("run_folder")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -190,8 +213,7 @@ def test_stored_runs_are_compared_by_a_scorer(folder: Path) -> None:
         (["--gate", "upper wins > 0.5"], "gate 'upper wins > 0.5': win_rate is a number of ratings, not of an"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(folder: Path, arguments: list[str], message: str) -> None:
-    assert call("run", "e.yaml", "--limit", "2").exit_code == 0
+def test_options_that_do_not_fit_are_refused(arguments: list[str], message: str) -> None:
     result = call("compare", "casing", *arguments)
     assert result.exit_code in (1, 2)
     assert message in result.stderr

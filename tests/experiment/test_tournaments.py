@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from evaluand import Dataset, DirectoryStore, Experiment, MemoryStore, Run, Runner, SpecError
+from evaluand import Dataset, DirectoryStore, Experiment, Matches, MemoryStore, Run, Runner, SpecError
 from evaluand.core.errors import EvaluandError
 from evaluand.evaluation import AgainstBaseline, ByScore
 from evaluand.experiment import Tournament, json_schema
@@ -79,8 +79,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(folder: Path) -> DirectoryStore:
-    return DirectoryStore(folder / "store")
+def store() -> MemoryStore:
+    return MemoryStore()
 
 
 def load(folder: Path, more: str, text: str = EXPERIMENT) -> Experiment:
@@ -103,8 +103,13 @@ def judged(experiment: Experiment, store: Any, name: str = "matches", **options:
 
 
 def points(experiment: Experiment, store: Any, **options: Any) -> dict[str, float]:
-    """What each system won of its matches, each order being one, with ties of ½."""
+    """What each system won in the one set of matches of an experiment."""
     [matches] = experiment.run(store, **options).matches.values()
+    return count_points(matches)
+
+
+def count_points(matches: Matches) -> dict[str, float]:
+    """What each system won of its matches, each order being one, with ties of ½."""
     won = dict.fromkeys(matches.systems, 0.0)
     for row in matches.table(["a", "b", "outcome"]).to_pylist():
         won[matches.systems[row["a"]]] += row["outcome"]
@@ -112,7 +117,8 @@ def points(experiment: Experiment, store: Any, **options: Any) -> dict[str, floa
     return won
 
 
-def test_the_tasks_of_a_file_are_compared_by_a_judge_and_rated(folder: Path, store: DirectoryStore) -> None:
+def test_the_tasks_of_a_file_are_compared_by_a_judge_and_rated(folder: Path) -> None:
+    store = DirectoryStore(folder / "store")
     experiment = load(folder, "matches: app.py:cased\n")
     results = experiment.run(store)
     [(name, matches)] = results.matches.items()
@@ -126,7 +132,7 @@ def test_the_tasks_of_a_file_are_compared_by_a_judge_and_rated(folder: Path, sto
     assert not verify(store, "ratings", ratings.id)
 
 
-def test_only_new_pairs_are_judged_when_a_task_or_an_example_is_added(folder: Path, store: DirectoryStore) -> None:
+def test_only_new_pairs_are_judged_when_a_task_or_an_example_is_added(folder: Path, store: MemoryStore) -> None:
     both = EXPERIMENT.replace(", app.py:same", "")
     assert judged(load(folder, "matches: app.py:cased\n", both), store) == (10, 0, 0)  # of 20, 10 are equal
     assert judged(load(folder, "matches: app.py:cased\n"), store) == (10, 10, 0)  # others are the same pairs
@@ -136,21 +142,21 @@ def test_only_new_pairs_are_judged_when_a_task_or_an_example_is_added(folder: Pa
     assert judged(load(folder, "matches: app.py:cased\n"), store) == (2, 20, 0)
 
 
-@pytest.mark.parametrize(
-    "judge",
-    [
-        "{by_score: right}",
-        "{by_score: exact_match}",
-        "{by_score: {scorer: right, margin: 0.5}}",
-        "{by_score: {kind: exact_match}}",
-        "{by_score: app.py:right}",
-        "{kind: by_score, scorer: {function: app.py:right}}",
-        "{function: app.py:cased, version: '2'}",
-    ],
-)
-def test_a_judge_is_code_or_compares_the_scores_of_a_scorer(folder: Path, judge: str) -> None:
-    experiment = load(folder, f"matches: {{judge: {judge}}}\n")
-    assert points(experiment, MemoryStore()) == ALL
+JUDGES = [
+    "{by_score: right}",
+    "{by_score: exact_match}",
+    "{by_score: {scorer: right, margin: 0.5}}",
+    "{by_score: {kind: exact_match}}",
+    "{by_score: app.py:right}",
+    "{kind: by_score, scorer: {function: app.py:right}}",
+    "{function: app.py:cased, version: '2'}",
+]
+
+
+def test_a_judge_is_code_or_compares_the_scores_of_a_scorer(folder: Path) -> None:
+    entries = [f"  - {{name: m{i}, judge: {judge}}}\n" for i, judge in enumerate(JUDGES)]
+    results = load(folder, "matches:\n" + "".join(entries)).run()
+    assert [count_points(matches) for matches in results.matches.values()] == [ALL] * len(JUDGES)
     jsonschema.Draft202012Validator(json_schema()).validate(yaml.safe_load((folder / "e.yaml").read_text()))
 
 
@@ -161,7 +167,7 @@ def test_a_class_of_judges_takes_its_parameters(folder: Path) -> None:
     assert matches.manifest["spec"]["judge"] == {"kind": "longer", "margin": 3}
 
 
-def test_several_sets_of_matches_have_names_schedules_orders_and_ratings(folder: Path, store: DirectoryStore) -> None:
+def test_several_sets_of_matches_have_names_schedules_orders_and_ratings(folder: Path, store: MemoryStore) -> None:
     experiment = load(
         folder,
         """matches:
@@ -184,7 +190,7 @@ def test_several_sets_of_matches_have_names_schedules_orders_and_ratings(folder:
     assert [row["rating"] for row in results.ratings["graded"].ratings] == [1.0, 0.5]
 
 
-def test_earlier_runs_are_compared_with_the_tasks(folder: Path, store: DirectoryStore) -> None:
+def test_earlier_runs_are_compared_with_the_tasks(folder: Path, store: MemoryStore) -> None:
     load(folder, "", EXPERIMENT.replace("casing", "before")).run(store)
     two = EXPERIMENT.replace(", app.py:early, app.py:same", "")
     named = load(folder, "matches: {judge: app.py:cased, runs: [before/same, before/early]}\n", two)
@@ -204,7 +210,7 @@ def test_earlier_runs_are_compared_with_the_tasks(folder: Path, store: Directory
     ],
 )
 def test_earlier_runs_that_cannot_be_compared_are_refused_before_anything_is_called(
-    folder: Path, store: DirectoryStore, runs: str, message: str
+    folder: Path, store: MemoryStore, runs: str, message: str
 ) -> None:
     Runner(store).run(str.upper, Dataset.from_rows([{"input": "x"}]), name="other")
     experiment = load(folder, f"matches: {{judge: app.py:cased, runs: {runs}}}\n")
