@@ -23,7 +23,7 @@ from evaluand import DirectoryStore
 from evaluand.report.verification import verify
 from evaluand.store import io, journal
 from evaluand.store.io import Disk
-from evaluand.store.store import KINDS
+from evaluand.store.store import KINDS, Ref
 
 pytestmark = [
     pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files"),
@@ -105,9 +105,9 @@ class WatchedDisk(Disk):
 
 
 @contextmanager
-def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WatchedDisk]:
+def watched(root: Path) -> Iterator[WatchedDisk]:
     disk = WatchedDisk(root)
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(io, "disk", disk)
         patch.setattr(journal, "SYNC_SECONDS", 0.005)
         yield disk
@@ -147,32 +147,56 @@ def unsynced_lines(node: Node, name: str = "") -> int:
     return sum(unsynced_lines(below, name) for name, below in node.names.items())
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 40))])
-def test_after_a_loss_of_power_what_was_promised_is_there_and_the_rest_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    root = tmp_path / "store"
-    with watched(root, monkeypatch) as disk:
-        store = sample_store.make(root, recordings=False)
+@dataclass(frozen=True)
+class Loss:
+    """What is on the disk at the loss of power, and what was promised until then.
+
+    Attributes:
+        usual: by kind, the calls and the digest of what is finished without a loss.
+    """
+
+    top: Node
+    promised: set[tuple[str, str]]
+    names: set[Ref]
+    usual: dict[str, tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def loss(tmp_path_factory: pytest.TempPathFactory) -> Loss:
+    """One for some seeds each, as what is synced until then depends on time."""
+    folder = tmp_path_factory.mktemp("watched")
+    with watched(folder / "store") as disk:
+        store = sample_store.make(folder / "store", recordings=False)
     promised = {(kind, id) for kind in KINDS for id in store.ids(kind) if store.is_sealed(kind, id)}
     names = {ref for ref in store.refs() if (ref.kind, ref.id) in promised}
-    before = {what: finish(copy_of(root, tmp_path / what)) for what, finish in FINISH.items()}
     assert promised
     assert names
+    usual = {what: finish(copy_of(store.root, folder / what)) for what, finish in FINISH.items()}
+    return Loss(disk.top, promised, names, usual)
 
+
+@pytest.mark.parametrize(
+    ("loss", "seed"),
+    [pytest.param(seed // 6, seed, marks=[pytest.mark.slow] if seed >= 6 else []) for seed in range(40)],
+    indirect=["loss"],
+    scope="module",
+)
+def test_after_a_loss_of_power_what_was_promised_is_there_and_the_rest_is_done_again(
+    loss: Loss, tmp_path: Path, seed: int
+) -> None:
     random_ = random.Random(seed)
     left = tmp_path / "left"
-    write_survivors(disk.top, left, random_, lost=[0.0, 1.0, 0.5][seed % 3])
+    write_survivors(loss.top, left, random_, lost=[0.0, 1.0, 0.5][seed % 3])
     after = DirectoryStore(left)
-    for kind, id in promised:
+    for kind, id in loss.promised:
         assert verify(after, kind, id) == []
         assert after.is_sealed(kind, id)
-    assert names <= set(after.refs())
+    assert loss.names <= set(after.refs())
     for what, finish in FINISH.items():
         calls, digest = finish(after)
-        usual_calls, usual_digest = before[what]
+        usual_calls, usual_digest = loss.usual[what]
         assert digest == usual_digest
-        assert usual_calls <= calls <= usual_calls + unsynced_lines(open_one(disk.top.names[what]))
+        assert usual_calls <= calls <= usual_calls + unsynced_lines(open_one(loss.top.names[what]))
 
 
 def open_one(kind: Node) -> Node:

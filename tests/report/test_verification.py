@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import orjson
@@ -32,16 +33,22 @@ from evaluand.store.store import KINDS, with_seal
 TABLED = tuple(kind for kind in KINDS if kind != "recordings")  # of these, the run has the rows
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> DirectoryStore:
-    made = DirectoryStore(tmp_path / "store")
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with one artifact of each kind."""
+    made = DirectoryStore(tmp_path_factory.mktemp("sample") / "store")
     rows = [{"input": str(i), "expected": str(i % 4), "group": "ab"[i % 2]} for i in range(50)]
     run = Runner(made).run(str.strip, Dataset.from_rows(rows, attributes=["group"]))
     evaluation = Evaluator(made).evaluate(run, {"same": lambda output, expected: output == expected})
     compare(evaluation, evaluation)
     rate(Matcher(made).match([run, run], lambda first, second: "tie", labels=["a", "b"]))
     Aggregator(made).aggregate([evaluation], [Measure("same", Accuracy(), (("group",),))])
-    return made
+    return made.root
+
+
+@pytest.fixture
+def store(sample: Path, tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(shutil.copytree(sample, tmp_path / "store"))
 
 
 def faults(store: DirectoryStore) -> list[Fault]:
