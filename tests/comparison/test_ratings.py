@@ -48,14 +48,19 @@ TWO: Outcomes = {("A", "B"): [1.0, 1.0, (1.0, 0.0), 0.0]}
 """A wins two examples in both orders, one in one order, and loses one."""
 
 
+@pytest.fixture(scope="module")
+def two() -> Matches:
+    return play(MemoryStore(), TWO)
+
+
 @pytest.mark.parametrize(
     ("rule", "won", "tied", "lost", "win_rate"),
     [("average", 2.5, 0, 1.5, 2.5 / 4), ("tie", 2, 1, 1, 2.5 / 4), ("drop", 2, 0, 1, 2 / 3)],
 )
 def test_contradictory_orders_count_by_the_declared_rule(
-    rule: str, won: float, tied: float, lost: float, win_rate: float
+    two: Matches, rule: str, won: float, tied: float, lost: float, win_rate: float
 ) -> None:
-    ratings = rate(play(MemoryStore(), TWO), contradictory=rule)
+    ratings = rate(two, contradictory=rule)
     best, other = ratings.ratings
     assert [best[name] for name in ("system", "won", "tied", "lost")] == ["A", won, tied, lost]
     assert best["win_rate"] == pytest.approx(win_rate)
@@ -306,10 +311,9 @@ def test_the_signature_names_what_differs_from_the_usual() -> None:
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
     ],
 )
-def test_wrong_parameters_are_refused_in_one_sentence(options: dict[str, object], message: str) -> None:
-    matches = play(MemoryStore(), TWO)
+def test_wrong_parameters_are_refused_in_one_sentence(two: Matches, options: dict[str, object], message: str) -> None:
     with pytest.raises(SpecError) as error:
-        rate(matches, **options)  # type: ignore[arg-type]
+        rate(two, **options)  # type: ignore[arg-type]
     assert message in str(error.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -43,14 +44,26 @@ def answer(number: int) -> Callable[[str], str]:
     return lambda text: f"{text} by {LABELS[number]}"
 
 
+@pytest.fixture(scope="module")
+def runs_of_all(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the runs of all systems."""
+    store = DirectoryStore(tmp_path_factory.mktemp("runs") / "store")
+    run_all(store)
+    return store.root
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> DirectoryStore:
-    return DirectoryStore(tmp_path / "store")
+def store(runs_of_all: Path, tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(shutil.copytree(runs_of_all, tmp_path / "store"))
 
 
-def run_all(store: DirectoryStore, n: int = 4) -> list[Run]:
+def run_all(store: DirectoryStore) -> list[Run]:
     data = Dataset.from_rows([{"input": f"text {number}"} for number in range(20)])
-    return [Runner(store).run(answer(number), data) for number in range(n)]
+    return [Runner(store).run(answer(number), data, name=LABELS[number]) for number in range(4)]
+
+
+def open_runs(store: DirectoryStore) -> list[Run]:
+    return [Run.open(store, label) for label in LABELS]
 
 
 class Referee:
@@ -85,7 +98,7 @@ def receipt_of(matches: Matches) -> tuple[int, int, int]:
 
 
 def test_interrupted_rounds_continue_where_they_were(store: DirectoryStore) -> None:
-    runs, referee = run_all(store), Referee()
+    runs, referee = open_runs(store), Referee()
     interrupt(store, runs, referee.judge, 37)
     interrupt(store, runs, referee.judge, 20)
     matches = match(store, runs, referee.judge)
@@ -95,7 +108,7 @@ def test_interrupted_rounds_continue_where_they_were(store: DirectoryStore) -> N
 
 
 def test_others_reuse_the_judgements_of_all_rounds_of_open_matches(store: DirectoryStore) -> None:
-    runs, referee = run_all(store), Referee()
+    runs, referee = open_runs(store), Referee()
     interrupt(store, runs, referee.judge, 57)
     assert receipt_of(match(store, runs, referee.judge, schedule=None)) == (240 - 57, 57, 0)
     assert receipt_of(match(store, runs, referee.judge)) == (0, 23, 57)
@@ -103,7 +116,7 @@ def test_others_reuse_the_judgements_of_all_rounds_of_open_matches(store: Direct
 
 def test_judgements_follow_their_pairs_when_an_earlier_round_is_judged_otherwise(store: DirectoryStore) -> None:
     """As when a judge that is not deterministic repeats damaged lines."""
-    runs, referee = run_all(store), Referee()
+    runs, referee = open_runs(store), Referee()
     interrupt(store, runs, referee.judge, 44)  # 16 in each round
     for path in (store.root / "matches").glob("*/journal/round0/*.lines"):
         path.write_bytes(b"")
@@ -120,7 +133,7 @@ def test_judgements_follow_their_pairs_when_an_earlier_round_is_judged_otherwise
 
 
 def test_rounds_depend_on_complete_rounds_alone(store: DirectoryStore, tmp_path: Path) -> None:
-    runs, referee = run_all(store), Referee()
+    runs, referee = open_runs(store), Referee()
     for stop in (17, 30):
         interrupt(store, runs, referee.judge, stop)
     other = DirectoryStore(tmp_path / "other")
@@ -151,7 +164,7 @@ def judge_of(folder: Path) -> Any:
 
 @pytest.mark.usefixtures("no_bytecode_files")
 def test_files_that_a_judge_opens_are_known_in_every_round(store: DirectoryStore, tmp_path: Path) -> None:
-    runs, folder = run_all(store), tmp_path / "code"
+    runs, folder = open_runs(store), tmp_path / "code"
     folder.mkdir()
     settle(folder / "rules.txt", "our", 1_000_000)
     interrupt(store, runs, judge_of(folder), 57)

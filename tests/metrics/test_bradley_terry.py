@@ -9,7 +9,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import linprog, minimize
 
 from evaluand.core.errors import SpecError
@@ -176,7 +176,6 @@ def read(matches: Sequence[tuple[int, int, float, int]], names: Sequence[int]) -
     return MatchRows.read([names[x] for x in a], [names[x] for x in b], outcome, cluster, systems=len(names))
 
 
-@settings(max_examples=25, deadline=None)
 @given(outcomes(5), st.permutations(range(5)), st.sampled_from(TIES), st.sampled_from([0.0, 0.5]), st.randoms())
 def test_permutations_permute_strengths(
     matches: list[tuple[int, int, float, int]], names: list[int], ties: Ties, penalty: float, random: object

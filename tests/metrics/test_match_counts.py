@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, merge_counts, resample_counts
@@ -54,7 +54,6 @@ def test_weights_multiply_and_rows_without_weight_are_left_out() -> None:
     assert (counts.a.tolist(), counts.b.tolist(), counts.wins.tolist()) == ([0, 1], [1, 2], [2.5, 0.0])
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(MATCH, min_size=1, max_size=30), st.integers(0, 30), st.randoms())
 def test_shards_merge_to_the_counts_of_all_in_any_order(matches: list[Any], cut: int, random: Any) -> None:
     whole = count_matches(read(matches))
