@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -518,3 +519,39 @@ def test_p_values_are_the_same_whether_pairs_share_their_draws() -> None:
     alone = _exchange_p(centred[:, :2], difference[:2, :2])
     assert shared[0, 1] == alone[0, 1]
     assert shared[0, 5] == sign_flip(centred[:, 0] - centred[:, 5]).p
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({}, 'no match of "C" has an outcome (4 without a response, 8 abstained)'),
+        ({"method": "win_rate"}, 'no match of "C" has an outcome (4 without a response, 8 abstained)'),
+        (
+            {"method": "win_rate", "baseline": "A"},
+            'no match of "C" against "A" has an outcome (2 without a response, 4 abstained)',
+        ),
+        (
+            {"method": "length_controlled", "baseline": "A"},
+            'no match of "C" against "A" has an outcome (2 without a response, 4 abstained)',
+        ),
+        ({"covariates": ["position"]}, 'no match of "C" has an outcome (4 without a response, 8 abstained)'),
+    ],
+)
+def test_a_system_without_outcomes_has_the_reason_with_counts(parameters: dict[str, Any], reason: str) -> None:
+    outcomes: Outcomes = {("A", "B"): [1.0, 0.0, 1.0], ("A", "C"): [None] * 3, ("B", "C"): [None] * 3}
+    ratings = rate(play(MemoryStore(), outcomes, fails={"C": {0}}), **parameters)
+    assert row_of(ratings, "C")["reason"] == reason
+
+
+def test_a_system_whose_matches_all_failed_contradict_or_do_not_exist_has_that_reason() -> None:
+    battles = [{"id": 1, "model_a": "x", "model_b": "y", "winner": "error"}]
+    assert row_of(rate(read_battles(battles)), "x")["reason"] == 'no match of "x" has an outcome (1 failed)'
+    battles = [
+        {"id": 1, "model_a": "x", "model_b": "y", "winner": "tie"},
+        {"id": 1, "model_a": "z", "model_b": "y", "winner": "tie"},
+    ]
+    reason = row_of(rate(read_battles(battles), method="win_rate", baseline="x"), "z")["reason"]
+    assert reason == '"z" has no matches against "x"'
+    matches = play(MemoryStore(), {("A", "B"): [(1.0, 0.0)]})
+    reason = row_of(rate(matches, contradictory="drop"), "A")["reason"]
+    assert reason == 'no match of "A" counts (2 contradictory)'

@@ -239,7 +239,7 @@ def test_groups_that_never_met_are_named_and_the_larger_is_rated() -> None:
     assert reasons(counts, fit, "ABCDEF")[3:] == [
         'no chain of wins or ties links "D" with the rated systems, so it cannot be compared with them',
         'no chain of wins or ties links "E" with the rated systems, so it cannot be compared with them',
-        '"F" has no matches',
+        'no match of "F" has an outcome',
     ]
 
 
@@ -296,7 +296,7 @@ def test_nobody_is_rated_without_matches() -> None:
     rows = MatchRows.read([], [], [], [], systems=2)
     fit = fit_bradley_terry(count_matches(rows))
     assert np.isnan(fit.strength).all()
-    assert reasons(count_matches(rows), fit, "AB") == ['"A" has no matches', '"B" has no matches']
+    assert reasons(count_matches(rows), fit, "AB") == ['no match of "A" has an outcome', 'no match of "B" has an outcome']
 
 
 def recession(counts: MatchCounts) -> bool:

@@ -26,7 +26,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.matches import EXAMPLES, Matches
 from evaluand.evaluation.matching.recorded import SAID
 from evaluand.metrics.ratings.positions import resolve_orders
-from evaluand.store.tables import SCORED, SKIPPED, STYLE
+from evaluand.store.tables import FAILED, SCORED, SKIPPED, STYLE
 
 NOBODY, A, B, BOTH = range(4)
 """Whose response is missing."""
@@ -47,6 +47,7 @@ class MatchTable:
         ordered: whether the order is known.
         equal: whether the responses are equal, so that no judge was asked.
         skipped: whether the match was not to be judged.
+        failed: whether the judge or a system failed.
         missing: whose response is missing: `NOBODY`, `A`, `B` or `BOTH`.
         cluster: the key of the example, or of the cluster that its dataset declares.
         judge: a position in `judges`.
@@ -63,6 +64,7 @@ class MatchTable:
     ordered: np.ndarray
     equal: np.ndarray
     skipped: np.ndarray
+    failed: np.ndarray
     missing: np.ndarray
     cluster: np.ndarray
     judge: np.ndarray
@@ -127,6 +129,7 @@ class _Part(NamedTuple):
     ordered: np.ndarray
     equal: np.ndarray
     skipped: np.ndarray
+    failed: np.ndarray
     missing: np.ndarray
     cluster: np.ndarray
     judge: np.ndarray
@@ -171,6 +174,7 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
         ordered=ordered,
         equal=column["equal"].to_numpy(zero_copy_only=False),
         skipped=pc.equal(status, SKIPPED).to_numpy(zero_copy_only=False),
+        failed=pc.equal(status, FAILED).to_numpy(zero_copy_only=False),
         missing=np.where(flipped, _FLIPPED[missing], missing),
         cluster=cluster,
         judge=judge,

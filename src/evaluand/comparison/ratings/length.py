@@ -71,7 +71,7 @@ def _error(one: LengthControl) -> float:
 
 def _reason(one: LengthControl, label: str, baseline: str) -> str | None:
     if label != baseline and one.examples == 0:
-        return f'"{label}" has no matches against "{baseline}"'
+        return f'no match of "{label}" against "{baseline}" has an outcome'
     return "the baseline: ½ by definition" if label == baseline else one.reason
 
 

@@ -91,8 +91,8 @@ class RatingMethod:
 
     def _refuse_foreign(self) -> None:
         """Refuses parameters of another kind."""
-        given = [name for name in _PARAMETERS if getattr(self, name) not in (None, ())]
-        for name in given:
+        present = [name for name in _PARAMETERS if getattr(self, name) not in (None, ())]
+        for name in present:
             if name not in _PARAMETERS_BY_KIND[self.kind]:
                 owners = [kind for kind, names in _PARAMETERS_BY_KIND.items() if name in names]
                 raise SpecError(f"{name} is a parameter of {' and '.join(owners)}, not of {self.kind}; leave it out")
@@ -180,10 +180,10 @@ def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         raise SpecError(f"{name} is {value!r}; give one of {', '.join(choices)}{hint}")
 
 
-def _read_covariates(given: Any) -> tuple[str, ...]:
-    if not isinstance(given, str | Sequence):
-        raise SpecError(f"covariates must be names, such as length, not {given!r}")
-    names = [given] if isinstance(given, str) else list(given)
+def _read_covariates(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, str | Sequence):
+        raise SpecError(f"covariates must be names, such as length, not {value!r}")
+    names = [value] if isinstance(value, str) else list(value)
     for name in names:
         _check_choice("a covariate", name, (*COVARIATES, POSITION))
     return tuple(dict.fromkeys(names))

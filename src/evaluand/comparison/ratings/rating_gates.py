@@ -296,13 +296,13 @@ def _compare(gate: Gate, subject: str, number: _Number) -> GateResult:
     if math.isnan(compared):
         why = number.reason or ("it has no interval" if not math.isnan(number.value) else "there is no number")
         return GateResult(gate, subject, False, f"undefined: {why}", {"values": [facts]})
-    shown = f"{compared:.4g}"
+    number_text = f"{compared:.4g}"
     if end is not None:
         side = "lower" if end == "low" else "upper"
         about = "about " if number.about else ""
-        shown = f"{side} {100 * float(gate.level or 0):g}% bound {about}{shown}"
+        number_text = f"{side} {100 * float(gate.level or 0):g}% bound {about}{number_text}"
     passed = RELATIONS[gate.relation](round(compared, 12), gate.number)
-    return GateResult(gate, subject, passed, "; ".join(filter(None, [shown, number.details])), {"values": [facts]})
+    return GateResult(gate, subject, passed, "; ".join(filter(None, [number_text, number.details])), {"values": [facts]})
 
 
 def _finite(number: float) -> float | None:

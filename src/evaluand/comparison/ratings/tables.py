@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from evaluand.comparison.ratings.estimates import Estimates
-from evaluand.comparison.ratings.gathering import BOTH, A, MatchTable
+from evaluand.comparison.ratings.gathering import BOTH, NOBODY, A, MatchTable
 from evaluand.comparison.ratings.length import estimate_length_controlled
 from evaluand.comparison.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
 from evaluand.comparison.ratings.strengths import estimate_strengths
@@ -48,6 +49,7 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
         estimates = estimate_length_controlled(rows, lengths, matches.systems, str(method.baseline), confidence)
     else:
         estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline)
+    estimates = replace(estimates, reason=_explain_absences(estimates.reason, matches, rows, method))
     differences = _difference_rows(estimates, matches.systems)
     order, ranks, letters = _rank(estimates, differences, confidence)
     counts = _Counts(rows, missing)
@@ -144,6 +146,46 @@ def _read_counts(matches: MatchTable, name: str) -> np.ndarray:
         n = plural(int(unknown.sum()), "match", "matches")
         raise SpecError(f"{name}: {n} without the length and style of the responses")
     return np.asarray(sides)
+
+
+def _explain_absences(
+    reasons: Sequence[str | None], matches: MatchTable, rows: MatchRows, method: RatingMethod
+) -> list[str | None]:
+    """The reasons; for a system without a rated match, why it has none."""
+    base = None if method.baseline is None else find_baseline(method.baseline, matches.systems)
+    relevant = rows if base is None else rows.select((rows.a == base) | (rows.b == base))
+    met = np.bincount(np.concatenate([relevant.a, relevant.b]), minlength=len(matches.systems))
+    return [
+        reason if n or system == base else _explain_absence(matches, system, base)
+        for system, (reason, n) in enumerate(zip(reasons, met.tolist(), strict=True))
+    ]
+
+
+def _explain_absence(matches: MatchTable, system: int, base: int | None) -> str:
+    """Why no match of a system is rated: there is none, or what became of each."""
+    involved = (matches.a == system) | (matches.b == system)
+    name = f'"{matches.systems[system]}"'
+    against = ""
+    if base is not None:
+        involved &= (matches.a == base) | (matches.b == base)
+        against = f' against "{matches.systems[base]}"'
+    if not involved.any():
+        return f"{name} has no matches{against}"
+    found = matches.take(involved)
+    left = np.ones(len(found), np.bool_)
+    counts = []
+    for what, chosen in (
+        ("contradictory", found.known),
+        ("without a response", found.missing != NOBODY),
+        ("failed", found.failed),
+        ("not judged", found.skipped),
+        ("abstained", left),
+    ):
+        counts.append((int((left & chosen).sum()), what))
+        left = left & ~chosen
+    listed = ", ".join(f"{n:,} {what}" for n, what in counts if n)
+    verb = "counts" if found.known.any() else "has an outcome"
+    return f"no match of {name}{against} {verb} ({listed})"
 
 
 def _difference_rows(estimates: Estimates, systems: Sequence[str]) -> dict[tuple[int, int], Row]:

@@ -33,7 +33,7 @@ def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], 
         value, low, high = rates.average
         influence, centred = _influences(rows, np.maximum(rates.opponents, 1))
         reason: list[str | None] = [
-            None if n else f'"{labels[i]}" has no matches' for i, n in enumerate(rates.opponents)
+            None if n else f'no match of "{labels[i]}" has an outcome' for i, n in enumerate(rates.opponents)
         ]
         incomparable = _find_incomparable(rates, labels)
     else:
@@ -44,7 +44,7 @@ def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], 
         influence, centred = _influences(rows.select(against), np.ones(systems))
         influence[:, base] = centred[:, base] = 0.0
         reason = [
-            None if known else f'"{labels[i]}" has no matches against "{baseline}"'
+            None if known else f'no match of "{labels[i]}" against "{baseline}" has an outcome'
             for i, known in enumerate(~np.isnan(value))
         ]
         reason[base] = "the baseline: ½ by definition"

@@ -181,30 +181,30 @@ def comparison_scorer(function: Callable[..., Any] | None = None, /, **options: 
     return FunctionComparison(function, **options)
 
 
-def as_comparison_scorer(given: ComparisonScorer | Callable[..., Any] | str) -> ComparisonScorer:
+def as_comparison_scorer(judge: ComparisonScorer | Callable[..., Any] | str) -> ComparisonScorer:
     """A comparison scorer from an object, a function, or the name of a kind with its defaults.
 
     Raises:
         SpecError: it is none of these.
     """
-    if isinstance(given, ComparisonScorer):
-        return given
-    if isinstance(given, str):
-        made: ComparisonScorer = make_default("comparison_scorers", given)
+    if isinstance(judge, ComparisonScorer):
+        return judge
+    if isinstance(judge, str):
+        made: ComparisonScorer = make_default("comparison_scorers", judge)
         return made
-    if isinstance(given, Scorer):
+    if isinstance(judge, Scorer):
         raise SpecError(
-            f"scorer {given.kind!r} grades one response; to compare two by its scores, write ByScore({given.kind}), or"
+            f"scorer {judge.kind!r} grades one response; to compare two by its scores, write ByScore({judge.kind}), or"
             " `by_score` in an experiment file"
         )
-    if isinstance(given, type) and issubclass(given, ComparisonScorer):
-        raise SpecError(f"the judge is the class {given.__name__}; give an instance of it: {given.__name__}(…)")
-    if not callable(given):
+    if isinstance(judge, type) and issubclass(judge, ComparisonScorer):
+        raise SpecError(f"the judge is the class {judge.__name__}; give an instance of it: {judge.__name__}(…)")
+    if not callable(judge):
         raise SpecError(
-            f"the judge is {with_article(type(given).__name__)}; give a comparison scorer, a function or the name of a"
+            f"the judge is {with_article(type(judge).__name__)}; give a comparison scorer, a function or the name of a"
             " kind"
         )
-    return FunctionComparison(given)
+    return FunctionComparison(judge)
 
 
 def _read_preference(result: Any) -> Score:

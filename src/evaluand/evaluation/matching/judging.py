@@ -82,8 +82,8 @@ class Presentations:
                 self._row = row
             outputs = [self._output(system, row) for system in systems if system >= 0]
             key = keys[place * ids.DIGEST_SIZE : (place + 1) * ids.DIGEST_SIZE]
-            shown = Response(example.index, row % every, None, COMPLETED, None, [outputs], key, key)
-            yield Unit(start + place, example, shown, key)
+            response = Response(example.index, row % every, None, COMPLETED, None, [outputs], key, key)
+            yield Unit(start + place, example, response, key)
 
     def _begin(self, start: int) -> None:
         every, rows, presented = self._entrants.replications, self._rows[start:], self._presented[start:]

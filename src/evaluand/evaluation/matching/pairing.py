@@ -200,9 +200,9 @@ class Presenter:
         for row in rows.tolist():
             here = np.flatnonzero(self.entrants.states[row] != ABSENT).tolist()
             distinct = self._distinct(row, here)
-            shown = sorted(distinct.values(), key=lambda system: self._rank(row, system))
+            ranked = sorted(distinct.values(), key=lambda system: self._rank(row, system))
             for turned in (False, True) if self.orders == "both" else (False,):
-                order, number = shown[::-1] if turned else shown, -1
+                order, number = ranked[::-1] if turned else ranked, -1
                 if len(order) > 1:
                     number = len(presented)
                     presented.append(tuple(order))

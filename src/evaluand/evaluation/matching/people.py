@@ -113,8 +113,8 @@ def pairs_to_judge(runs: Sequence[Run], *, by: str | None = None, seed: int = 0)
             draw = identity.digest([seed, by, row.example.digest.hex(), low.content.hex(), high.content.hex()])
             first, second = (low, high) if draw[0] & 1 else (high, low)
             key = _key(row, first, second)
-            shown = (in_reading_order(to_json(each.output)) for each in (first, second))
-            pair = PairToJudge(key, row.example.id, to_json(row.example.input), *shown)
+            outputs = (in_reading_order(to_json(each.output)) for each in (first, second))
+            pair = PairToJudge(key, row.example.id, to_json(row.example.input), *outputs)
             found[row.example.digest + low.content + high.content] = draw, pair
     return [pair for _, pair in sorted(found.values(), key=lambda each: each[0][1:])]
 

@@ -104,17 +104,17 @@ def on_every_row(field: Field, pairs: Sequence[tuple[int, int]]) -> Pairs:
     return Pairs(row, chosen[pair, 0], chosen[pair, 1])
 
 
-def as_schedule(given: Schedule | str | None) -> Schedule:
+def as_schedule(schedule: Schedule | str | None) -> Schedule:
     """A schedule from an object or the name of a kind; None is all pairs.
 
     Raises:
         SpecError: it is neither.
     """
-    if given is None:
-        given = "all_pairs"
-    if isinstance(given, str):
-        made: Schedule = make_default("schedules", given)
+    if schedule is None:
+        schedule = "all_pairs"
+    if isinstance(schedule, str):
+        made: Schedule = make_default("schedules", schedule)
         return made
-    if not isinstance(given, Schedule):
-        raise SpecError(f"schedule is {given!r}; give a Schedule, such as AgainstBaseline(…), or the name of a kind")
-    return given
+    if not isinstance(schedule, Schedule):
+        raise SpecError(f"schedule is {schedule!r}; give a Schedule, such as AgainstBaseline(…), or the name of a kind")
+    return schedule

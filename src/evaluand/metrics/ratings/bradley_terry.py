@@ -118,7 +118,7 @@ def explain_unrated(counts: MatchCounts, fit: BradleyTerryFit, labels: Sequence[
 
 def _reason(name: str, system: int, played: float, score: float, fit: BradleyTerryFit) -> str:
     if played == 0:
-        return f"{name} has no matches"
+        return f"no match of {name} has an outcome"
     if min(score, played - score) <= _ROUNDING * played:
         verb = "won" if score > played / 2 else "lost"
         matches = "its only match" if played == 1 else f"all of its {played:,g} matches"
@@ -392,12 +392,12 @@ def _rao_kupper_pairs(counts: MatchCounts, d: np.ndarray, tie: np.ndarray) -> _P
         value = -counts.wins * np.logaddexp(0.0, tie - d) - ties * np.logaddexp(0.0, d - tie)
         value -= counts.losses * np.logaddexp(0.0, d + tie) + ties * np.logaddexp(0.0, -d - tie)
         value += np.where(known, ties * np.log(-np.expm1(-2 * tie)), 0.0)
-        apart = np.where(known, ties * 2 / np.expm1(2 * tie), 0.0)
+        separation = np.where(known, ties * 2 / np.expm1(2 * tie), 0.0)
         bend = np.where(known, ties / np.square(np.sinh(tie)), 0.0)
     up, down = counts.wins * other - ties * win, counts.losses * rest - ties * loss
     bend_up, bend_down = (counts.wins + ties) * win * other, (counts.losses + ties) * loss * rest
     both = bend_up + bend_down
-    return _Pairs(value, up - down, both, bend_down - bend_up, apart - up - down, both + bend)
+    return _Pairs(value, up - down, both, bend_down - bend_up, separation - up - down, both + bend)
 
 
 _PAIRS = {"half": _half_pairs, "davidson": _davidson_pairs, "rao-kupper": _rao_kupper_pairs}

@@ -233,9 +233,9 @@ def _outcomes_by_order(outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarra
     _, row, place = np.unique(pair, return_index=True, return_inverse=True)
     by_order = []
     for order in (False, True):
-        shown = a_first == order
-        n = np.bincount(place[shown], minlength=len(row))
-        total = np.bincount(place[shown], outcome[shown], minlength=len(row))
+        in_order = a_first == order
+        n = np.bincount(place[in_order], minlength=len(row))
+        total = np.bincount(place[in_order], outcome[in_order], minlength=len(row))
         by_order.append(np.divide(total, n, out=np.full(len(row), np.nan), where=n > 0))
     return row, np.stack(by_order)
 

@@ -152,13 +152,13 @@ def draw_strengths(rows: MatchRows, fit: BradleyTerryFit, replicates: int, seed:
         counts = resample_counts(rows, min(step, replicates - first), seed, first)
         found = fit_bradley_terry(counts, fit.ties, fit.penalty, start=fit.strength)
         strength.append(found.inner)
-        apart = (found.connections.component[:, rated] != found.connections.component[:, rated[:1]]).any(axis=-1)
-        apart = ~found.converged | (apart & (fit.penalty == 0))
-        parted.append(first + np.flatnonzero(apart))
-        above = found.connections.above[apart]
+        is_unlinked = (found.connections.component[:, rated] != found.connections.component[:, rated[:1]]).any(axis=-1)
+        is_unlinked = ~found.converged | (is_unlinked & (fit.penalty == 0))
+        parted.append(first + np.flatnonzero(is_unlinked))
+        above = found.connections.above[is_unlinked]
         below = np.swapaxes(above, -1, -2)
         code = np.where(above, np.where(below, _TOGETHER, _ABOVE), np.where(below, _BELOW, _UNKNOWN)).astype(np.int8)
-        order.append(np.where(found.converged[apart][:, None, None], code, np.int8(_UNKNOWN)))
+        order.append(np.where(found.converged[is_unlinked][:, None, None], code, np.int8(_UNKNOWN)))
     return Replicates(*(np.concatenate(each) for each in (strength, parted, order)))
 
 
