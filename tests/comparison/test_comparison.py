@@ -21,10 +21,11 @@ from statsmodels.stats.multitest import multipletests
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.comparison import check_gates, find_evaluations
 from evaluand.comparison.difference import difference, one_sided_bounds
-from evaluand.comparison.pairing import PairedRows, number_rows, pair_rows
+from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import format_difference
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
+from evaluand.core.row_numbers import number_rows
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.column_statistics import Count, Quantile

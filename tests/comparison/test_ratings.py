@@ -27,6 +27,7 @@ from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.win_shares import _exchange_p
 from evaluand.comparison.significance import sign_flip
+from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
@@ -381,11 +382,13 @@ def test_a_file_without_judges_that_grew_extends_what_it_was(tmp_path: Path) -> 
     assert [row[name] for name in ("won", "lost", "examples")] == [3, 2, 5]
 
 
-def test_two_files_of_one_name_and_a_copy_with_another_name_are_reported(tmp_path: Path) -> None:
+def test_a_copy_with_another_name_is_refused_and_two_files_of_one_name_are_reported(tmp_path: Path) -> None:
     store, rows = MemoryStore(), [battle(number, "A", "B", "model_a") for number in range(3)]
     first, copy = (import_battles(store, tmp_path / name, *rows[:n]) for name, n in (("a.jsonl", 2), ("b.jsonl", 3)))
-    with pytest.warns(EvaluandWarning, match="all judgements of one of matches .* count twice; if one file is a copy"):
-        assert row_of(rate(first, copy, method="win_rate"), "A")["won"] == 5
+    with pytest.raises(
+        SpecError, match=r"2 matches would count twice: matches a\.jsonl \(.*\) and b\.jsonl \(.*\) both"
+    ):
+        rate(first, copy, method="win_rate")
     other = import_battles(store, tmp_path / "a.jsonl", battle(0, "A", "B", "model_b"), rows[1])
     with pytest.warns(EvaluandWarning, match="1 judgement in matches .* differ, and the later count"):
         assert row_of(rate(first, other, method="win_rate"), "A")["lost"] == 1
@@ -393,10 +396,12 @@ def test_two_files_of_one_name_and_a_copy_with_another_name_are_reported(tmp_pat
 
 def test_columns_of_one_file_are_different_judges(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
-    path.write_text("id,model_a,model_b,ann,bob\n1,A,B,model_a,model_b\n2,A,B,tie,model_b\n")
+    path.write_text("id,model_a,model_b,ann,bob,eve,why\n1,A,B,model_a,model_b,model_a,so\n2,A,B,tie,model_b,tie,so\n")
     store = MemoryStore()
-    votes = [read_battles(str(path), store, columns={"winner": person}) for person in ("ann", "bob")]
-    assert row_of(rate(*votes, method="win_rate"), "A")["n"] == 4
+    ann, bob = (read_battles(str(path), store, columns={"winner": person}) for person in ("ann", "bob"))
+    eve = read_battles(str(path), store, columns={"winner": "eve", "explanation": "why"})
+    assert row_of(rate(ann, bob, method="win_rate"), "A")["n"] == 4
+    assert row_of(rate(ann, eve, method="win_rate"), "A")["n"] == 4
 
 
 def test_rows_without_example_and_input_are_an_example_each() -> None:
@@ -555,3 +560,86 @@ def test_a_system_whose_matches_all_failed_contradict_or_do_not_exist_has_that_r
     matches = play(MemoryStore(), {("A", "B"): [(1.0, 0.0)]})
     reason = row_of(rate(matches, contradictory="drop"), "A")["reason"]
     assert reason == 'no match of "A" counts (2 contradictory)'
+
+
+def export(matches: Matches, store: Store) -> Matches:
+    """The matches as they are read again from their export."""
+    return read_battles([row for batch in battle_batches(matches) for row in batch.to_pylist()], store)
+
+
+def counted(*sets: Matches) -> list[object]:
+    tables = rate(*sets).to_dict()
+    return [tables[name] for name in ("ratings", "win_rates", "differences")]
+
+
+def test_an_export_rated_with_its_original_counts_each_match_once() -> None:
+    store = MemoryStore()
+    matches = play(store, TWO | {("A", "C"): [1.0, None, 0.5, 0.0], ("B", "C"): [0.0, 1.0, 1.0, 0.5]})
+    exported = export(matches, store)
+    again = export(exported, store)
+    assert len(gather([exported])) == len(matches.table(["a"]))
+    for sets in ((matches, exported), (exported, matches), (exported, again), (matches, exported, again)):
+        assert counted(*sets) == counted(matches)
+
+
+def test_an_export_of_part_of_the_matches_extends_the_others() -> None:
+    store = MemoryStore()
+    three, fourth, every = extend(store)
+    assert counted(export(three, store), every) == counted(every)
+    assert counted(export(fourth, store), three) == counted(fourth, three)
+
+
+def test_the_judges_of_an_export_stay_different_judges() -> None:
+    store = MemoryStore()
+    runs = play_runs(store, "AB", 6)
+    judges = [
+        comparison_scorer(lambda first, second: "first", name="first always", version="1"),
+        comparison_scorer(lambda first, second: "first" if first < second else "second", name="alphabet", version="1"),
+    ]
+    sets = [Matcher().match(runs, judge, labels=["A", "B"]) for judge in judges]
+    assert counted(sets[0], export(sets[1], store)) == counted(*sets)
+    assert counted(*sets, export(sets[1], store)) == counted(*sets)
+
+
+def test_an_export_of_clustered_examples_belongs_to_their_clusters() -> None:
+    store = MemoryStore()
+    data = Dataset.from_rows([{"input": n, "doc": n // 2} for n in range(8)], cluster="doc")
+    runs = [Runner(store).run(answer(label), data, name=f"run/{label}") for label in "AB"]
+    judge = comparison_scorer(lambda first, second: _by_document(first, second), name="documents", version="1")
+    matches = Matcher().match(runs, judge, labels=["A", "B"])
+    assert counted(export(matches, store), matches) == counted(matches)
+
+
+BATTLES = [
+    {"id": n, "prompt": f"question {n}", "judge": "ann", "model_a": "x", "model_b": "y", "winner": winner}
+    for n, winner in enumerate(["model_a", "model_b", "tie", "model_a", "model_a"])
+]
+
+
+def without(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key != name} for row in rows]
+
+
+def test_files_of_battles_that_overlap_count_each_match_once() -> None:
+    store = MemoryStore()
+    parts = [read_battles(rows, store) for rows in (BATTLES[:3], BATTLES[1:])]
+    assert row_of(rate(*parts), "x")["n"] == 5
+
+
+@pytest.mark.parametrize("name", ["prompt", "judge"])
+def test_files_of_battles_that_seem_to_overlap_are_refused(name: str) -> None:
+    store = MemoryStore()
+    parts = [read_battles(without(name, rows), store) for rows in (BATTLES[:3], BATTLES[1:])]
+    with pytest.raises(SpecError, match=r"2 matches would count twice: matches \w+ and \w+ both have them") as error:
+        rate(*parts)
+    assert "columns of the judge and of the input" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["prompt", "judge"])
+def test_files_of_battles_with_other_outcomes_or_examples_all_count(name: str) -> None:
+    store = MemoryStore()
+    other = [row | {"winner": "model_b"} for row in BATTLES[:3]]
+    parts = [read_battles(without(name, rows), store) for rows in (BATTLES[:3], other)]
+    assert row_of(rate(*parts), "x")["n"] == 6
+    parts = [read_battles(without(name, rows), store) for rows in (BATTLES[:3], BATTLES[3:])]
+    assert row_of(rate(*parts), "x")["n"] == 5

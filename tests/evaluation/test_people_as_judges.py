@@ -10,9 +10,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluand import DataError, Dataset, DirectoryStore, EvaluandWarning, MemoryStore, Run, Runner, SpecError
+from evaluand import (
+    DataError,
+    Dataset,
+    DirectoryStore,
+    EvaluandWarning,
+    MemoryStore,
+    Run,
+    Runner,
+    SpecError,
+    comparison_scorer,
+)
 from evaluand.cli import main
 from evaluand.evaluation import Matcher, Matches
+from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.people import agreement, match_by_people, pairs_to_judge, read_judged
 from evaluand.store.store import Store
 
@@ -194,3 +205,30 @@ def test_every_fault_of_a_file_has_its_line(tmp_path: Path) -> None:
         f"{path}:2: has no key; keep the key that `evaluand label pairs` wrote",
         f"{path}:3: by is a number; give a text",
     ]
+
+
+def earlier_if_small(first: str, second: str) -> str:
+    """A judge who prefers `a` up to 3, and nobody above."""
+    return "tie" if int(first[1:]) > 3 else "first" if first < second else "second"
+
+
+def test_judges_of_different_datasets_are_compared_on_the_examples_they_share() -> None:
+    store, sets = MemoryStore(), []
+    rows = [{"input": number} for number in range(6)]
+    for number, some in enumerate((rows[:5], rows[:1:-1])):
+        data = Dataset.from_rows(some)
+        runs = [Runner(store).run(task, data) for task in (lambda n: f"a{n}", lambda n: f"b{n}")]
+        judge = comparison_scorer(earlier_if_small, name=f"judge {number}", version="1")
+        sets.append(Matcher().match(runs, judge, labels=["a", "b"], name=f"judged/{number}"))
+    assert agreement(sets) == [("judged/0", "judged/1", 3, 3)]
+
+
+def test_judges_of_two_files_are_compared_by_the_ids_of_examples() -> None:
+    sets = [
+        read_battles([{"id": id, "model_a": "x", "model_b": "y", "winner": said[id], "judge": who} for id in said])
+        for who, said in (
+            ("ann", {"p": "model_a", "q": "model_b", "r": "tie"}),
+            ("bob", {"r": "model_a", "q": "model_b", "s": "tie"}),
+        )
+    ]
+    assert agreement(sets) == [("ann", "bob", 2, 1)]

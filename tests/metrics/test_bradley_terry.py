@@ -296,7 +296,10 @@ def test_nobody_is_rated_without_matches() -> None:
     rows = MatchRows.read([], [], [], [], systems=2)
     fit = fit_bradley_terry(count_matches(rows))
     assert np.isnan(fit.strength).all()
-    assert reasons(count_matches(rows), fit, "AB") == ['no match of "A" has an outcome', 'no match of "B" has an outcome']
+    assert reasons(count_matches(rows), fit, "AB") == [
+        'no match of "A" has an outcome',
+        'no match of "B" has an outcome',
+    ]
 
 
 def recession(counts: MatchCounts) -> bool:

@@ -150,8 +150,11 @@ def assign_letters(ranked: Sequence[int], differing: Collection[frozenset[int]])
         one, other = (place[system] for system in pair)
         alike[one] &= ~(1 << other)
         alike[other] &= ~(1 << one)
-    sets = sorted(_members(bits) for bits in _largest_sets(alike))
-    return {system: "".join(_letter(i) for i, s in enumerate(sets) if place[system] in s) for system in ranked}
+    letters: list[list[str]] = [[] for _ in ranked]
+    for number, members in enumerate(sorted(_members(bits) for bits in _largest_sets(alike))):
+        for member in members:
+            letters[member].append(_letter(number))
+    return {system: "".join(each) for system, each in zip(ranked, letters, strict=True)}
 
 
 def _largest_sets(alike: Sequence[int]) -> Iterator[int]:

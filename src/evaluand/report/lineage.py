@@ -23,10 +23,11 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Aggregation, attribute_columns, dataset_of, shards
 from evaluand.aggregation.groups import rules_for
 from evaluand.aggregation.shard import Shard
-from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
+from evaluand.comparison.pairing import read_digests
 from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural, warn
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
+from evaluand.core.row_numbers import count_earlier, number_rows
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import read_column
 from evaluand.evaluation.evaluator import Evaluation

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 
 from evaluand.apps.recording.stored import KIND, Lanes, Recording
 from evaluand.comparison.measures import declared_measures
-from evaluand.comparison.pairing import digest_halves
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
+from evaluand.core.row_numbers import digest_halves
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import VALUE
 from evaluand.run.runner import Run

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.apps.leaderboards.records import USAGE, FeedbackScores, RecordColumns
-from evaluand.comparison.pairing import count_earlier, number_rows
+from evaluand.core.row_numbers import count_earlier, number_rows
 from evaluand.store.tables import COMPLETED, RESPONSE_STATUSES
 
 

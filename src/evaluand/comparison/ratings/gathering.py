@@ -1,30 +1,33 @@
 """Several sets of matches as one table of arrays, in which systems with the same label are one system.
 
 Sets extend each other: what the same judge says about the same pair, on the same example and in the same order, counts
-once, and the last set that has an outcome decides. Examples are identified by their content, so that sets over
-different datasets meet in the examples they share. Those of battles without inputs are those of their file alone. A
-judge without a name is identified by the name of its file, so that a file with more rows extends what it was.
+once, and the last set that has an outcome decides. How examples and judges are identified: `match_keys`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import cluster_keys
-from evaluand.comparison.pairing import count_earlier, digest_halves, number_rows
-from evaluand.core import identity
-from evaluand.core.errors import NotFound, plural, warn
-from evaluand.core.key_columns import DIGEST, INDEX
+from evaluand.core.errors import SpecError, plural, warn
+from evaluand.core.key_columns import INDEX
+from evaluand.core.row_numbers import count_earlier, number_rows
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.matching.matches import EXAMPLES, Matches
-from evaluand.evaluation.matching.recorded import SAID
+from evaluand.evaluation.matching.match_keys import (
+    ExampleKeys,
+    JudgeKeys,
+    file_origin,
+    read_example_keys,
+    read_judge_keys,
+)
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.ratings.positions import resolve_orders
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, STYLE
 
@@ -50,6 +53,8 @@ class MatchTable:
         failed: whether the judge or a system failed.
         missing: whose response is missing: `NOBODY`, `A`, `B` or `BOTH`.
         cluster: the key of the example, or of the cluster that its dataset declares.
+        weight: of the example; NaN where its dataset declares none.
+        example: a number that all matches on an example share.
         judge: a position in `judges`.
         pair: a number that both orders of a pair share.
         style: entries × sides × the counts of `STYLE`; NaN where unknown.
@@ -67,8 +72,10 @@ class MatchTable:
     failed: np.ndarray
     missing: np.ndarray
     cluster: np.ndarray
+    weight: np.ndarray
     judge: np.ndarray
     pair: np.ndarray
+    example: np.ndarray
     style: np.ndarray
 
     def __len__(self) -> int:
@@ -101,25 +108,87 @@ def gather(sets: Sequence[Matches]) -> MatchTable:
 
     Raises:
         NotFound: a dataset is not in the store.
+        SpecError: files of battles seem to have the same matches, and do not say enough to be certain.
     """
     systems = list(dict.fromkeys(label for each in sets for label in each.systems))
     judges: dict[int, str] = {}
     parts = [_read_set(each, systems, judges) for each in sets]
     _warn_about_changed_runs(sets)
-    _warn_about_files(sets, parts)
-    names = [each.name for each in fields(MatchTable) if each.name not in ("systems", "judges", "pair")]
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    pairs = np.concatenate([part.key for part in parts])
-    [pair] = number_rows([pairs]) if len(pairs) else [np.zeros(0, np.int64)]
-    table = MatchTable(systems, [*judges.values()], pair=pair, **columns)
+    _refuse_overlap(sets, parts)
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _Part._fields}
+    [pair], [example] = (number_rows([arrays[name]]) for name in ("key", "example"))
+    of_dataset = np.repeat(["dataset" in each.manifest["spec"] for each in sets], [len(part.a) for part in parts])
+    for name in ("cluster", "weight"):
+        arrays[name] = _share_by_example(arrays[name], example, of_dataset)
+    columns = {each.name: arrays[each.name] for each in fields(MatchTable) if each.name in _Part._fields}
+    columns |= {"pair": pair, "example": example}
+    table = MatchTable(systems, [*judges.values()], **columns)
     return table if len(sets) == 1 else _count_once(table, [len(part.a) for part in parts])
+
+
+def _share_by_example(values: np.ndarray, example: np.ndarray, of_dataset: np.ndarray) -> np.ndarray:
+    """The values, with those of the first set over a dataset for battles on the same example."""
+    if of_dataset.all() or not of_dataset.any():
+        return values
+    known, first = np.unique(example[of_dataset], return_index=True)
+    place = np.minimum(np.searchsorted(known, example), len(known) - 1)
+    is_shared = ~of_dataset & (known[place] == example)
+    return np.where(is_shared, values[of_dataset][first][place], values)
+
+
+def _refuse_overlap(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
+    """Refuses files of battles that seem to have the same matches, which would count twice.
+
+    Where a file names no judge or has no inputs, the same id, systems, order and judge may still be another match. If
+    all outcomes are equal too, one file is a copy of the other, or of a part; otherwise they differ, and all count.
+    Warns where files have one name, so that they are one judge, and differ.
+    """
+    doubtful = [(each, part) for each, part in zip(sets, parts, strict=True) if not part.is_certain.all()]
+    if len(doubtful) < 2:
+        return
+    keys = number_rows([np.column_stack([part.loose_key, part.a_first, part.ordered]) for _, part in doubtful])
+    exact = number_rows([part.key for _, part in doubtful])
+    for i, j in itertools.combinations(range(len(doubtful)), 2):
+        _, ours, theirs = np.intersect1d(keys[i], keys[j], return_indices=True)
+        (one, first), (other, second) = doubtful[i], doubtful[j]
+        asked = ~(first.equal | first.skipped)[ours]
+        ours, theirs = ours[asked], theirs[asked]
+        differ = ~np.isclose(first.outcome[ours], second.outcome[theirs], rtol=0.0, atol=1e-9, equal_nan=True)
+        is_open = exact[i][ours] != exact[j][theirs]
+        names = f"matches {_battles_name(one)} and {_battles_name(other)}"
+        if is_open.any() and not differ.any() and not _are_columns_of_one_file(one, other):
+            raise SpecError(
+                f"{plural(int(is_open.sum()), 'match', 'matches')} would count twice: {names} both have them, with the"
+                " same example, systems, order and outcome; rate one file that has each match once, or add columns of"
+                " the judge and of the input, by which equal matches are recognised"
+            )
+        n_replaced = int((differ & ~is_open).sum())
+        if n_replaced and file_origin(one) is not None and file_origin(one) == file_origin(other):
+            warn(
+                f"{plural(n_replaced, 'judgement')} in {names} differ, and the later count, since both files have one"
+                " name; if they have different judges, add a column judge or rename a file"
+            )
+
+
+def _are_columns_of_one_file(one: Matches, other: Matches) -> bool:
+    """Whether different columns of one file say who won, which are different judges."""
+    first, second = (file_origin(each) or {} for each in (one, other))
+    return bool(first) and first["source"] == second.get("source") and first["fields"] != second["fields"]
+
+
+def _battles_name(matches: Matches) -> str:
+    name = matches.name or matches.manifest["provenance"].get("source")
+    return f"{name} ({matches.id[:12]})" if name else matches.id[:12]
 
 
 class _Part(NamedTuple):
     """The columns of a set.
 
-    `key` has a row of integers by which a pair is identified, `vote` one for what was judged, whoever judged it in
-    whatever file.
+    Attributes:
+        example: entries × 2: the key of the example.
+        key: a row of integers by which each pair is identified.
+        loose_key: the same with the id and input of the example alone, and with 0 for a judge that is not known.
+        is_certain: whether `key` says all: another set with the same match has the same key.
     """
 
     a: np.ndarray
@@ -132,10 +201,13 @@ class _Part(NamedTuple):
     failed: np.ndarray
     missing: np.ndarray
     cluster: np.ndarray
+    weight: np.ndarray
     judge: np.ndarray
     style: np.ndarray
+    example: np.ndarray
     key: np.ndarray
-    vote: np.ndarray
+    loose_key: np.ndarray
+    is_certain: np.ndarray
 
 
 _COLUMNS: Final = [INDEX, "replication", "a", "b", "order", "status", "missing", "outcome", "first", "equal", "judge"]
@@ -154,33 +226,39 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
     missing = _read_missing(column["missing"])
     style = np.stack([_read_style(column[f"style_{side}"]) for side in "ab"], axis=1)
     style[flipped] = style[flipped, ::-1]
-    judge, keys = _number_judges(matches, column["judge"], judges)
-    example, cluster, content = _identify_examples(matches, column[INDEX].to_numpy())
+    judge, judge_keys = _number_judges(matches, column["judge"], judges)
+    keys = read_example_keys(matches)
+    place = keys.places(column[INDEX].to_numpy())
+    about = _read_dataset_columns(matches, keys)
     a, b = np.minimum(one, other), np.maximum(one, other)
     replication = column["replication"].to_numpy().astype(np.int64)
     ordered = np.isnan(outcome) | column["first"].is_valid().to_numpy(zero_copy_only=False)
-    key = np.column_stack([example, keys, replication, a, b])
+    played = np.column_stack([replication, a, b])
+    judged_by = np.array(judge_keys.keys)[judge_keys.place]
+    key = np.column_stack([keys.key[place], judged_by, played])
+    anybody = np.where(np.array(judge_keys.is_known), judge_keys.keys, 0)[judge_keys.place]
     if "schedule" in matches.manifest["spec"]:
         repeat = np.zeros(len(key), np.int64)
     else:
         repeat = _number_repeats(key, a_first != flipped, ordered)
-    outcome = np.where(flipped, 1.0 - outcome, outcome)
-    share = np.where(np.isnan(outcome), -1, np.rint(outcome * 1e9)).astype(np.int64)
     return _Part(
         a=a,
         b=b,
-        outcome=outcome,
+        outcome=np.where(flipped, 1.0 - outcome, outcome),
         a_first=a_first != flipped,
         ordered=ordered,
         equal=column["equal"].to_numpy(zero_copy_only=False),
         skipped=pc.equal(status, SKIPPED).to_numpy(zero_copy_only=False),
         failed=pc.equal(status, FAILED).to_numpy(zero_copy_only=False),
         missing=np.where(flipped, _FLIPPED[missing], missing),
-        cluster=cluster,
+        cluster=about.cluster[place],
+        weight=about.weight[place],
         judge=judge,
         style=style,
+        example=keys.key[place],
         key=np.column_stack([key, repeat]),
-        vote=np.column_stack([content, replication, a, b, repeat, a_first != flipped, share]),
+        loose_key=np.column_stack([keys.loose[place], anybody, played, repeat]),
+        is_certain=keys.is_certain[place] & np.array(judge_keys.is_known)[judge_keys.place],
     )
 
 
@@ -210,44 +288,21 @@ def _read_style(column: pa.StructArray) -> np.ndarray:
     return found
 
 
-def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -> tuple[np.ndarray, np.ndarray]:
-    """For each entry the place of its judge in `judges` (key → name), which is extended, and the judge's key.
-
-    A judge is identified by all that identifies its work, and by the person who judged.
-    """
-    codes = people.dictionary_encode()
-    keys = []
-    for person in [*codes.dictionary.to_pylist(), None]:
-        keys.append(_key(_identify_judge(matches, person)))
-        if keys[-1] not in judges and (person is not None or codes.null_count):
-            judges[keys[-1]] = _distinct_name(person or _judge_name(matches), [*judges.values()])
+def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -> tuple[np.ndarray, JudgeKeys]:
+    """For each entry the place of its judge in `judges` (key → name), which is extended, and the keys."""
+    found = read_judge_keys(matches, people)
+    for place in np.unique(found.place).tolist():
+        key, person = found.keys[place], found.people[place]
+        if key not in judges:
+            judges[key] = _distinct_name(person or _judge_name(matches), [*judges.values()])
     numbers = {key: number for number, key in enumerate(judges)}
-    place = pc.fill_null(codes.indices, len(keys) - 1).to_numpy()
-    return np.array([numbers.get(key, -1) for key in keys])[place], np.array(keys)[place]
+    return np.array([numbers.get(key, -1) for key in found.keys])[found.place], found
 
 
 def _distinct_name(name: str, others: Sequence[str]) -> str:
     """The name, or with a number if another judge has it."""
     names = (name if n == 1 else f"{name} ({n})" for n in itertools.count(1))
     return next(each for each in names if each not in others)
-
-
-def _identify_judge(matches: Matches, person: str | None) -> Mapping[str, Any]:
-    if person is not None:
-        return {"person": person}
-    spec: Mapping[str, Any] = matches.manifest["spec"]
-    if (origin := file_origin(matches)) is not None:
-        return origin
-    return (
-        {"judge": {name: value for name, value in spec["judge"].items() if name != SAID}} if "judge" in spec else spec
-    )
-
-
-def file_origin(matches: Matches) -> dict[str, Any] | None:
-    """The file of matches that others have judged, by its name, and the columns that were chosen in it."""
-    made_from = matches.manifest["provenance"]
-    source = made_from.get("source")
-    return None if source is None else {"source": source, "fields": made_from.get("fields") or {}}
 
 
 def _judge_name(matches: Matches) -> str:
@@ -260,61 +315,31 @@ def _judge_name(matches: Matches) -> str:
     return str(spec.get("name") or spec.get("kind") or "judge")
 
 
-def _identify_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each entry: a key of its example in two integers, a key of its cluster, and one of its content.
+class _ExampleColumns(NamedTuple):
+    """What a dataset says about its examples: the key of the cluster, and the weight; NaN where there is none."""
 
-    Equal examples of one dataset are distinguished by their order; they are one cluster.
-    """
+    cluster: np.ndarray
+    weight: np.ndarray
+
+
+def _read_dataset_columns(matches: Matches, keys: ExampleKeys) -> _ExampleColumns:
+    """The clusters and weights of the examples with these keys. Equal examples are one cluster."""
+    weight = np.full(len(keys.index), np.nan)
     dataset_id = matches.manifest["spec"].get("dataset")
     if dataset_id is None:
-        keys, content = _identify_battle_examples(matches, index)
-        return np.column_stack([keys, np.zeros(len(keys), np.int64)]), keys, content
-    try:
-        dataset = Dataset.stored(matches.store, dataset_id)
-    except NotFound as error:
-        raise NotFound(f"matches {matches.id}: their dataset is missing: {error}") from None
-    indices, halves = _read_digests(matches, dataset_id)
-    place = np.searchsorted(indices, index)
-    example = np.column_stack([halves[:, 0], count_earlier(halves)])[place]
-    cluster = example[:, 0]
+        return _ExampleColumns(keys.key[:, 0], weight)
+    dataset = Dataset.stored(matches.store, dataset_id)
+    columns = {}
+    for name in (dataset.roles.cluster, dataset.roles.weight):
+        if name is not None:
+            parts = [batch.column(0) for batch in dataset.columns([name])]
+            columns[name] = pa.chunked_array(parts, dataset.schema.field(name).type).combine_chunks()
+    cluster = keys.key[:, 0]
     if dataset.roles.cluster is not None:
-        name = dataset.roles.cluster
-        column = pa.chunked_array([b.column(0) for b in dataset.columns([name])], dataset.schema.field(name).type)
-        cluster = cluster_keys(column.combine_chunks()).to_numpy()[place]
-    return example, cluster, example[:, 0]
-
-
-def _identify_battle_examples(matches: Matches, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each entry a key of its example, in matches that others have judged, and a key of what the file says of it.
-
-    They differ without an input: the ids of different files may be those of different examples.
-    """
-    source = (file_origin(matches) or {}).get("source") or matches.manifest["spec"]
-    keys: dict[int, tuple[int, int]] = {}
-    for batch in matches.store.read("matches", matches.id, EXAMPLES):
-        for row in batch.to_pylist():
-            without = row["id"] is None and row["input"] is None  # each row of the file is an example
-            content = {"row": row[INDEX]} if without else {"id": row["id"], "input": row["input"]}
-            inside = {"battles": source} if row["input"] is None else {}
-            keys[row[INDEX]] = _key(content | inside), _key(content)
-    known = np.array(sorted(keys), np.int64)
-    found = np.array([keys[each] for each in known.tolist()], np.int64).reshape(-1, 2)
-    own, content_keys = found[np.searchsorted(known, index)].T
-    return own, content_keys
-
-
-def _read_digests(matches: Matches, dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """`_index_` and digest of each example, the digest as two integers."""
-    batches = [*matches.store.read("datasets", dataset, "examples", [INDEX, DIGEST])]
-    indices = [batch.column(0).to_numpy() for batch in batches]
-    halves = [digest_halves(batch.column(1)) for batch in batches]
-    if not batches:
-        return np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
-    return np.concatenate(indices), np.concatenate(halves)
-
-
-def _key(value: Any) -> int:
-    return int.from_bytes(identity.digest(value)[:8], "big", signed=True)
+        cluster = cluster_keys(columns[dataset.roles.cluster]).to_numpy()
+    if dataset.roles.weight is not None:
+        weight = columns[dataset.roles.weight].cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return _ExampleColumns(cluster, weight)
 
 
 def _count_once(table: MatchTable, lengths: Sequence[int]) -> MatchTable:
@@ -345,37 +370,3 @@ def _warn_about_changed_runs(sets: Sequence[Matches]) -> None:
                     "both have a match, the later one counts; give the runs different labels to rate them separately"
                 )
                 return
-
-
-def _warn_about_files(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
-    """Warns where the name of a file may be misleading about who judged.
-
-    All judgements of one file are in another too, and count as those of another judge; or judgements in two files of
-    one name differ, and only the later count.
-    """
-    files = [number for number, each in enumerate(sets) if "schedule" not in each.manifest["spec"]]
-    for one, other in itertools.combinations(files, 2):
-        judgements = [_read_judgements(parts[number]) for number in (one, other)]
-        (votes, keys, judges), (other_votes, other_keys, other_judges) = judgements
-        names = f"matches {sets[one].id[:12]} and {sets[other].id[:12]}"
-        is_copy = bool(votes and other_votes) and (votes <= other_votes or votes >= other_votes)
-        if is_copy and not judges & other_judges:
-            warn(
-                f"all judgements of one of {names} are in the other too, by another judge, and count twice; if one file"
-                " is a copy of the other with more rows, rate that one alone"
-            )
-        n = sum(keys[key] != other_keys[key] for key in keys.keys() & other_keys.keys())
-        if n and file_origin(sets[one]) is not None and file_origin(sets[one]) == file_origin(sets[other]):
-            warn(
-                f"{plural(n, 'judgement')} in {names} differ, and the later count, since both files have one name; if"
-                " they have different judges, add a column judge or rename a file"
-            )
-
-
-def _read_judgements(part: _Part) -> tuple[set[bytes], dict[bytes, int], set[int]]:
-    """What a file says: its judgements, the outcome of each by its key, and the keys of its judges."""
-    asked = ~(part.equal | part.skipped)
-    votes, keys = ([*map(bytes, np.ascontiguousarray(each[asked]))] for each in (part.vote, part.key))
-    in_order = [key + bytes([first]) for key, first in zip(keys, part.a_first[asked].tolist(), strict=True)]
-    outcomes = dict(zip(in_order, part.vote[asked, -1].tolist(), strict=True))
-    return {*votes}, outcomes, {*part.key[asked, 2].tolist()}

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from evaluand.comparison.comparing import seal_tables
-from evaluand.comparison.ratings.gathering import file_origin, gather
+from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.stored import TABLES, Ratings
 from evaluand.comparison.ratings.tables import compute_tables
@@ -17,6 +17,7 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
+from evaluand.evaluation.matching.match_keys import file_origin
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.store.store import Store, check_name, exists

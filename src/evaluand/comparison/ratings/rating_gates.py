@@ -302,7 +302,9 @@ def _compare(gate: Gate, subject: str, number: _Number) -> GateResult:
         about = "about " if number.about else ""
         number_text = f"{side} {100 * float(gate.level or 0):g}% bound {about}{number_text}"
     passed = RELATIONS[gate.relation](round(compared, 12), gate.number)
-    return GateResult(gate, subject, passed, "; ".join(filter(None, [number_text, number.details])), {"values": [facts]})
+    return GateResult(
+        gate, subject, passed, "; ".join(filter(None, [number_text, number.details])), {"values": [facts]}
+    )
 
 
 def _finite(number: float) -> float | None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
+from evaluand.evaluation.matching.match_keys import ExampleKeys, format_key, read_example_keys, read_judge_keys
 from evaluand.evaluation.matching.matches import EXAMPLES, TEXTS, Matches
 from evaluand.run.runner import Run
 from evaluand.store.tables import COMPLETED, MATCHES, json_field
@@ -34,7 +35,7 @@ BATTLES: Final = pa.schema(
         *(pa.field(name, _TEXT) for name in ("input", "response_a", "response_b")),
         *(json_field(f"style_{side}") for side in "ab"),
         *(MATCHES.field(name) for name in ("usage", "judgement", "round")),
-        pa.field("digest", _TEXT),
+        *(pa.field(name, _TEXT) for name in ("digest", "example_key", "judge_key")),
     ]
 )
 """The columns of battles; `winner` is `model_a`, `model_b` or `tie`, and null without an outcome."""
@@ -51,6 +52,7 @@ def battle_batches(matches: Matches) -> Iterator[pa.RecordBatch]:
     """
     systems = pa.array(matches.systems, _TEXT)
     texts = _RunTexts(matches) if matches.manifest["spec"].get("runs") else _StoredTexts(matches)
+    keys = _Keys(matches)
     for batch in matches.batches():
         cells = {name: batch.column(name) for name in batch.schema.names}
         for side in "ab":
@@ -59,7 +61,7 @@ def battle_batches(matches: Matches) -> Iterator[pa.RecordBatch]:
             cells[f"style_{side}"] = _as_json(batch.column(f"style_{side}"))
         cells["winner"] = _winners(batch.column("outcome"))
         cells["digest"] = pa.array([each and each.hex() for each in batch.column("digest").to_pylist()], _TEXT)
-        cells |= texts.columns(batch)
+        cells |= texts.columns(batch) | keys.columns(batch)
         yield pa.RecordBatch.from_arrays([cells[name] for name in BATTLES.names], schema=BATTLES)
 
 
@@ -70,6 +72,29 @@ def _as_json(column: pa.Array) -> pa.Array:
 def _winners(outcome: pa.Array) -> pa.Array:
     won = pc.if_else(pc.equal(outcome, 0.5), "tie", pc.if_else(pc.greater(outcome, 0.5), "model_a", "model_b"))
     return won.cast(_TEXT)
+
+
+class _Keys:
+    """The keys by which another reader recognises the examples and judges of matches, row by row."""
+
+    def __init__(self, matches: Matches) -> None:
+        try:
+            self._examples: ExampleKeys | None = read_example_keys(matches)
+        except NotFound:  # the dataset is missing
+            self._examples = None
+        people = matches.table(["judge"]).column(0).combine_chunks()
+        judges = read_judge_keys(matches, people)
+        written = [None if name else format_key(key) for key, name in zip(judges.keys, judges.people, strict=True)]
+        self._judges = pa.array(written, _TEXT).take(pa.array(judges.place))
+        self._row = 0
+
+    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        part = self._judges.slice(self._row, batch.num_rows)
+        self._row += batch.num_rows
+        if self._examples is None:
+            return {"example_key": pa.nulls(batch.num_rows, _TEXT), "judge_key": part}
+        keys = self._examples.key[self._examples.places(batch.column(INDEX).to_numpy())]
+        return {"example_key": pa.array([format_key(*key) for key in keys.tolist()], _TEXT), "judge_key": part}
 
 
 class _StoredTexts:

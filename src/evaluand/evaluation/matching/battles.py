@@ -28,9 +28,12 @@ from evaluand.core.provenance import provenance
 from evaluand.data.source import DataSource, read_column
 from evaluand.data.sources import open_data, open_file
 from evaluand.evaluation.matching.battle_rows import OWN, Battle, BattleColumns, Texts
+from evaluand.evaluation.matching.match_keys import battle_example, format_key, number_of, parse_example_key
 from evaluand.evaluation.matching.matches import (
     EXAMPLES,
     EXAMPLES_SCHEMA,
+    JUDGES,
+    JUDGES_SCHEMA,
     TABLE,
     TEXTS,
     TEXTS_SCHEMA,
@@ -165,10 +168,15 @@ def _store_tables(store: Store, tables: _Tables, name: str | None, origin: Mappi
         state.add(batch)
     content = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
     content.update(state.digest.encode())
-    others = {EXAMPLES: tables.examples(), TEXTS: tables.texts}
-    for batch in (*others[EXAMPLES], *others[TEXTS], *(batch.select(_UNDIGESTED) for batch in batches)):
+    others = {EXAMPLES: tables.examples(), TEXTS: tables.texts, JUDGES: tables.judges}
+    unkeyed = [batch.drop_columns(["key"]) for batch in others[EXAMPLES]]
+    for batch in (*unkeyed, *others[TEXTS], *(batch.select(_UNDIGESTED) for batch in batches)):
         content.update(b"".join(orjson.dumps(row, default=bytes.hex) for row in batch.to_pylist()))
     spec = {"systems": systems, "battles": content.hexdigest()}
+    if tables.has_other_keys(spec):
+        for batch in (*(batch.select([INDEX, "key"]) for batch in others[EXAMPLES]), *tables.judges):
+            content.update(b"".join(map(orjson.dumps, batch.to_pylist())))
+        spec["battles"] = content.hexdigest()
     id = artifact_id("matches", spec, 0)
     if not store.is_sealed("matches", id):
         made_from = provenance(None) | {"runs": [], **origin}
@@ -201,7 +209,10 @@ class _Tables:
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[Texts] = []
         self._batches: list[pa.RecordBatch] = []
+        self._example_keys: dict[int, str] = {}
+        self._judge_keys: list[str | None] = []
         self.texts: list[pa.RecordBatch] = []
+        self.judges: list[pa.RecordBatch] = []
         self._seen: dict[tuple[Any, ...], int] = {}  # the key of a match → the next replication that is free
         self._mirrors = self._without_example = 0
 
@@ -221,6 +232,7 @@ class _Tables:
             self._rows.append(cells)
             is_swapped = own is None and self._systems[battle.a] > self._systems[battle.b]
             self._texts.append(Texts(texts.input, *texts[:0:-1]) if is_swapped else texts)
+            self._judge_keys.append(None if own is None else own.pop(_JUDGE_KEY))
         if len(self._rows) >= BATCH_ROWS:
             self._flush()
 
@@ -251,18 +263,31 @@ class _Tables:
 
     def examples(self) -> list[pa.RecordBatch]:
         """The ids and inputs of the examples, in the order of their numbers."""
-        columns = zip(*((index, *self._ids[index]) for index in sorted(self._ids)), strict=True)
+        rows = ((index, *self._ids[index], self._example_keys.get(index)) for index in sorted(self._ids))
+        columns = zip(*rows, strict=True)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, EXAMPLES_SCHEMA, strict=True)]
         return [pa.RecordBatch.from_arrays(arrays, schema=EXAMPLES_SCHEMA)]
 
-    def _number_example(self, battle: Battle, texts: Texts, own: Mapping[str, Any] | None, where: str) -> int:
+    def has_other_keys(self, spec: Mapping[str, Any]) -> bool:
+        """Whether rows have other keys of examples or judges than matches with this spec have by themselves."""
+        judge = format_key(number_of(spec))
+        if any(each["judge_key"] not in (None, judge) for part in self.judges for each in part.to_pylist()):
+            return True
+        own = (battle_example(spec, index, *self._ids[index]) for index in self._example_keys)
+        return [*self._example_keys.values()] != [format_key(number_of(each)) for each in own]
+
+    def _number_example(self, battle: Battle, texts: Texts, own: dict[str, Any] | None, where: str) -> int:
         """The number of the example of a battle; without an id, examples are distinguished by their input."""
         if own is not None:
-            index, id = own[INDEX], battle.example
+            index, id, written = own[INDEX], battle.example, own.pop(_EXAMPLE_KEY)
             known = self._ids.setdefault(index, (id, texts.input))
             if known[0] != id:
                 self._faults.append(
                     Fault(f"{where}:{INDEX}", f"is {index}, which is example {known[0]!r} in other rows")
+                )
+            elif written is not None and self._example_keys.setdefault(index, written) != written:
+                self._faults.append(
+                    Fault(f"{where}:{_EXAMPLE_KEY}", f"differs from that of other rows of example {id!r}")
                 )
             return int(index)
         key: str | int | None = texts.input if battle.example is None else battle.example
@@ -335,7 +360,11 @@ class _Tables:
             columns = zip(*self._texts, strict=True)
             arrays = [pa.array(column, field.type) for column, field in zip(columns, TEXTS_SCHEMA, strict=True)]
             self.texts.append(pa.RecordBatch.from_arrays(arrays, schema=TEXTS_SCHEMA))
-        self._rows, self._texts = [], []
+        if any(self._judge_keys) or self.judges:
+            self.judges.append(
+                pa.RecordBatch.from_arrays([pa.array(self._judge_keys, pa.string())], schema=JUDGES_SCHEMA)
+            )
+        self._rows, self._texts, self._judge_keys = [], [], []
 
 
 _OTHER_ORDER: Final = {"ab": "ba", "ba": "ab"}
@@ -378,8 +407,8 @@ def _style(text: str) -> dict[str, int]:
 def _read_own(row: Mapping[str, Any], where: str, faults: list[Fault]) -> dict[str, Any]:
     """The cells of an own export that no other file has; from CSV, all of them are texts."""
     cells: dict[str, Any] = {}
-    for name in OWN:
-        value = row[name]
+    for name in (*OWN, _EXAMPLE_KEY, _JUDGE_KEY):
+        value = row.get(name)
         try:
             cells[name] = None if value is None or value == "" else _READERS[name](value)
         except (ValueError, TypeError, KeyError):
@@ -392,6 +421,7 @@ def _read_own(row: Mapping[str, Any], where: str, faults: list[Fault]) -> dict[s
     return cells
 
 
+_EXAMPLE_KEY, _JUDGE_KEY = "example_key", "judge_key"
 _NEVER_NULL: Final = (INDEX, "number_a", "number_b", "round", "equal")
 
 
@@ -436,6 +466,11 @@ def _read_style(value: Any) -> dict[str, int]:
     return {name: _read_integer(counts[name]) for name in ResponseStyle._fields}
 
 
+def _read_key(value: Any) -> str:
+    parse_example_key(value)
+    return str(value)
+
+
 def _read_json(value: Any) -> str:
     return identity.encode(orjson.loads(value) if isinstance(value, str) else value).decode()
 
@@ -453,4 +488,6 @@ _READERS: Final[Mapping[str, Any]] = {
     "style_a": _read_style,
     "style_b": _read_style,
     "usage": _read_json,
+    _EXAMPLE_KEY: _read_key,
+    _JUDGE_KEY: _read_key,
 }

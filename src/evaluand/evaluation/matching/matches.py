@@ -25,14 +25,18 @@ TABLE = "matches"
 
 EXAMPLES = "examples"
 EXAMPLES_SCHEMA = pa.schema(
-    [pa.field(INDEX, pa.int64(), nullable=False), pa.field("id", pa.string()), pa.field("input", pa.string())]
+    [pa.field(INDEX, pa.int64(), nullable=False), *(pa.field(name, pa.string()) for name in ("id", "input", "key"))]
 )
 """The examples of matches that others have judged; matches of runs have those of their dataset. `id` is null where the
-file distinguishes examples by their inputs."""
+file distinguishes examples by their inputs. `key` is that of an export (see `match_keys`)."""
 
 TEXTS = "texts"
 TEXTS_SCHEMA = pa.schema([(name, pa.string()) for name in ("input", "response_a", "response_b")])
 """What a judge elsewhere saw, a row for each match, if it was recorded."""
+
+JUDGES = "judges"
+JUDGES_SCHEMA = pa.schema([("judge_key", pa.string())])
+"""The key of the judge of each match, if an export of evaluand was read (see `match_keys`)."""
 
 _UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
 

@@ -19,6 +19,7 @@ from evaluand.core.errors import DataError, SpecError, kind_of, nearest, plural,
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.evaluation.matching.judging import is_answered, read_rows
+from evaluand.evaluation.matching.match_keys import read_example_keys
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.pairing import Entrants
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
@@ -197,24 +198,30 @@ class Agreement(NamedTuple):
 def agreement(sets: Sequence[Matches]) -> list[Agreement]:
     """How often any two judges agree, by pair: with both orders, their mean decides.
 
-    A judge is a person, or all matches of a set without one; systems and examples are those of the same name and
-    number.
+    A judge is a person, or all matches of a set without one. Systems are those of the same label. Examples are those
+    of the same content, and in battles those of the same id and input, so that sets over different datasets or from
+    different files meet in the examples that they share.
 
     Args:
-        sets: matches on one dataset, or of one file.
+        sets: matches, of any datasets or files.
+
+    Raises:
+        NotFound: a dataset is not in the store.
     """
     said: dict[str, dict[tuple[Any, ...], list[float]]] = {}
     names = ["_index_", "replication", "a", "b", "outcome", "judge", "equal"]
     for number, matches in enumerate(sets):
         spec = matches.manifest["spec"].get("judge", {})
         unnamed = str(matches.name or spec.get("kind") or f"set {number + 1}")
+        examples = read_example_keys(matches)
+        keys = dict(zip(examples.index.tolist(), map(tuple, examples.shared.tolist()), strict=True))
         for batch in matches.batches(names):
             for row in batch.to_pylist():
                 if row["outcome"] is None or row["equal"]:
                     continue
                 systems = [matches.systems[row[side]] for side in "ab"]
                 outcome = row["outcome"] if systems == sorted(systems) else 1 - row["outcome"]
-                pair = (row["_index_"], row["replication"], *sorted(systems))
+                pair = (keys[row["_index_"]], row["replication"], *sorted(systems))
                 said.setdefault(row["judge"] or unnamed, {}).setdefault(pair, []).append(outcome)
     winners = {judge: {pair: _winner(each) for pair, each in pairs.items()} for judge, pairs in said.items()}
     return [_agreement(one, winners[one], other, winners[other]) for one, other in itertools.combinations(winners, 2)]
