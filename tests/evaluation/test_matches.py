@@ -244,6 +244,48 @@ def test_a_judge_abstains_with_none_and_its_failures_are_retried_on_request(stor
     assert rows_of(again, "status") == [("scored",), ("abstained",)]
 
 
+@pytest.mark.parametrize("text", ["half \ud800", "null \0", "\udfff\0"])
+def test_texts_of_judges_that_no_file_can_store_are_escaped_or_fail_their_row(store: Store, text: str) -> None:
+    def judge(first: str, second: str, index: int) -> Preference:
+        answers = [{"explanation": text}, {"label": text}, {"data": {text: text}}]
+        if index == len(answers):
+            raise ValueError(text)
+        return Preference("first", **answers[index])
+
+    matches = Matcher().match(run_all(store, once, twice), judge)
+    table = matches.table().to_pylist()[::2]
+    is_storable = "null" in text
+    assert table[0]["explanation"] == (text if is_storable else text.encode("utf-8", "backslashreplace").decode())
+    for row in table[1:3]:
+        assert row["status"] == ("scored" if is_storable else "failed")
+        assert is_storable or "surrogate" in row["reason"]
+    assert table[3]["status"] == "failed"
+    assert verify(matches.store, "matches", matches.id) == []
+
+
+def test_a_judge_that_hangs_or_ends_the_process_costs_its_rows_which_are_judged_again(store: Store) -> None:
+    is_well = False
+
+    @comparison_scorer(version="1")
+    async def judge(first: str, second: str, index: int) -> str:
+        if not is_well and index == 0:
+            await asyncio.sleep(60)
+        if not is_well and index == 1:
+            raise SystemExit(2)
+        return "tie"
+
+    runs = run_all(store, once, twice)
+    matches = Matcher(policy=Policy(timeout=0.05, retries=0)).match(runs, judge)
+    assert matches.counts == {"failed": 4, "scored": 4}
+    reasons = [str(reason) for (reason,) in rows_of(matches, "reason")[:4:2]]
+    assert "took longer than 0.05 s" in reasons[0]
+    assert "SystemExit: 2" in reasons[1]
+    is_well = True
+    assert receipt_of(Matcher().match(runs, judge)) == (0, 0, 8)
+    again = Matcher().match(runs, judge, retry_failed=True)
+    assert (receipt_of(again), again.counts) == ((4, 4, 0), {"scored": 8})
+
+
 def test_an_asynchronous_judge_is_called_several_at_once(store: Store) -> None:
     most = running = 0
 
@@ -324,6 +366,9 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
         Matcher().match(runs, shorter, labels=["a", "a"])
     with pytest.raises(SpecError, match="labels must be a list of texts, one for each of the 2 runs, not 'ab'"):
         Matcher().match(runs, shorter, labels="ab")
+    for label in ("a\ud800b", "a\0b"):
+        with pytest.raises(SpecError, match="labels: a name must not have control characters: 'a"):
+            Matcher().match(runs, shorter, labels=["a", label])
     with pytest.raises(SpecError, match="limit is the integer 0; give a number of examples of at least 1"):
         Matcher().match(runs, shorter, limit=0)
     with pytest.raises(SpecError, match="give it the parameters first and second"):

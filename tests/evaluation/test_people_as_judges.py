@@ -152,6 +152,15 @@ def test_several_people_are_imported_with_their_agreement(folder: Path) -> None:
     assert "common pairs" in text
 
 
+def test_bytes_that_are_no_text_are_escaped_in_a_reason_and_refused_in_a_name(folder: Path) -> None:
+    command = ["label", "--pairs", "demo/short", "demo/long", "--by"]
+    typed = CliRunner(charset="utf-8").invoke(main, [*command, "ann"], b"1 be\xffcause\n1 really\nq\n")
+    assert typed.exception is None
+    assert "this line is not UTF-8: type it again" in typed.stdout
+    refused = CliRunner().invoke(main, [*command, "a\udcff"])
+    assert "by: a name must not have control characters: 'a" in refused.stderr
+
+
 def test_what_the_command_refuses(folder: Path) -> None:
     assert "give one of --by NAME (judge here), --export FILE and --import FILE" in label().stderr
     (folder / "empty.jsonl").write_text("")

@@ -193,6 +193,24 @@ def test_without_outcomes_information_gain_spreads_evenly() -> None:
 
 
 @each_kind
+@pytest.mark.parametrize("outcome", [0.9, 0.5, np.nan])
+@pytest.mark.parametrize("responses", [[1, 2], [1, 2, 3], [1, 1], [1, 1, 2], [1], [0, 1, 2], [0, 0]])
+def test_rounds_end_where_every_order_is_certain_or_nothing_can_be_judged(
+    kind: Kind, outcome: float, responses: list[int]
+) -> None:
+    field = field_of(np.tile(responses, (20_000, 1)))
+    schedule, rounds = kind(budget=60_000, rounds=6), list[Played]()
+    while (pairs := schedule.next(field, rounds)) is not None:
+        rounds.append(Played(pairs, np.full(len(pairs.row), outcome)))
+        assert len(rounds) < 20
+    differing = sum(
+        int((np.take(responses, played.pairs.a) != np.take(responses, played.pairs.b)).sum()) for played in rounds
+    )
+    pairs_that_differ = [pair for pair in itertools.combinations(responses, 2) if len({*pair} - {0}) == 2]
+    assert differing == min(60_000, len(pairs_that_differ) * 20_000)
+
+
+@each_kind
 def test_budgets_that_judge_nothing_are_refused(kind: Kind) -> None:
     name = kind(1).kind
     for budget, said in ((0, "the integer 0"), (-1, "the integer -1"), (True, "true"), (2.5, "the number 2.5")):

@@ -14,6 +14,7 @@ from evaluand.cli.options import FILE, TARGET, complete_artifact, json_option, s
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import SpecError, plural
+from evaluand.core.json_like import escape_surrogates
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.people import (
     COLUMNS,
@@ -181,9 +182,12 @@ def _ask() -> tuple[str, str | None]:
         except click.Abort:
             click.echo()
             return "q", None
+        except UnicodeDecodeError:
+            click.echo("this line is not UTF-8: type it again")
+            continue
         word, _, reason = line.strip().partition(" ")
         if word in (*_CHOICES, "b", "q"):
-            return word, reason.strip() or None
+            return word, escape_surrogates(reason.strip()) or None
         click.echo(f"{safe(word)!r} is no answer: type 1, 2, t, s, b or q")
 
 

@@ -16,6 +16,7 @@ from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.evaluation.matching.matcher import Matcher, check_pairing
 from evaluand.evaluation.matching.matches import Matches
+from evaluand.evaluation.matching.pairing import check_text
 from evaluand.evaluation.matching.schedule import Schedule, as_schedule
 from evaluand.experiment.spec import MATCHES_NAME
 from evaluand.metrics.base.metric import check_confidence
@@ -70,6 +71,8 @@ class Tournament:
             is_list = isinstance(names, list | tuple) or (what == "runs" and isinstance(names, Mapping))
             if not is_list or not all(isinstance(name, str) for name in [*names, *dict(_labelled(names)).values()]):
                 raise SpecError(f"{what} must be a list of names, not {kind_of(names)}")
+        for label, _ in _labelled(self.runs):
+            check_text("runs", label)
 
     def systems(self, tasks: Sequence[str]) -> list[str]:
         """The labels of the systems, in their order: of the tasks of an experiment, then of the earlier runs.

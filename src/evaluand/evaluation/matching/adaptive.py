@@ -155,7 +155,9 @@ class InformationGain(Budgeted):
             variance = pull[a, np.arange(len(a))] - pull[b, np.arange(len(a))]
             added = information * answered * size
             gain = np.where(can_meet, added * spread / (1 + added * variance), -1.0)
-            best = int(np.argmax(np.round(gain / gain.max(), 9)))  # so that rounding errors decide nothing
+            if (largest := gain.max()) > 0:
+                gain = np.round(gain / largest, 9)  # so that rounding errors decide nothing
+            best = int(np.argmax(gain))
             taken = min(size, n, int(left[best] - planned[best]))
             planned[best] += taken
             n -= taken
@@ -171,6 +173,7 @@ _LAST: Final = 1 << 30
 _STEPS: Final = 200
 _PENALTY: Final = 1.0
 _TINY: Final = 1e-12
+_LEAST: Final = -1e300
 
 
 def _strengths(systems: int, rounds: Sequence[Played]) -> np.ndarray:
@@ -191,13 +194,15 @@ def _strengths(systems: int, rounds: Sequence[Played]) -> np.ndarray:
 def _loss_slopes(strengths: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """The slopes of the expected loss by the variance of each difference, as the matrix of a quadratic form.
 
-    Its value for a vector of changes is the sum over all pairs of slope × (difference of the changes)².
+    Its value for a vector of changes is the sum over all pairs of slope × (difference of the changes)². Only ratios of
+    slopes matter, so they are scaled: where every order is certain, all of them would be zero in floating point.
     """
     variance = np.diagonal(covariance)
     spread = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, _TINY))
     d = (strengths[:, None] - strengths) / spread
-    weights = np.exp(-d * d / 2) / spread
-    np.fill_diagonal(weights, 0.0)
+    exponents = -d * d / 2
+    np.fill_diagonal(exponents, -np.inf)
+    weights = np.exp(exponents - exponents.max(initial=_LEAST)) / spread
     return np.asarray(np.diag(weights.sum(axis=1)) - weights)
 
 

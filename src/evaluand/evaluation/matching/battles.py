@@ -40,6 +40,7 @@ from evaluand.evaluation.matching.matches import (
     MatchDigest,
     Matches,
 )
+from evaluand.evaluation.matching.pairing import check_text
 from evaluand.evaluation.matching.response_style import ResponseStyle, response_style
 from evaluand.store.store import MemoryStore, Store, at_once, check_name, check_store, drafted
 from evaluand.store.tables import BATCH_ROWS, MATCHES
@@ -125,6 +126,9 @@ class BattleFile(NamedTuple):
         delimiter: str | None,
     ) -> BattleFile:
         """Opens a file or rows; the arguments are those of `read_battles`."""
+        for side, label in (("a", a), ("b", b)):
+            if label is not None:
+                check_text(side, label)
         is_path = isinstance(data, str | PathLike)
         source = open_file(fspath(data), format, delimiter) if is_path else open_data(data, "battles")
         is_csv = source.texts is not None

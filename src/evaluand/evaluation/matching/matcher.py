@@ -45,6 +45,7 @@ from evaluand.evaluation.matching.pairing import (
     Entrants,
     Presenter,
     Round,
+    check_labels,
     check_presentation,
     unjudged_status,
 )
@@ -209,7 +210,7 @@ class _Request:
             raise SpecError(f"limit is {described(limit)}; give a number of examples of at least 1")
         if labels is None:
             labels = short_labels([run.name for run in runs], [run.id for run in runs])
-        known = _check_labels(labels, len(runs))
+        known = check_labels(labels, len(runs))
         schedule.check(known, 2 if orders == "both" else 1)
         scorer = as_comparison_scorer(judge)
         check_pairing(scorer, schedule, orders, seed)
@@ -270,15 +271,6 @@ def _check_runs(runs: Any) -> None:
 
 def _n_examples(run: Run) -> int:
     return int(run.manifest["spec"]["examples"])
-
-
-def _check_labels(labels: Any, n: int) -> list[str]:
-    is_list = isinstance(labels, Sequence) and not isinstance(labels, str)
-    if not is_list or len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
-        raise SpecError(f"labels must be a list of texts, one for each of the {n} runs, not {labels!r}")
-    if twice := [label for place, label in enumerate(labels) if label in labels[:place]]:
-        raise SpecError(f"two systems are called {twice[0]!r}; give each its own label")
-    return [*labels]
 
 
 def _has_failures(store: Store, id: str) -> bool:

@@ -20,6 +20,7 @@ from evaluand.core.errors import SpecError, nearest
 from evaluand.evaluation.matching.schedule import Pairs
 from evaluand.evaluation.scorer import described
 from evaluand.run.runner import Run
+from evaluand.store.store import check_name
 from evaluand.store.tables import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
 
 ANSWERED: Final = 0
@@ -44,6 +45,34 @@ def check_presentation(orders: Any, seed: Any) -> None:
         raise SpecError(f"orders is {described(orders)}; give one of {', '.join(ORDERS)}{hint}")
     if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
         raise SpecError(f"seed is {described(seed)}; give a whole number of 64 bits")
+
+
+def check_labels(labels: Any, n: int) -> list[str]:
+    """The labels of systems if they are distinct names, one for each of n runs.
+
+    Raises:
+        SpecError: says what is wrong.
+    """
+    is_list = isinstance(labels, Sequence) and not isinstance(labels, str)
+    if not is_list or len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
+        raise SpecError(f"labels must be a list of texts, one for each of the {n} runs, not {labels!r}")
+    for label in labels:
+        check_text("labels", label)
+    if twice := [label for place, label in enumerate(labels) if label in labels[:place]]:
+        raise SpecError(f"two systems are called {twice[0]!r}; give each its own label")
+    return [*labels]
+
+
+def check_text(what: str, name: str) -> None:
+    """Refuses a name that cannot be stored or printed, such as one with a lone surrogate or a null byte.
+
+    Raises:
+        SpecError: begins with what it is the name of.
+    """
+    try:
+        check_name(name)
+    except SpecError as error:
+        raise SpecError(f"{what}: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, kind_of, nearest, plural, warn
+from evaluand.core.json_like import escape_surrogates
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.evaluation.matching.judging import is_answered, read_rows
 from evaluand.evaluation.matching.match_keys import read_example_keys
 from evaluand.evaluation.matching.matches import Matches
-from evaluand.evaluation.matching.pairing import Entrants
+from evaluand.evaluation.matching.pairing import Entrants, check_labels, check_text
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
 from evaluand.run.excerpts import in_reading_order, to_json
 from evaluand.run.runner import Run
@@ -105,6 +106,8 @@ def pairs_to_judge(runs: Sequence[Run], *, by: str | None = None, seed: int = 0)
         >>> [sorted([pair.first, pair.second]) for pair in pairs_to_judge(runs)]
         [['A', 'aa']]
     """
+    if by is not None:
+        check_text("by", by)
     found: dict[bytes, tuple[bytes, PairToJudge]] = {}
     for row in _rows(runs):
         for one, other in itertools.combinations(row.responses.values(), 2):
@@ -150,8 +153,12 @@ def match_by_people(
     Raises:
         SpecError: no answer belongs to a pair of these runs.
     """
+    known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else labels
+    known = check_labels(known, len(runs))
     answers: dict[str, list[Judged]] = {}
     for each in judged:
+        if each.by is not None:
+            check_text("by", each.by)
         answers.setdefault(each.key, []).append(each)
     recorded: list[RecordedMatch] = []
     used: set[str] = set()
@@ -172,7 +179,6 @@ def match_by_people(
         raise SpecError(
             f"no answer is about a pair of responses of these runs; {plural(len(judged), 'answer')} of other responses"
         )
-    known = short_labels([run.name for run in runs], [run.id for run in runs]) if labels is None else [*labels]
     matches = store_recorded_matches(runs, recorded, labels=known, judge={"kind": "people"}, name=name, tie_equal=True)
     unmatched = sum(each.key not in used for each in judged)
     if unmatched:
@@ -289,7 +295,7 @@ def _recorded(row: _Row, first: int, second: int, judged: Judged) -> RecordedMat
         None if outcome is not None else "the person skipped it",
         replication=row.replication,
         judge=judged.by,
-        explanation=judged.explanation,
+        explanation=None if judged.explanation is None else escape_surrogates(judged.explanation),
         abstained=outcome is None,
     )
 
