@@ -16,13 +16,13 @@ from support.html_page import Page
 
 from evaluand.cli import main
 from evaluand.comparison.ratings.rating import rate
+from evaluand.comparison.ratings.wording import bias_texts, method_texts
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.comparison_scorers import Preference
 from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.matching.matches import Matches
-from evaluand.report.facts.match_sets import bias_texts, method_texts
 from evaluand.report.html.matches import OUTCOMES
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
@@ -137,7 +137,7 @@ def test_systems_without_a_rating_are_named_with_the_reason(store: DirectoryStor
     [top] = [line for line in page.lines if len(line) == 10 and line[1].startswith("top")]
     assert top[2] == "–"
     assert len(top[1]) > len("top")
-    assert "1 system has no rating" in " ".join(page.texts)
+    assert "has no rating; the reason is in the table." in " ".join(page.texts)
 
 
 def test_matches_without_ratings_say_how_to_rate_them(store: DirectoryStore) -> None:
@@ -181,7 +181,7 @@ def test_matches_of_nothing_make_a_page(store: DirectoryStore) -> None:
     rate(Matcher().match(runs, prefer, labels=["same", "long"], name="none"), name="none")
     page = report(store, "none")
     assert (head_of(page)["rows"], head_of(page)["starts"], cases_of(page)) == (0, [], [])
-    assert "2 systems have no rating" in page
+    assert "<bdi>same</bdi>, <bdi>long</bdi> have no rating; the reason is in the table." in page
 
 
 def test_names_and_responses_cannot_become_markup(store: DirectoryStore) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.browser import open_tab, watch
 
+from evaluand import Dataset, Matcher, Runner, span
 from evaluand.cli.report import write
 from evaluand.comparison.ratings.rating import rate
 from evaluand.evaluation.matching.battles import read_battles
@@ -105,3 +106,26 @@ def test_nothing_is_wider_than_the_page(page: Any, width: int) -> None:
     page.locator("#match-rows .row").first.click()
     page.locator("#ratings summary").click()
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_the_steps_of_a_judge_are_folded_below_its_judgements(tab: Any, tmp_path: Path) -> None:
+    def shorter(first: str, second: str) -> str:
+        with span(HOSTILE, first=first):
+            return "first" if len(first) < len(second) else "second"
+
+    store = DirectoryStore(tmp_path / "store")
+    data = Dataset.from_rows([{"input": "a"}])
+    runs = [Runner(store).run(task, data) for task in (str.strip, lambda text: text * 2)]
+    Matcher().match(runs, shorter, labels=["once", "twice"], name="judged")
+    path, *_ = write(store, "judged", str(tmp_path / "report.html"))
+    with watch(tab):
+        tab.goto(Path(path).as_uri())
+        tab.locator("#match-rows .row").first.press("Enter")
+        summaries = tab.locator("details.steps > summary")
+        sync_api.expect(summaries).to_have_text(
+            [f"Steps of the judge with {name} shown first" for name in ("once", "twice")]
+        )
+        summaries.first.press("Enter")
+        sync_api.expect(tab.locator("details.steps .spans").first).to_contain_text(HOSTILE)
+        assert tab.locator(".sides .cut").all_inner_texts() == ["1 character · 1 word", "2 characters · 1 word"]
+        assert tab.locator("#match-rows th", has_text="why").count() == 0

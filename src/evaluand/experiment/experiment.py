@@ -17,6 +17,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
 from evaluand.core.near_arguments import NearNames, near_init
+from evaluand.core.text.html_table import html_notes
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
@@ -95,7 +96,8 @@ class Results(MatchResults):
         from evaluand.report.html.notebook import values_html
 
         pairs = self.comparison.to_dict()["pairs"] if self.comparison else []
-        return values_html(metrics_facts(self.aggregation), [pair["verdict"] for pair in pairs])
+        ratings = (html_notes([name]) + each._repr_html_() for name, each in self.ratings.items())
+        return values_html(metrics_facts(self.aggregation), [pair["verdict"] for pair in pairs]) + "".join(ratings)
 
 
 @near_init(

@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from evaluand.comparison.comparing import tables_digest
 from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.comparison.ratings.notebook import ratings_html
+from evaluand.comparison.ratings.wording import format_rating
 from evaluand.comparison.verdict import printable
 from evaluand.core.errors import SpecError, nearest
 from evaluand.engine.keyed_work import Artifact
@@ -36,6 +38,10 @@ class Ratings(Artifact):
     def __str__(self) -> str:
         """The signature, and a line for each system, best first."""
         return "\n".join(printable(line) for line in self._summary_lines())
+
+    def _repr_html_(self) -> str:
+        """The ranking, the win rates and the bias of the judges, as tables of a notebook."""
+        return ratings_html(self.to_dict())
 
     def _summary_lines(self) -> Iterator[str]:
         yield self.signature
@@ -131,19 +137,6 @@ class Ratings(Artifact):
             "matches": list(self.manifest["provenance"]["matches"]),
             **{table: self.read_rows(table) for table in TABLES},
         }
-
-
-def format_rating(row: Mapping[str, Any], is_share: bool) -> str:
-    """A rating with its interval: `1049 [1022, 1077]`, or `61.3 % [55.0, 67.2]` for shares.
-
-    Example:
-        >>> format_rating({"rating": 1049.4, "low": 1021.8, "high": None}, is_share=False)
-        '1049 [1022, –]'
-    """
-    ends = [row["rating"], row["low"], row["high"]]
-    value, low, high = ("–" if end is None else f"{100 * end:.1f}" if is_share else f"{end:.0f}" for end in ends)
-    unit = " %" if is_share else ""
-    return f"{value}{unit}" if low == high == "–" else f"{value}{unit} [{low}, {high}]"
 
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:

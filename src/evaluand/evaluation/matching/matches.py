@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import plural
 from evaluand.core.key_columns import INDEX
+from evaluand.core.text.html_table import escape_text, html_notes, html_table
 from evaluand.engine.keyed_work import Artifact
+from evaluand.evaluation.matching.totals import count_pairs, sum_usage, usage_text
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
 from evaluand.store.tables import MATCHES
@@ -38,6 +40,9 @@ JUDGES = "judges"
 JUDGES_SCHEMA = pa.schema([("judge_key", pa.string())])
 """The key of the judge of each match, if an export of evaluand was read (see `match_keys`)."""
 
+_SHOWN = 45
+"""The most pairs of systems in the table of a notebook: those of ten."""
+
 _UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
 
 
@@ -49,6 +54,18 @@ class Matches(Artifact):
     def __repr__(self) -> str:
         n = sum(self.manifest.get("counts", {}).values())  # none while open
         return f"Matches({self.id[:12]}, {', '.join(self.systems)}: {plural(n, 'match', 'matches')})"
+
+    def _repr_html_(self) -> str:
+        """Who won how often against whom, as the table of a notebook."""
+        title = f"<p>{escape_text(repr(self))}</p>"
+        if not self.store.is_sealed("matches", self.id):
+            return f"{title}{html_notes(['not finished'])}"
+        pairs, names = count_pairs(self), ("won", "tied", "lost", "n_missing")
+        rows = [[row["a"], row["b"], *(f"{row[name]:,}" for name in names)] for row in pairs[:_SHOWN]]
+        notes = [", ".join(f"{n:,} {status}" for status, n in self.counts.items())]
+        notes += [f"and {plural(len(pairs) - _SHOWN, 'more pair')}"] if len(pairs) > _SHOWN else []
+        notes += [f"{total['judge'] or 'judging'}: {usage_text(total)}" for total in sum_usage(self)]
+        return title + html_table(("a", "b", "won by a", "tied", "won by b", "no outcome"), rows) + html_notes(notes)
 
     @property
     def systems(self) -> list[str]:

@@ -7,12 +7,13 @@
     set: Uint16Array, case: Uint32Array, place: Uint32Array, a: Uint16Array, b: Uint16Array,
     outcome: Uint8Array, share: Float32Array, gap: Float32Array, index: BigInt64Array,
   };
-  const { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock } = evaluandRows;
+  const { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock, spanTree } = evaluandRows;
   const head = JSON.parse(byId("match-head").textContent);
   const cases = rowPieces("match-piece", head.starts);
   const columns = {};
   const state = { order: new Uint32Array(0), page: 0, open: new Set() };
   const [CONTRADICTORY, DECIDED] = [0, 1];
+  const BOLD = head.style.indexOf("bold");
   const OUTCOME_CLASS = ["wrong", "good", "", "unscored", "failed"];
 
   // ---------------------------------------------------------------- filters and order
@@ -134,7 +135,7 @@
     const isNews = its.id !== null && its.id !== its.index && its.id !== textOf(its.input ?? "").slice(0, its.id.length);
     const id = isNews ? [" of ", element("bdi", {}, shown(its.id))] : [];
     return [heading("Input", ...id), ...cellBlock(its.input, "", command(its, row.a)), element("div", { class: "sides" }, ...sides),
-      heading("Judgements"), judgements(its, row), links(its, row)];
+      heading("Judgements"), judgements(its, row), ...steps(its, row), links(its, row)];
   }
 
   function command(its, system) {
@@ -149,7 +150,8 @@
 
   function style(counts) {
     if (!counts) return null;
-    const parts = head.style.map((name, i) => (i < 2 || counts[i] ? `${word.format(counts[i])} ${name}` : null)).filter(Boolean);
+    const noun = (i) => (counts[i] === 1 ? head.style[i].replace(/s$/, "") : head.style[i]);
+    const parts = counts.map((n, i) => (i < 2 || (n && i !== BOLD) ? `${word.format(n)} ${noun(i)}` : n ? `${word.format(n)} in bold` : null)).filter(Boolean);
     return element("p", { class: "cut" }, parts.join(" · "));
   }
 
@@ -157,7 +159,9 @@
     const several = row.said.some((said) => said[5] !== null);
     const strong = row.said.some((said) => said[3] !== null);
     const labelled = row.said.some((said) => said[4] !== null);
-    const lines = row.said.map(([order, status, share, strength, label, judge, reason, explanation, data]) => {
+    const explained = row.outcome === 3 || row.said.some((said) => said[1] !== "scored" || [6, 7, 8].some((i) => said[i] !== null));
+    const costly = row.said.some((said) => said[9] !== null);
+    const lines = row.said.map(([order, status, share, strength, label, judge, reason, explanation, data, usage]) => {
       const first = order === "ab" ? row.a : row.b;
       const winning = share === null ? null : share === 0.5 ? "tie" : named(share > 0.5 ? row.a : row.b);
       const why = element("td", { class: "text long", dir: "auto" });
@@ -170,15 +174,31 @@
       if (strong) cells.push(element("td", {}, number(strength)));
       if (labelled) cells.push(element("td", { class: "text" }, element("bdi", {}, shown(label ?? ""))));
       if (several) cells.push(element("td", { class: "text" }, element("bdi", {}, shown(judge ?? ""))));
-      return element("tr", {}, ...cells, why);
+      if (costly) cells.push(element("td", { class: "text" }, element("bdi", {}, shown(usageText(usage)))));
+      if (explained) cells.push(why);
+      return element("tr", {}, ...cells);
     });
     const names = [["shown first", "text"], ["winner", "text"], ["share", null], ...(strong ? [["strength", null]] : []),
-      ...(labelled ? [["label", "text"]] : []), ...(several ? [["judge", "text"]] : []), ["why", "text"]];
+      ...(labelled ? [["label", "text"]] : []), ...(several ? [["judge", "text"]] : []), ...(costly ? [["usage", "text"]] : []), ...(explained ? [["why", "text"]] : [])];
     const heads = names.map(([name, kind]) => element("th", { scope: "col", class: kind }, name));
     const caption = element("caption", {}, element("span", {}, "Share: what the first system, ", named(row.a), ", gets of the win",
       row.n_said > row.said.length ? `; the first ${row.said.length} of ${word.format(row.n_said)} judgements` : ""));
     return element("div", { class: "scroll" }, element("table", { class: "numbers" }, caption,
       element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...lines)));
+  }
+
+  function usageText(usage) {
+    const entries = Object.entries(usage ?? {}).filter(([name, value]) => value !== 0 || name === "cost");
+    return entries.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? number(value) : value}`).join(", ");
+  }
+
+  /** What the judge did inside each call, if it was traced. */
+  function steps(its, row) {
+    return row.said.filter((said) => said[10] !== null).map((said) => {
+      const [n, spans] = said[10];
+      return element("details", { class: "steps" }, element("summary", {}, "Steps of the judge with ", named(said[0] === "ab" ? row.a : row.b), " shown first"),
+        ...spanTree(spans, n - spans.length, command(its, row.a)));
+    });
   }
 
   /** A sentence in the line, a long text as a block. */

@@ -6,7 +6,7 @@
   const PAGE = 20;
   const BREATH = 40; // milliseconds of search before the page may answer
   const ARRAYS = { task: Uint16Array, index: BigInt64Array, replication: Int32Array, outcome: Uint8Array };
-  const { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock } = evaluandRows;
+  const { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock, seconds, spanTree } = evaluandRows;
   const head = JSON.parse(byId("head").textContent);
   const columns = {};
   const filters = []; // functions row → whether it passes
@@ -21,12 +21,6 @@
   const pieces = rowPieces("piece", head.starts);
 
   // ---------------------------------------------------------------- text
-
-  function seconds(time) {
-    if (time === null) return "time unknown";
-    if (time < 1) return `${Number((time * 1000).toPrecision(3))} ms`;
-    return time < 60 ? `${Number(time.toPrecision(3))} s` : `${Math.floor(time / 60)} min ${Math.round(time % 60)} s`;
-  }
 
   // ---------------------------------------------------------------- filters and order
 
@@ -475,35 +469,7 @@
     return element("li", {}, element("p", {}, said), element("dl", { class: "pairs" }, ...pairs(call.args), ...pairs(call.meta)));
   }
 
-  function trace(row) {
-    const children = new Map();
-    const known = new Set(row.spans.map((span) => span[0]));
-    for (const span of row.spans) {
-      const parent = span[1] !== null && known.has(span[1]) ? span[1] : null;
-      if (!children.has(parent)) children.set(parent, []);
-      children.get(parent).push(span);
-    }
-    const list = (parent, kind, depth) => element("ul", { class: kind }, ...children.get(parent).map((span) => branch(span, depth)));
-    const branch = (span, depth) => {
-      const [id, , name, kind, , duration, status, ...held] = span;
-      const line = [element("bdi", {}, shown(name, state.query)), element("span", { class: "time" },
-        `${kind === "span" ? "" : `${kind} · `}${duration !== null ? seconds(duration / 1e6) : status === "unset" ? "open" : seconds(null)}`)];
-      if (status === "error") line.push(element("span", { class: "failed" }, " error"));
-      if (held[0] !== null || held[1] !== null) line.push(element("span", { class: "gist", dir: "auto" },
-        shown((held[0] === null ? "" : snippet(held[0])) + (held[1] === null ? "" : ` → ${snippet(held[1])}`), state.query)));
-      const within = [];
-      ["input", "output", "attributes", "events"].forEach((what, i) => {
-        if (held[i] !== null) within.push(element("p", { class: "cut" }, what), ...block(row, held[i]));
-      });
-      const below = children.has(id) && depth < 60 ? list(id, null, depth + 1) : null;
-      if (!within.length && !below) return element("li", { class: "leaf" }, ...line);
-      return element("li", {}, element("details", depth < 3 ? { open: "" } : {}, element("summary", {}, ...line),
-        within.length ? element("div", { class: "held" }, element("details", {}, element("summary", { class: "cut" }, "what it held"), ...within)) : null, below));
-    };
-    const made = [list(null, "spans", 0)];
-    if (row.n_spans > row.spans.length) made.push(element("p", { class: "cut" }, `${word.format(row.n_spans - row.spans.length)} spans more`));
-    return made;
-  }
+  const trace = (row) => spanTree(row.spans, row.n_spans - row.spans.length, command(row), state.query);
 
   function about(row) {
     const pairs = [];

@@ -110,5 +110,42 @@ const evaluandRows = (() => {
       `${word.format(cell.c)} characters more; the whole: `, element("code", {}, command))];
   }
 
-  return { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock };
+  function seconds(time) {
+    if (time === null) return "time unknown";
+    if (time < 1) return `${Number((time * 1000).toPrecision(3))} ms`;
+    return time < 60 ? `${Number(time.toPrecision(3))} s` : `${Math.floor(time / 60)} min ${Math.round(time % 60)} s`;
+  }
+
+  /** Spans as a tree; `more` is how many are left out, and `command` shows values that were cut. */
+  function spanTree(spans, more, command, search = "") {
+    const children = new Map();
+    const known = new Set(spans.map((span) => span[0]));
+    for (const span of spans) {
+      const parent = span[1] !== null && known.has(span[1]) ? span[1] : null;
+      if (!children.has(parent)) children.set(parent, []);
+      children.get(parent).push(span);
+    }
+    const list = (parent, kind, depth) => element("ul", { class: kind }, ...children.get(parent).map((span) => branch(span, depth)));
+    const branch = (span, depth) => {
+      const [id, , name, kind, , duration, status, ...held] = span;
+      const line = [element("bdi", {}, shown(name, search)), element("span", { class: "time" },
+        `${kind === "span" ? "" : `${kind} · `}${duration !== null ? seconds(duration / 1e6) : status === "unset" ? "open" : seconds(null)}`)];
+      if (status === "error") line.push(element("span", { class: "failed" }, " error"));
+      if (held[0] !== null || held[1] !== null) line.push(element("span", { class: "gist", dir: "auto" },
+        shown((held[0] === null ? "" : snippet(held[0])) + (held[1] === null ? "" : ` → ${snippet(held[1])}`), search)));
+      const within = [];
+      ["input", "output", "attributes", "events"].forEach((what, i) => {
+        if (held[i] !== null) within.push(element("p", { class: "cut" }, what), ...cellBlock(held[i], search, command));
+      });
+      const below = children.has(id) && depth < 60 ? list(id, null, depth + 1) : null;
+      if (!within.length && !below) return element("li", { class: "leaf" }, ...line);
+      return element("li", {}, element("details", depth < 3 ? { open: "" } : {}, element("summary", {}, ...line),
+        within.length ? element("div", { class: "held" }, element("details", {}, element("summary", { class: "cut" }, "what it held"), ...within)) : null, below));
+    };
+    const made = [list(null, "spans", 0)];
+    if (more > 0) made.push(element("p", { class: "cut" }, `${word.format(more)} spans more`));
+    return made;
+  }
+
+  return { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock, seconds, spanTree };
 })();

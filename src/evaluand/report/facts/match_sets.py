@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.core.errors import plural, singular
+from evaluand.core.errors import singular
+from evaluand.evaluation.matching.totals import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.text import SHORT_ID
 
@@ -44,6 +45,7 @@ def match_set_facts(matches: Matches, title: str) -> Facts:
         "systems": matches.systems,
         "judged_by": judge_text(manifest["spec"]),
         "missing": count_reasons(_iterate_undecided(matches)),
+        "usage": sum_usage(matches),
     }
 
 
@@ -59,8 +61,12 @@ def judge_text(spec: Mapping[str, Any]) -> str:
     judge = spec["judge"]
     parameters = judge.get("parameters")
     name = judge.get("name") or (parameters.get("name") if isinstance(parameters, Mapping) else None)
-    kind = "a function" if judge.get("kind") == "function" else judge.get("kind")
-    parts = [f"judged by {name or kind or 'a judge'}"]
+    if judge.get("kind") == "by_score" and isinstance(judge.get("scorer"), Mapping):
+        better = "higher" if judge.get("higher_is_better", True) else "lower"
+        parts = [f"the {better} score of {judge['scorer'].get('kind') or 'a scorer'} wins"]
+    else:
+        kind = "a function" if judge.get("kind") == "function" else judge.get("kind")
+        parts = [f"judged by {name or kind or 'a judge'}"]
     if schedule := (spec.get("schedule") or {}).get("kind"):
         parts.append(str(schedule).replace("_", " "))
     if orders := spec.get("orders"):
@@ -123,99 +129,6 @@ def by_title(store: Store, artifacts: Sequence[Any]) -> dict[str, Any]:
         title = known[0] if known else f"{singular(each.kind)} {each.id[:SHORT_ID]}"
         found[title] = each
     return found
-
-
-def bias_texts(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Position bias and inconsistency of judges, a sentence for each.
-
-    Args:
-        rows: the columns of `store.tables.BIAS`.
-
-    Example:
-        >>> row = {"judge": None, "measure": "position_bias", "share": 0.6, "low": 0.52, "high": 0.68, "n": 100.0}
-        >>> [text] = bias_texts([row | {"first": 55.0, "second": 35.0, "neither": 10.0, "n_left_out": 0}])
-        >>> print(text)
-        The response shown first won 60.0 % [52.0, 68.0] of 100 judgements: the first 55, the second 35, 10 ties.
-    """
-    for row in rows:
-        judge = "" if row["judge"] is None else f"{row['judge']}: "
-        share = f"{_percent(row['share'])}{_interval(row)}"
-        first, second, neither = (f"{row[name]:,.6g}" for name in ("first", "second", "neither"))
-        if row["measure"] == "position_bias":
-            if not row["n"]:
-                text = "Position bias is unknown: no pair of systems was judged in both orders."
-            else:
-                text = (
-                    f"The response shown first won {share} of {plural_of(row['n'], 'judgement')}: the first "
-                    f"{first}, the second {second}, {neither} ties."
-                )
-            left = plural(row["n_left_out"], "judgement") + " of pairs of systems seen in one order only"
-        else:
-            if not row["n"]:
-                text = "Inconsistency is unknown: no pair was judged in both orders."
-            else:
-                text = (
-                    f"{share} of {plural_of(row['n'], 'pair')} judged in both orders have opposite winners: the first "
-                    f"response won twice in {first}, the second in {second}; {neither} more have one tie."
-                )
-            left = plural(row["n_left_out"], "pair") + " judged in one order only"
-        yield judge + text + (f" Left out: {left}." if row["n_left_out"] else "")
-
-
-def plural_of(count: float, noun: str) -> str:
-    """A count that may have a fraction, with its noun.
-
-    Example:
-        >>> plural_of(1.0, "pair"), plural_of(2.5, "pair")
-        ('1 pair', '2.5 pairs')
-    """
-    return f"{count:,.6g} {noun if count == 1 else f'{noun}s'}"
-
-
-def method_texts(facts: Mapping[str, Any]) -> Iterator[str]:
-    """What the ratings mean, a sentence each.
-
-    Args:
-        facts: ratings, as `Ratings.to_dict` returns them.
-    """
-    method = facts["method"]
-    parameters = method["parameters"]
-    baseline = parameters.get("baseline")
-    if method["kind"] == "bradley_terry":
-        yield "Bradley–Terry ratings: their mean is 1000, and 400 points more are odds of 10 to 1."
-        ties = parameters.get("ties")
-        yield "A tie is half a win." if ties == "half" else f"Ties have a parameter ({ties})."
-    elif baseline is not None:
-        at = ", as it would be at equal length" if method["kind"] == "length_controlled" else ""
-        yield f"Ratings are the share of wins against {baseline}{at}; a tie is half a win."
-    else:
-        yield "Ratings are the mean share of wins over opponents, each of which counts equally; a tie is half a win."
-    if covariates := parameters.get("covariates"):
-        yield f"They are ratings at equal {', '.join(covariates).replace('_', ' ')}."
-    if parameters.get("penalty"):
-        yield f"A penalty of {parameters['penalty']:g} draws them towards the mean."
-    rule = parameters.get("contradictory")
-    if rule in ("tie", "drop"):
-        yield f"Pairs with opposite winners in their two orders {'are ties' if rule == 'tie' else 'are left out'}."
-    if parameters.get("missing") == "lose":
-        yield "A missing response loses."
-    yield (
-        f"Intervals are at {100 * facts['confidence']:g} %; systems that share a letter cannot be distinguished at that"
-        " confidence, with p values adjusted by Holm."
-    )
-
-
-def is_share(facts: Mapping[str, Any]) -> bool:
-    """Whether ratings are shares of wins, and not points."""
-    return bool(facts["method"]["kind"] != "bradley_terry")
-
-
-def _percent(share: float | None) -> str:
-    return "an unknown share" if share is None else f"{100 * share:.1f} %"
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return "" if row["low"] is None or row["high"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
 
 def _iterate_undecided(matches: Matches) -> Iterator[tuple[int, str, str]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from evaluand.evaluation.matching.totals import count_pairs, sum_usage
 from evaluand.report.facts.base import Facts
 from evaluand.store.statuses import SCORED
 
@@ -25,7 +25,12 @@ def matches_facts(matches: Matches, examples: int = 0, *, failed: bool = False) 
     for is_scored in (False,) if failed else (False, True):
         if left := examples - len(chosen):
             chosen += islice(_rows(matches, is_scored), left)
-    return {"judged": _describe_judge(matches), "pairs": _count_pairs(matches), "rows": chosen}
+    return {
+        "judged": _describe_judge(matches),
+        "pairs": count_pairs(matches),
+        "usage": sum_usage(matches),
+        "rows": chosen,
+    }
 
 
 def _describe_judge(matches: Matches) -> Facts:
@@ -40,22 +45,6 @@ def _describe_judge(matches: Matches) -> Facts:
         "schedule": f"{schedule['kind']}({parameters})" if parameters else str(schedule["kind"]),
         "orders": f"{orders}, seed {spec.get('seed')}" if orders == "random" else orders,
     }
-
-
-def _count_pairs(matches: Matches) -> list[Facts]:
-    """The judgements of each pair of systems, in the order of the systems."""
-    counts: dict[tuple[int, int], Counter[str]] = {}
-    for batch in matches.batches(["a", "b", "outcome"]):
-        for a, b, outcome in zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True):
-            counts.setdefault((a, b), Counter())[_name_count(outcome)] += 1
-    labels, names = matches.systems, ("won", "tied", "lost", "n_missing")
-    return [{"a": labels[a], "b": labels[b]} | {name: counts[a, b][name] for name in names} for a, b in sorted(counts)]
-
-
-def _name_count(outcome: float | None) -> str:
-    if outcome is None:
-        return "n_missing"
-    return "tied" if outcome == 0.5 else "won" if outcome > 0.5 else "lost"
 
 
 def _rows(matches: Matches, is_scored: bool) -> Iterator[Facts]:

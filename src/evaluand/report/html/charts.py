@@ -33,6 +33,8 @@ class Dot:
     Attributes:
         series: the number of its colour and shape.
         label: its name in the description.
+        open_low: whether the interval has no lower end, which is drawn as an arrow.
+        open_high: the same of the upper end.
     """
 
     value: float | None
@@ -42,6 +44,8 @@ class Dot:
     best: float | None
     series: int = 0
     label: str = ""
+    open_low: bool = False
+    open_high: bool = False
 
     @property
     def numbers(self) -> Iterator[float]:
@@ -153,9 +157,27 @@ def _mark(dot: Dot, axis: Axis, y: float) -> str:
         if low is not None and high is not None and math.isfinite(low) and math.isfinite(high) and low != high:
             a, b = axis.place(low), axis.place(high)
             parts.append(f'<line class="{name} s{series}" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/>')
+    parts += _open_ends(dot, axis, y)
     if dot.value is not None and math.isfinite(dot.value):
         parts.append(_shape(series, axis.place(dot.value), y))
     return "".join(parts)
+
+
+def _open_ends(dot: Dot, axis: Axis, y: float) -> list[str]:
+    """An arrow to the edge of the strip for each end that the interval does not have."""
+    parts = []
+    series = dot.series % SERIES
+    for is_open, other, edge, head in (
+        (dot.open_low, dot.high, "0%", "M8-4 1 0 8 4"),
+        (dot.open_high, dot.low, "100%", "M-8-4-1 0-8 4"),
+    ):
+        start = dot.value if other is None else other
+        if is_open and start is not None and math.isfinite(start):
+            parts.append(
+                f'<line class="interval s{series}" x1="{axis.place(start)}" x2="{edge}" y1="{y}" y2="{y}"/>'
+                f'<svg class="arrow s{series}" x="{edge}" y="{y}" overflow="visible"><path d="{head}"/></svg>'
+            )
+    return parts
 
 
 _SHAPES = (
@@ -178,6 +200,9 @@ def _in_words(dot: Dot) -> str:
     words += "no value" if dot.value is None else value
     if dot.low is not None and dot.high is not None:
         words += f", interval {low} to {high}"
+    elif dot.open_low or dot.open_high:
+        ends = "no bound" if dot.low is None else low, "no bound" if dot.high is None else high
+        words += f", interval {' to '.join(ends)}"
     if dot.worst is not None and dot.best is not None and dot.worst != dot.best:
         words += f", bounds {worst} to {best}"
     return words

@@ -33,10 +33,10 @@ from evaluand.metrics.detection import Boxes, definition_of, match
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
+from evaluand.report.html.cells import PRETTY, SHORT, TEXT, TRACED, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
-from evaluand.trace.record import CALL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +51,6 @@ OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered
 """The outcome of a row, worst first. *wrong* is a 0 of a scorer whose values are all 0 or 1; *scored* is any other
 score; *answered* has no score."""
 
-TEXT: Final = 4000
-_SHORT: Final = 400
-_TRACED: Final = 1000
 _SPANS: Final = 300
 _CALLS: Final = 50
 _ROOM: Final = 400 << 20
@@ -61,8 +58,6 @@ _LEAST_ROOM: Final = 2000
 _SCORES: Final = 100
 _ANSWERS: Final = 20
 _MARKS: Final = 300
-_ONE_LINE: Final = 80
-_PRETTY: Final = 50_000
 
 FEEDBACK: Final = "feedback"
 
@@ -180,7 +175,7 @@ class Examples:
     ) -> Facts:
         status, error, items, n, attempts, usage, started, duration = response
         scores = [(s, row) for s, rows in graded.items() for row in rows]
-        room = _Budget(self._room)
+        room = Budget(self._room)
         texts = [] if items is None else response_texts(items, n, in_lists)
         return {
             "task": number,
@@ -188,12 +183,12 @@ class Examples:
             "replication": key[1],
             "status": status,
             "outcome": self._outcome(status, graded),
-            "id": None if example is None else _cut(example.id, _SHORT),
+            "id": None if example is None else cut_text(example.id, SHORT),
             "input": None if example is None else cell(example.input),
             "expected": None if example is None or example.expected is None else cell(example.expected),
             "attributes": {} if example is None else {n: _short_text(v) for n, v in example.attributes.items()},
             "metadata": {} if example is None else _metadata(example),
-            "error": error and {name: None if v is None else _cut(v, TEXT) for name, v in error.items()},
+            "error": error and {name: None if v is None else cut_text(v, TEXT) for name, v in error.items()},
             "responses": None if items is None else [json_cell(text) for text in texts],
             "marks": [] if items is None or example is None else _marks(example, texts, keys),
             "n_responses": n,
@@ -203,12 +198,12 @@ class Examples:
             "duration": None if duration is None else duration.total_seconds(),
             "scores": [self._score(s, columns[s], row, room, partial(sources.of, *key)) for s, row in scores[:_SCORES]],
             "n_scores": len(scores),
-            "spans": [_span(row, example, room) for row in traced[:_SPANS]],
+            "spans": [span_cells(row, None if example is None else example.input, room) for row in traced[:_SPANS]],
             "n_spans": len(traced),
         }
 
     def _score(
-        self, scorer: str, of: _ScorerTable, row: tuple[Any, ...], room: _Budget, source: Callable[[int | None], Any]
+        self, scorer: str, of: _ScorerTable, row: tuple[Any, ...], room: Budget, source: Callable[[int | None], Any]
     ) -> Facts:
         number, target, status, value, label, reason, explanation, data, *columns = row
         held = dict(zip(of.own, columns, strict=True))
@@ -221,7 +216,7 @@ class Examples:
         }
         for name, text in (("label", label), ("reason", reason), ("explanation", explanation)):
             if text is not None:
-                score[name] = _cut(text, TEXT)
+                score[name] = cut_text(text, TEXT)
         if data is not None:
             score["data"] = json_cell(data)
         if of.read_calls is not None and (text := held.pop(CALLS)) is not None:
@@ -246,43 +241,11 @@ class Examples:
         return 2 if 0 in values else 3 if values else 4 if scores else 5
 
 
-def cell(value: Any, limit: int = TEXT) -> Any:
-    """A value as a report shows it: text unchanged, everything else as JSON, cut if it is long.
-
-    Returns:
-        The text, or `{"t": text, "c": how many characters are cut}`, or for JSON `{"j": text, "c": …}`.
-
-    Example:
-        >>> cell("four"), cell("a" * 9, limit=4), cell([4])
-        ('four', {'t': 'aaaa', 'c': 5}, {'j': '[4]'})
-    """
-    return _text_cell(value, limit) if isinstance(value, str) else json_cell(identity.encode(value).decode(), limit)
-
-
-def json_cell(text: str, limit: int = TEXT) -> Any:
-    """The cell of a value whose canonical JSON text is known."""
-    if text.startswith('"'):
-        return _text_cell(orjson.loads(text), limit)
-    if _ONE_LINE < len(text) <= _PRETTY:
-        text = orjson.dumps(orjson.loads(text), option=orjson.OPT_INDENT_2).decode()
-    if len(text) <= limit:
-        return {"j": text}
-    return {"j": text[:limit], "c": len(text) - limit}
-
-
-def _text_cell(text: str, limit: int) -> Any:
-    return text if len(text) <= limit else {"t": text[:limit], "c": len(text) - limit}
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} characters more)"
-
-
 def _short_text(value: Any) -> str | None:
     """A short text of a value, to group by."""
     if value is None or isinstance(value, str):
-        return value and _cut(value, _SHORT)
-    return _cut(identity.encode(value).decode(), _SHORT)
+        return value and cut_text(value, SHORT)
+    return cut_text(identity.encode(value).decode(), SHORT)
 
 
 def _metadata(example: Example) -> dict[str, str | None]:
@@ -331,7 +294,7 @@ def _count_spans(value: Any, keys: Mapping[str, str], text: str) -> Counter[tupl
             isinstance(start, int) and isinstance(end, int) and isinstance(tag, str) and 0 <= start < end <= len(text)
         ):
             return None
-        found[start, end, _cut(tag, _SHORT)] += 1
+        found[start, end, cut_text(tag, SHORT)] += 1
     return found
 
 
@@ -378,55 +341,16 @@ _SPAN_PARTS: Final = ("start", "end", "tag", "text")
 
 
 def _in_reading_order(text: str) -> str:
-    if not text.startswith("{") or f'"{PREDICTION}":' not in text or len(text) > _PRETTY:
+    if not text.startswith("{") or f'"{PREDICTION}":' not in text or len(text) > PRETTY:
         return text
     return orjson.dumps(in_reading_order(orjson.loads(text))).decode()
 
 
-class _Budget:
-    """The characters left for a row in addition to its input, answers and scores."""
-
-    def __init__(self, characters: int) -> None:
-        self.left = characters
-
-    def json(self, text: str) -> Any:
-        """The cell of a value whose JSON is known, cut to what is left."""
-        made = json_cell(text, min(_TRACED, max(self.left, 0)))
-        self.left -= min(len(text), _TRACED)
-        return made
-
-    def value(self, value: Any) -> Any:
-        return self.json(orjson.dumps(value).decode())
-
-
-def _span(row: tuple[Any, ...], example: Example | None, room: _Budget) -> list[Any]:
-    """Number, parent, name, kind, start and duration in microseconds, status, input, output, attributes and events."""
-    number, parent, name, kind, start, duration, status, *texts = row
-    times = [None if time is None else round(time.total_seconds() * 1e6) for time in (start, duration)]
-    if texts[2] is not None and CALL in texts[2]:
-        texts = _call_texts(texts, None if example is None or number else example.input)
-    held = [None if text in (None, "{}", "[]", "null") else room.json(text) for text in texts]
-    return [number, parent, _cut(name, _SHORT), _cut(kind, _SHORT), *times, status, *held]
-
-
-def _call_texts(texts: list[str | None], first_input: Any) -> list[str | None]:
-    """The values of an instrumented call: all its arguments, and its return value if that is not its output."""
-    input, output, attributes, events = texts
-    rest = orjson.loads(attributes or "{}")
-    call = rest.pop(CALL, None)
-    if isinstance(call, dict) and call.get("arguments"):
-        first = {} if call.get("argument") is None else {call["argument"]: first_input}
-        input = identity.encode({**first, **call["arguments"]}).decode()
-    if isinstance(call, dict) and "rets" in call:
-        output = orjson.dumps(call["rets"]).decode()
-    return [input, output, orjson.dumps(rest).decode(), events]
-
-
-def _call(call: Facts, room: _Budget) -> Facts:
+def _call(call: Facts, room: Budget) -> Facts:
     """One call of a feedback: its arguments and its result."""
     result = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
-    parts = {name: {_cut(n, _SHORT): room.value(v) for n, v in call[name].items()} for name in ("args", "meta")}
-    return {"ret": result, "error": call["error"] and _cut(str(call["error"]), _TRACED), **parts}
+    parts = {name: {cut_text(n, SHORT): room.value(v) for n, v in call[name].items()} for name in ("args", "meta")}
+    return {"ret": result, "error": call["error"] and cut_text(str(call["error"]), TRACED), **parts}
 
 
 def _scorers(part: Part) -> list[str]:

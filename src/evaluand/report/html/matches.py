@@ -21,9 +21,12 @@ import pyarrow.compute as pc
 from evaluand.core.errors import NotFound, plural
 from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX
+from evaluand.evaluation.matching.judging import SPANS_TABLE
 from evaluand.evaluation.matching.matches import EXAMPLES, TEXTS, Matches
+from evaluand.evaluation.matching.totals import usage_text
 from evaluand.report.facts.base import Facts
-from evaluand.report.html.examples import TEXT, ExampleReader, Keyed, cell, json_cell, read_tuples, response_texts
+from evaluand.report.html.cells import SHORT, TEXT, Budget, cell, cut_text, json_cell, span_cells
+from evaluand.report.html.examples import ExampleReader, Keyed, read_tuples, response_texts
 from evaluand.report.html.packing import compress, pack
 from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.text import SHORT_ID, format_creation, git_text
@@ -37,7 +40,6 @@ OUTCOMES: Final = ("contradictory", "decided", "tie", "equal responses", "no out
 
 _ROOM: Final = 64 << 20  # characters of all texts together
 _LEAST: Final = 400
-_SHORT: Final = 400
 _DATA: Final = 1000
 _REASONS: Final = 100
 _LISTED: Final = 100
@@ -45,7 +47,12 @@ _JUDGEMENTS: Final = 20
 _PIECE_BYTES: Final = 1 << 20
 _CHUNK_ROWS: Final = 2000
 _KEY: Final = (INDEX, "replication", "a", "b")
-_SAID: Final = ("order", "status", "outcome", "strength", "label", "judge", "reason", "explanation", "data")
+_SAID: Final = (
+    *("order", "status", "outcome", "strength", "label", "judge", "reason", "explanation", "data"),
+    *("usage", "judgement"),
+)
+_SPANS: Final = 50
+_ALL_SPANS: Final = 500_000
 
 
 class MatchRows:
@@ -140,7 +147,7 @@ def matches_section(sets: Sequence[Facts]) -> str:
     """
     lines = "".join(f"<li>{_describe(each, len(sets) > 1)}</li>" for each in sets)
     reasons = [(each, reason) for each in sets for reason in each["missing"]]
-    return f'<ul class="words">{lines}</ul>\n{_missing(reasons)}{_browser()}'
+    return f'<ul class="words">{lines}</ul>\n{_usages(sets)}{_missing(reasons)}{_browser()}'
 
 
 def _describe(facts: Facts, several: bool) -> str:
@@ -148,14 +155,27 @@ def _describe(facts: Facts, several: bool) -> str:
     counts = ", ".join(f"{n:,} {clean(status)}" for status, n in sorted(facts["counts"].items(), reverse=True))
     n = plural(sum(facts["counts"].values()), "match", "matches")
     systems = plural(len(facts["systems"]), "system")
-    return f"{title}{n} of {systems}, {clean(facts['judged_by'], _SHORT)}: {counts or 'none'}."
+    return f"{title}{n} of {systems}, {clean(facts['judged_by'], SHORT)}: {counts or 'none'}."
+
+
+def _usages(sets: Sequence[Facts]) -> str:
+    """What judging cost, by judge."""
+    lines = []
+    for each in sets:
+        for total in each["usage"][:_REASONS]:
+            names = [each["title"] if len(sets) > 1 else None, total["judge"], usage_text(total)]
+            lines.append(f"<li>{clean(': '.join(part for part in names if part))}</li>")
+    if not lines:
+        return ""
+    note = '<p class="note">Judgements that were reused count with what they cost then.</p>'
+    return f'<h3>What judging cost</h3>\n<ul class="words">{"".join(lines)}</ul>\n{note}\n'
 
 
 def _missing(reasons: Sequence[tuple[Facts, Facts]]) -> str:
     """Why matches have no outcome."""
     lines = "".join(
         f'<tr><th scope="row">{name(each["title"])}</th><td class="text">{clean(reason["status"])}</td>'
-        f'<td>{reason["count"]:,}</td><td class="text long">{clean(reason["reason"], _SHORT)}</td>'
+        f'<td>{reason["count"]:,}</td><td class="text long">{clean(reason["reason"], SHORT)}</td>'
         f"<td>{reason['first']}</td></tr>"
         for each, reason in reasons[:_REASONS]
     )
@@ -185,7 +205,7 @@ def match_provenance(facts: Facts) -> str:
         "git": git_text(origin),
     }
     cells = "".join(
-        f'<dt>{what}</dt><dd class="{"warn" if what == "unpinned" else "code"}">{clean(value, 4 * _SHORT)}</dd>'
+        f'<dt>{what}</dt><dd class="{"warn" if what == "unpinned" else "code"}">{clean(value, 4 * SHORT)}</dd>'
         for what, value in pairs.items()
         if value
     )
@@ -297,6 +317,7 @@ def _read_cases(matches: Matches, chosen: _Chosen, limit: int) -> Iterator[Facts
     read = (row for batch in found.to_batches(_CHUNK_ROWS) for row in batch.to_pylist())
     texts: _RunTexts | _FileTexts
     texts = _RunTexts(matches, limit) if matches.manifest["spec"].get("runs") else _FileTexts(matches, limit)
+    spans = _read_spans(matches, found.column("judgement"))
     case: Facts | None = None
     for number, positions in enumerate(chosen.positions):
         rows = [*itertools.islice(read, len(positions))]
@@ -312,7 +333,7 @@ def _read_cases(matches: Matches, chosen: _Chosen, limit: int) -> Iterator[Facts
                 "outcome": int(chosen.outcome[number]),
                 "share": chosen.share[number].item(),
                 "gap": chosen.gap[number].item(),
-                "said": [_say(row, limit) for row in rows[:_JUDGEMENTS]],
+                "said": [_say(row, limit, spans.get(row["judgement"])) for row in rows[:_JUDGEMENTS]],
                 "n_said": len(rows),
             }
         )
@@ -334,16 +355,47 @@ def _take(matches: Matches, positions: np.ndarray) -> pa.Table:
     return pa.Table.from_batches(parts).combine_chunks()
 
 
-def _say(row: Mapping[str, Any], limit: int) -> list[Any]:
-    """One judgement: order, status, a's share, strength, label, judge, reason, explanation, data."""
-    short = [None if row[name] is None else _cut(row[name], _SHORT) for name in ("label", "judge")]
+def _say(row: Mapping[str, Any], limit: int, spans: list[Any] | None) -> list[Any]:
+    """One judgement: order, status, a's share, strength, label, judge, reason, explanation, data, usage, spans.
+
+    The spans are their number and the cells of the first ones; None if the judge traced nothing.
+    """
+    short = [None if row[name] is None else cut_text(row[name], SHORT) for name in ("label", "judge")]
     long = [None if row[name] is None else cell(row[name], limit) for name in ("reason", "explanation")]
     data = None if row["data"] is None else json_cell(row["data"], min(_DATA, limit))
-    return [row["order"], row["status"], row["outcome"], row["strength"], *short, *long, data]
+    usage = None if row["usage"] is None else _cut_usage(orjson.loads(row["usage"]))
+    return [row["order"], row["status"], row["outcome"], row["strength"], *short, *long, data, usage, spans]
 
 
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} characters more)"
+def _cut_usage(usage: Any) -> dict[str, Any] | None:
+    """Numbers and short texts of a usage by name."""
+    if not isinstance(usage, dict):
+        return None
+    entries = itertools.islice(usage.items(), _JUDGEMENTS)
+    return {
+        cut_text(key, SHORT): value if isinstance(value, int | float) else cut_text(str(value), SHORT)
+        for key, value in entries
+        if value is not None
+    }
+
+
+def _read_spans(matches: Matches, judgements: pa.ChunkedArray) -> dict[int, list[Any]]:
+    """The steps of some calls of a judge, by judgement: how many there are, and the first ones as cells."""
+    if SPANS_TABLE not in matches.manifest["tables"]:
+        return {}
+    wanted = pc.unique(pc.drop_null(judgements))
+    n = max(len(wanted), 1)
+    most, room = max(min(_SPANS, _ALL_SPANS // n), 1), _ROOM // n
+    found: dict[int, list[Any]] = {}
+    budgets: dict[int, Budget] = {}
+    for batch in matches.store.read("matches", matches.id, SPANS_TABLE):
+        chosen = batch.filter(pc.is_in(batch.column("judgement"), wanted))
+        for number, *row in read_tuples(chosen):
+            spans = found.setdefault(number, [0, []])
+            spans[0] += 1
+            if len(spans[1]) < most:
+                spans[1].append(span_cells(row, None, budgets.setdefault(number, Budget(room))))
+    return found
 
 
 class _RunTexts:
@@ -367,7 +419,7 @@ class _RunTexts:
         systems = dict.fromkeys(row[side] for row in case["rows"] for side in "ab")
         responses = {system: self._response(system, (case["index"], case["replication"])) for system in systems}
         return case | {
-            "id": None if example is None else _cut(example.id, _SHORT),
+            "id": None if example is None else cut_text(example.id, SHORT),
             "input": None if example is None else cell(example.input, self._limit),
             "responses": responses,
         }
@@ -407,7 +459,7 @@ class _FileTexts:
             texts |= {name: text for name, text in own.items() if text is not None}
         cells = {name: None if text is None else cell(text, self._limit) for name, text in texts.items()}
         responses = {a: cells["response_a"], b: cells["response_b"]}
-        own = {"id": None if id is None else _cut(id, _SHORT), "input": cells["input"], "responses": responses}
+        own = {"id": None if id is None else cut_text(id, SHORT), "input": cells["input"], "responses": responses}
         return case | own
 
     @cached_property

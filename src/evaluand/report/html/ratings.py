@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from evaluand.comparison.ratings.wording import bias_texts, is_share, method_texts
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.match_sets import bias_texts, is_share, method_texts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.page import clean, figure, name, table, th
@@ -18,7 +18,7 @@ _CELL: Final = 300
 _CHARTED: Final = 100
 _MATRIX: Final = 50
 _NAMED: Final = 8
-"""The most systems whose names head the columns of the matrix; those of more are numbered."""
+"""The most systems whose names head the columns of the matrix; those of more are numbered. In a sentence, too."""
 _DIFFERENCES: Final = 500
 _SHADES: Final = 10
 
@@ -62,7 +62,10 @@ def _plot(facts: Facts) -> str:
     dots = []
     for row in rows:
         value, low, high = (None if row[n] is None else factor * row[n] for n in ("rating", "low", "high"))
-        dots.append(Dot(value, low, high, None, None))
+        is_open = (low is None) != (high is None)
+        dots.append(
+            Dot(value, low, high, None, None, open_low=is_open and low is None, open_high=is_open and high is None)
+        )
     axis = Axis.over(v for dot in dots for v in dot.numbers)
     lines = [
         f'<tr><th scope="row">{name(row["system"])}</th><td class="chart">{charts.strip([dot], axis)}</td>'
@@ -72,7 +75,9 @@ def _plot(facts: Facts) -> str:
     head = th("System", "text") + th("rating and interval", "text") + th("rating")
     foot = f'<td class="chart">{charts.scale(axis)}</td><td></td>'
     what = "Share of wins, in %" if is_share(facts) else "Rating"
-    return figure(f"{what}, best first, with its interval", head, lines, foot)
+    is_any_open = any(dot.open_low or dot.open_high for dot in dots)
+    arrows = "; an arrow is an interval without an end" if is_any_open else ""
+    return figure(f"{what}, best first, with its interval{arrows}", head, lines, foot)
 
 
 def _ranking(facts: Facts) -> str:
@@ -86,8 +91,10 @@ def _ranking(facts: Facts) -> str:
     unrated = [row for row in rows if row["rating"] is None]
     if not unrated:
         return ranking
-    n = plural(len(unrated), "system has", "systems have")
-    return f'{ranking}<p class="note">{n} no rating; the reason is in the table.</p>'
+    names = ", ".join(name(row["system"]) for row in unrated[:_NAMED])
+    more = f" and {len(unrated) - _NAMED:,} more" if len(unrated) > _NAMED else ""
+    have = "has" if len(unrated) == 1 else "have"
+    return f'{ranking}<p class="note">{names}{more} {have} no rating; the reason is in the table.</p>'
 
 
 def _ranking_line(row: Facts, facts: Facts, missing: bool) -> str:

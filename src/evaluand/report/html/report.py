@@ -27,8 +27,9 @@ from evaluand.core.identity import json_text
 from evaluand.core.provenance import experiment_origin
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
+from evaluand.report.html.cells import TEXT
 from evaluand.report.html.charts import Axis, Dot
-from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
+from evaluand.report.html.examples import OUTCOMES, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
 from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
 from evaluand.report.html.packing import compress, element as data_element, pack

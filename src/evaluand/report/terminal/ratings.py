@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evaluand.core.errors import plural
+from evaluand.evaluation.matching.totals import usage_text
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import safe
 
@@ -53,6 +54,8 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
         counts = (_count(row[name]) for name in ("won", "tied", "lost", "n_missing"))
         table.add_row(Text(safe(row["a"], CELL)), Text(safe(row["b"], CELL)), *counts)
     yield table
+    if facts["usage"]:
+        yield name_values([(safe(each["judge"] or "usage", CELL), safe(usage_text(each))) for each in facts["usage"]])
     for row in facts["rows"]:
         yield _match(row)
 

@@ -1,0 +1,121 @@
+"""Ratings in sentences: what they mean, and what the bias of the judges was.
+
+Reports need the words without the arithmetic, so this module imports neither NumPy nor Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evaluand.core.errors import plural
+
+
+def bias_texts(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Position bias and inconsistency of judges, a sentence for each.
+
+    Args:
+        rows: the columns of `store.tables.BIAS`.
+
+    Example:
+        >>> row = {"judge": None, "measure": "position_bias", "share": 0.6, "low": 0.52, "high": 0.68, "n": 100.0}
+        >>> [text] = bias_texts([row | {"first": 55.0, "second": 35.0, "neither": 10.0, "n_left_out": 0}])
+        >>> print(text)
+        The response shown first won 60.0 % [52.0, 68.0] of 100 judgements: the first 55, the second 35, 10 ties.
+    """
+    for row in rows:
+        judge = "" if row["judge"] is None else f"{row['judge']}: "
+        share = f"{_percent(row['share'])}{_interval(row)}"
+        first, second, neither = (f"{row[name]:,.6g}" for name in ("first", "second", "neither"))
+        if row["measure"] == "position_bias":
+            if not row["n"]:
+                text = "Position bias is unknown: no pair of systems was judged in both orders."
+            else:
+                text = (
+                    f"The response shown first won {share} of {plural_of(row['n'], 'judgement')}: the first "
+                    f"{first}, the second {second}, {neither} ties."
+                )
+            left = plural(row["n_left_out"], "judgement") + " of pairs of systems seen in one order only"
+        else:
+            if not row["n"]:
+                text = "Inconsistency is unknown: no pair was judged in both orders."
+            else:
+                text = (
+                    f"{share} of {plural_of(row['n'], 'pair')} judged in both orders have opposite winners: the first "
+                    f"response won twice in {first}, the second in {second}; {neither} more have one tie."
+                )
+            left = plural(row["n_left_out"], "pair") + " judged in one order only"
+        yield judge + text + (f" Left out: {left}." if row["n_left_out"] else "")
+
+
+def format_rating(row: Mapping[str, Any], is_share: bool) -> str:
+    """A rating with its interval: `1049 [1022, 1077]`, or `61.3 % [55.0, 67.2]` for shares.
+
+    An end that no draw of the examples could bound is infinite.
+
+    Example:
+        >>> format_rating({"rating": 1049.4, "low": 1021.8, "high": None}, is_share=False)
+        '1049 [1022, ∞]'
+    """
+    shown = {"rating": "–", "low": "−∞", "high": "∞"}
+    for name in shown:
+        if row[name] is not None:
+            shown[name] = f"{100 * row[name]:.1f}" if is_share else f"{row[name]:.0f}"
+    value = f"{shown['rating']}{' %' if is_share else ''}"
+    return value if row["low"] is None and row["high"] is None else f"{value} [{shown['low']}, {shown['high']}]"
+
+
+def plural_of(count: float, noun: str) -> str:
+    """A count that may have a fraction, with its noun.
+
+    Example:
+        >>> plural_of(1.0, "pair"), plural_of(2.5, "pair")
+        ('1 pair', '2.5 pairs')
+    """
+    return f"{count:,.6g} {noun if count == 1 else f'{noun}s'}"
+
+
+def method_texts(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What the ratings mean, a sentence each.
+
+    Args:
+        facts: ratings, as `Ratings.to_dict` returns them.
+    """
+    method = facts["method"]
+    parameters = method["parameters"]
+    baseline = parameters.get("baseline")
+    if method["kind"] == "bradley_terry":
+        yield "Bradley–Terry ratings: their mean is 1000, and 400 points more are odds of 10 to 1."
+        ties = parameters.get("ties")
+        yield "A tie is half a win." if ties == "half" else f"Ties have a parameter ({ties})."
+    elif baseline is not None:
+        at = ", as it would be at equal length" if method["kind"] == "length_controlled" else ""
+        yield f"Ratings are the share of wins against {baseline}{at}; a tie is half a win."
+    else:
+        yield "Ratings are the mean share of wins over opponents, each of which counts equally; a tie is half a win."
+    if covariates := parameters.get("covariates"):
+        yield f"They are ratings at equal {', '.join(covariates).replace('_', ' ')}."
+    if parameters.get("penalty"):
+        yield f"A penalty of {parameters['penalty']:g} draws them towards the mean."
+    rule = parameters.get("contradictory")
+    if rule in ("tie", "drop"):
+        yield f"Pairs with opposite winners in their two orders {'are ties' if rule == 'tie' else 'are left out'}."
+    if parameters.get("missing") == "lose":
+        yield "A missing response loses."
+    yield (
+        f"Intervals are at {100 * facts['confidence']:g} %; systems that share a letter cannot be distinguished at that"
+        " confidence, with p values adjusted by Holm."
+    )
+
+
+def is_share(facts: Mapping[str, Any]) -> bool:
+    """Whether ratings are shares of wins, and not points."""
+    return bool(facts["method"]["kind"] != "bradley_terry")
+
+
+def _percent(share: float | None) -> str:
+    return "an unknown share" if share is None else f"{100 * share:.1f} %"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return "" if row["low"] is None or row["high"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"

@@ -1,0 +1,105 @@
+"""Matches in numbers: who won how often against whom, and what judging them cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import plural
+
+if TYPE_CHECKING:
+    from evaluand.evaluation.matching.matches import Matches
+
+_COUNTED: Final = ("requests", "failed", "input_tokens", "output_tokens")
+
+
+def count_pairs(matches: Matches) -> list[dict[str, Any]]:
+    """The judgements of each pair of systems, in the order of the systems.
+
+    Returns:
+        `a` and `b`, `won` (by a), `tied`, `lost` and `n_missing` (without an outcome).
+    """
+    labels = matches.systems
+    names = ("lost", "tied", "won", "n_missing")
+    counts = np.zeros((len(labels), len(labels), len(names)), np.int64)
+    for batch in matches.batches(["a", "b", "outcome"]):
+        a, b = (np.asarray(batch.column(side)) for side in "ab")
+        outcome = batch.column("outcome").to_numpy(zero_copy_only=False).astype(float)
+        kind = np.where(np.isnan(outcome), 3, 1 + np.sign(np.nan_to_num(outcome, nan=0.5) - 0.5)).astype(np.int64)
+        np.add.at(counts, (a, b, kind), 1)
+    met = np.argwhere(counts.any(axis=2)).tolist()
+    order = ("won", "tied", "lost", "n_missing")
+    return [
+        {"a": labels[a], "b": labels[b]} | {name: int(counts[a, b, names.index(name)]) for name in order}
+        for a, b in met
+    ]
+
+
+def sum_usage(matches: Matches) -> list[dict[str, Any]]:
+    """What the judgements cost when they were made, by judge; empty if none says so.
+
+    A judgement that decides several matches counts once.
+
+    Returns:
+        `judge` (None if the matches do not name judges), `judgements` (those with a usage), `requests`, `failed`,
+        `input_tokens` and `output_tokens` as far as they are known, and `cost` by currency.
+    """
+    totals: dict[str | None, dict[str, Any]] = {}
+    for judge, usage in _iterate_usages(matches):
+        total = totals.setdefault(judge, {"judge": judge, "judgements": 0, **dict.fromkeys(_COUNTED), "cost": {}})
+        total["judgements"] += 1
+        for name in _COUNTED:
+            if (count := _read_number(usage.get(name))) is not None:
+                total[name] = (total[name] or 0) + count
+        if (cost := _read_number(usage.get("cost"))) is not None:
+            currency = str(usage.get("currency") or "")
+            total["cost"][currency] = total["cost"].get(currency, 0.0) + cost
+    return sorted(totals.values(), key=lambda total: (total["judge"] is not None, str(total["judge"])))
+
+
+def usage_text(total: dict[str, Any]) -> str:
+    """The usage of a judge in a line.
+
+    Example:
+        >>> usage_text({"judgements": 2, "requests": 3, "failed": 1, "input_tokens": 1200, "output_tokens": None,
+        ...             "cost": {"EUR": 0.25}})
+        '2 judgements: 3 requests, 1 failed, 1,200 input tokens, cost 0.25 EUR'
+    """
+    words = {
+        "requests": "requests",
+        "failed": "failed",
+        "input_tokens": "input tokens",
+        "output_tokens": "output tokens",
+    }
+    parts = [f"{total[name]:,} {word}" for name, word in words.items() if total[name]]
+    parts += [f"cost {cost:,.4g} {currency}".rstrip() for currency, cost in total["cost"].items()]
+    return f"{plural(total['judgements'], 'judgement')}: {', '.join(parts) or 'nothing spent'}"
+
+
+def _iterate_usages(matches: Matches) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """The judge and the usage of each judgement, once; of matches without judgements, of each match."""
+    known = np.zeros(0, bool)
+    for batch in matches.batches(["judgement", "judge", "usage"]):
+        used = batch.filter(batch.column("usage").is_valid())
+        numbers = np.asarray(pc.fill_null(used.column("judgement"), -1))
+        known = np.pad(known, (0, max(int(numbers.max(initial=0)) + 1 - len(known), 0)))
+        first = np.zeros(len(numbers), bool)
+        first[np.unique(numbers, return_index=True)[1]] = True
+        is_new = (numbers < 0) | (first & ~known[numbers])
+        known[numbers[numbers >= 0]] = True
+        for row in used.filter(pa.array(is_new)).select(["judge", "usage"]).to_pylist():
+            usage = orjson.loads(row["usage"])
+            if isinstance(usage, dict):
+                yield row["judge"], usage
+
+
+def _read_number(value: Any) -> float | None:
+    """A number of a usage; files of battles may have anything there."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return value if is_number else None

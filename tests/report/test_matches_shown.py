@@ -1,0 +1,180 @@
+"""Matches and ratings in notebooks and pages: what judging cost, what the judge did, and intervals without an end."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import itertools
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from evaluand import Dataset, DirectoryStore, Matcher, MemoryStore, RemoteProvider, Reply, Runner, asks, rate, span
+from evaluand.cli.report import write
+from evaluand.comparison import Ratings
+from evaluand.evaluation import Matches, read_battles
+from evaluand.evaluation.matching.battle_export import battle_batches
+from evaluand.evaluation.matching.totals import count_pairs, sum_usage, usage_text
+from evaluand.report.facts.match_sets import judge_text
+from evaluand.report.html.charts import Axis, Dot, strip
+
+NUMBER = itertools.count()
+HOSTILE = "</td><script>alert(1)</script>\u202e\x00"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shorter(RemoteProvider):
+    """Prefers the shorter response, for a cent per ten words."""
+
+    @asks
+    def prefer(self, first: str, second: str) -> Reply:
+        with span("compare", first=first):
+            tokens = {"input_tokens": len(first) + len(second), "output_tokens": 1}
+            return Reply("first" if len(first) < len(second) else "second", tokens | {"cost": 0.25, "currency": "EUR"})
+
+
+def judge_with_costs(store: MemoryStore | DirectoryStore, name: str | None = None) -> Matches:
+    """Three systems on two examples, two of which say the same."""
+    judge = Shorter(model=f"small {next(NUMBER)}", version="1")  # replies of one model are cached
+    data = Dataset.from_rows([{"input": "a"}, {"input": "bc"}])
+    runs = [Runner(store).run(task, data) for task in (str.strip, lambda text: text * 2, str.lower)]
+    return Matcher().match(
+        runs, lambda first, second: judge.prefer(first, second), labels=["once", "twice", "same"], name=name
+    )
+
+
+def test_what_judging_cost_is_summed_by_judgement_and_not_by_match() -> None:
+    matches = judge_with_costs(MemoryStore())
+    assert sum(matches.table(["equal"])["equal"].to_pylist()) == 4  # once and same, on both, in both orders
+    [total] = sum_usage(matches)
+    assert matches.receipt is not None
+    assert total["judgements"] == matches.receipt.called == 4
+    assert (total["requests"], total["input_tokens"], total["cost"]) == (4, 2 * 3 + 2 * 6, {"EUR": 1.0})
+    assert usage_text(total) == "4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1 EUR"
+
+
+def test_costs_of_battles_are_summed_by_judge() -> None:
+    rows = [row for batch in battle_batches(judge_with_costs(MemoryStore())) for row in batch.to_pylist()]
+    for number, row in enumerate(rows):
+        row["judge"] = ("ann", "gpt")[number % 2]
+    ann, gpt = sum_usage(read_battles(rows))
+    assert (ann["judge"], gpt["judge"]) == ("ann", "gpt")
+    assert ann["judgements"] + gpt["judgements"] == 4
+    assert ann["cost"]["EUR"] + gpt["cost"]["EUR"] == 1
+
+
+def test_what_is_unknown_of_a_usage_is_left_out() -> None:
+    total = {"judgements": 1, "requests": None, "failed": 0, "input_tokens": None, "output_tokens": 1234}
+    assert usage_text(total | {"cost": {"": 2.0, "USD": 0.00125}}) == (
+        "1 judgement: 1,234 output tokens, cost 2, cost 0.00125 USD"
+    )
+    assert usage_text(total | {"output_tokens": 0, "cost": {}}) == "1 judgement: nothing spent"
+
+
+def test_pairs_are_counted_by_outcome() -> None:
+    winners = ["model_a", "model_a", "tie", "model_b", "error"]
+    rows = [{"id": str(i), "model_a": "x", "model_b": "y", "winner": winner} for i, winner in enumerate(winners)]
+    rows.append({"id": "0", "model_a": "z", "model_b": "y", "winner": "model_a"})
+    assert count_pairs(read_battles(rows)) == [
+        {"a": "x", "b": "y", "won": 2, "tied": 1, "lost": 1, "n_missing": 1},
+        {"a": "y", "b": "z", "won": 0, "tied": 0, "lost": 1, "n_missing": 0},
+    ]
+
+
+def test_notebooks_show_matches_and_ratings_as_tables() -> None:
+    matches = judge_with_costs(MemoryStore())
+    page = matches._repr_html_()
+    assert page.startswith(f"<p>Matches({matches.id[:12]}, once, twice, same: 12 matches)</p><table>")
+    assert "<th>once</th><td>twice</td><td>4</td><td>0</td><td>0</td><td>0</td>" in page
+    assert "<p>judging: 4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1 EUR</p>" in page
+    ranking = rate(matches, penalty=1.0)._repr_html_()
+    assert ranking.count("<table>") == 2
+    assert "<caption>bradley_terry v1 penalty=1.0 interval=bootstrap(1000,0) 95%</caption>" in ranking
+    assert "<th>once</th><td></td><td>50.0 %</td><td>100.0 %</td>" in ranking
+    assert "The response shown first won 50.0 %" in ranking
+
+
+def test_notebooks_name_systems_without_a_rating_and_hide_markup() -> None:
+    rows = [{"id": str(i), "model_a": HOSTILE, "model_b": "b", "winner": "model_a"} for i in range(3)]
+    matches = read_battles(rows)
+    ratings = rate(matches)
+    for page in (matches._repr_html_(), ratings._repr_html_()):
+        assert "<script" not in page
+        assert "\u202e" not in page
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;\\u202e\\x00" in page
+    assert "won all of its 3 matches" in ratings._repr_html_()
+
+
+def test_many_systems_have_no_matrix_in_a_notebook() -> None:
+    rows = [
+        {"id": str(i), "model_a": f"m{a}", "model_b": f"m{b}", "winner": "model_a" if (a + i) % 2 else "model_b"}
+        for i in range(2)
+        for a in range(12)
+        for b in range(a)
+    ]
+    matches = read_battles(rows)
+    assert rate(matches, replicates=100)._repr_html_().count("<table>") == 1
+    assert "<p>and 21 more pairs</p>" in matches._repr_html_()
+
+
+def test_a_report_shows_what_judging_cost_and_the_steps_of_each_judgement(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    judge_with_costs(store, name="judged")
+    path, *_ = write(store, "judged", str(tmp_path / "report.html"))
+    page = Path(path).read_text()
+    assert "<h3>What judging cost</h3>" in page
+    assert "<li>4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1 EUR</li>" in page
+    pieces = re.findall(r'id="match-piece-\d+">([^<]*)</script>', page)
+    first, *_ = (case for piece in pieces for case in orjson.loads(gzip.decompress(base64.b64decode(piece))))
+    said: list[Any] = next(row for row in first["rows"] if row["outcome"] == 1)["said"]
+    assert [each[9]["cost"] for each in said] == [0.25, 0.25]
+    for n, spans in (each[10] for each in said):
+        assert n == len(spans) >= 1
+        assert "compare" in [cells[2] for cells in spans]
+
+
+def test_an_interval_without_an_end_is_an_arrow_to_the_edge() -> None:
+    axis = Axis.over([900, 1100])
+    up = strip([Dot(1050, 1000, None, None, None, open_high=True)], axis)
+    assert 'x1="50.00%" x2="100%"' in up
+    assert up.count('class="arrow s0"') == 1
+    assert 'aria-label="1,050, interval 1,000 to no bound"' in up
+    down = strip([Dot(950, None, 1000, None, None, open_low=True)], axis)
+    assert 'x1="50.00%" x2="0%"' in down
+    assert 'aria-label="950, interval no bound to 1,000"' in down
+
+
+def test_a_system_that_nearly_always_won_has_an_arrow_and_infinity(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    rows = [
+        {"id": str(i), "model_a": a, "model_b": b, "winner": "model_b" if i == (3 if a == "top" else 4) else "model_a"}
+        for i in range(20)
+        for a, b in (("top", "mid"), ("top", "low"), ("mid", "low"))
+    ]
+    ratings = rate(read_battles(rows, store, name="battles"), name="battles")
+    top = ratings.ratings[0]
+    assert (top["system"], top["high"]) == ("top", None)
+    assert top["low"] is not None
+    assert math.isfinite(top["low"])
+    assert f"top: {top['rating']:.0f} [{top['low']:.0f}, ∞] a" in str(ratings)
+    path, *_ = write(store, "battles", str(tmp_path / "report.html"))
+    page = Path(path).read_text()
+    assert "an arrow is an interval without an end" in page
+    assert page.count('class="arrow s0"') == sum((r["low"] is None) != (r["high"] is None) for r in ratings.ratings)
+
+
+@pytest.mark.parametrize(("higher", "word"), [(True, "higher"), (False, "lower")])
+def test_a_judge_by_scores_is_named_by_its_scorer(higher: bool, word: str) -> None:
+    spec = {"judge": {"kind": "by_score", "scorer": {"kind": "rouge"}, "higher_is_better": higher}}
+    assert judge_text(spec) == f"the {word} score of rouge wins"
+
+
+def test_stored_ratings_look_the_same_in_a_notebook(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    ratings = rate(judge_with_costs(store), penalty=1.0, name="rated")
+    assert Ratings.open(store, "rated")._repr_html_() == ratings._repr_html_()
