@@ -464,7 +464,7 @@ class _FileTexts:
 
     @cached_property
     def _examples(self) -> dict[int, tuple[str | None, str | None]]:
-        batches = self._matches.store.read("matches", self._matches.id, EXAMPLES)
+        batches = self._matches.store.read("matches", self._matches.id, EXAMPLES, [INDEX, "id", "input"])
         return {index: (id, input) for batch in batches for index, id, input in read_tuples(batch)}
 
     @cached_property
