@@ -9,27 +9,16 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from support import casing
+from support.casing import write_rows_and_code
 
 from evaluand.cli import main
 
-APP = """
+CODE = (
+    casing.CODE
+    + """
+
 from pathlib import Path
-
-
-def upper(text):
-    return text.upper()
-
-
-def early(text):
-    return text.upper() if text < "f" else text
-
-
-def same(text):
-    return text
-
-
-def cased(first, second):
-    return "tie" if first.isupper() == second.isupper() else "first" if first.isupper() else "second"
 
 
 def interrupted(first, second):
@@ -41,26 +30,14 @@ def interrupted(first, second):
 def broken(first, second):
     raise ValueError("no idea")
 """
-
-EXPERIMENT = """name: casing
-dataset: {path: rows.jsonl, input: input, expected: expected}
-tasks: [app.py:upper, app.py:early, app.py:same]
-scorers: {right: exact_match}
-metrics: accuracy
-matches: app.py:cased
-"""
-
-
-def write_files(folder: Path, experiment: str) -> None:
-    rows = [{"input": letter, "expected": letter.upper()} for letter in "abcdefghij"]
-    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (folder / "app.py").write_text(APP)
-    (folder / "e.yaml").write_text(experiment)
+)
+EXPERIMENT = casing.EXPERIMENT + "matches: app.py:cased\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_files(tmp_path, EXPERIMENT)
+    write_rows_and_code(tmp_path, CODE)
+    (tmp_path / "e.yaml").write_text(EXPERIMENT)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -69,7 +46,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def stored_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder whose tasks have run and were not compared by a judge."""
     folder = tmp_path_factory.mktemp("stored")
-    write_files(folder, EXPERIMENT.replace("matches: app.py:cased\n", ""))
+    write_rows_and_code(folder, CODE)
+    (folder / "e.yaml").write_text(casing.EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert call("run", "e.yaml").exit_code == 0
@@ -135,7 +113,7 @@ def test_a_judge_that_always_fails_is_an_error(folder: Path) -> None:
     assert result.exit_code == 1
     assert "20 done now; 20 failed (20 ValueError)" in result.stdout
     assert "error: the judge of 'matches' failed on every comparison: ValueError: no idea" in result.stderr
-    (folder / "app.py").write_text(APP.replace('raise ValueError("no idea")', 'return "first"'))
+    (folder / "app.py").write_text(CODE.replace('raise ValueError("no idea")', 'return "first"'))
     assert call("run", "e.yaml", "--retry-failed").exit_code == 0
 
 
@@ -159,7 +137,7 @@ def test_open_matches_of_an_entry_that_was_removed_are_not_resumed(folder: Path)
     (folder / "e.yaml").write_text(EXPERIMENT.replace("cased", "interrupted"))
     (folder / "stop").touch()
     assert call("run", "e.yaml").exit_code == 130
-    (folder / "e.yaml").write_text(EXPERIMENT.replace("matches: app.py:cased\n", ""))
+    (folder / "e.yaml").write_text(casing.EXPERIMENT)
     result = call("resume", "--yes")
     assert result.exit_code == 1
     assert "were begun by the entry 'matches' of matches, which there is no longer" in result.stderr

@@ -10,6 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from support import casing
+from support.casing import EXPERIMENT, write_rows_and_code
 
 from evaluand import Dataset, DirectoryStore, Experiment, Matches, MemoryStore, Run, Runner, SpecError
 from evaluand.core.errors import EvaluandError
@@ -20,24 +22,11 @@ from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.experiment.spec import parse_file
 from evaluand.report.verification import verify
 
-CODE = """
+CODE = (
+    casing.CODE
+    + """
+
 from evaluand import ComparisonScorer
-
-
-def upper(text):
-    return text.upper()
-
-
-def early(text):
-    return text.upper() if text < "f" else text
-
-
-def same(text):
-    return text
-
-
-def cased(first, second):
-    return "tie" if first.isupper() == second.isupper() else "first" if first.isupper() else "second"
 
 
 def right(output, expected):
@@ -59,22 +48,14 @@ class Longer(ComparisonScorer):
 
         return Identity({"kind": self.kind, "margin": self.margin})
 """
-
-EXPERIMENT = """name: casing
-dataset: {path: rows.jsonl, input: input, expected: expected}
-tasks: [app.py:upper, app.py:early, app.py:same]
-scorers: {right: exact_match}
-metrics: accuracy
-"""
+)
 
 ALL = {"upper": 35, "early": 20, "same": 5}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    rows = [{"input": letter, "expected": letter.upper()} for letter in "abcdefghij"]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (tmp_path / "app.py").write_text(CODE)
+    write_rows_and_code(tmp_path, CODE)
     return tmp_path
 
 
