@@ -366,24 +366,24 @@ def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     return FunctionScorer(function, **options)
 
 
-def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
+def as_scorer(name: str, scorer: Scorer | Callable[..., Any] | str) -> Scorer:
     """A scorer from a scorer, a function or the name of a kind, which is created with its defaults.
 
     Raises:
         SpecError: it is none of these.
     """
-    if isinstance(given, Scorer):
-        return given
-    if isinstance(given, str):
-        made: Scorer = make_default("scorers", given)
+    if isinstance(scorer, Scorer):
+        return scorer
+    if isinstance(scorer, str):
+        made: Scorer = make_default("scorers", scorer)
         return made
-    if isinstance(given, type) and issubclass(given, Scorer):
-        raise SpecError(f"scorer {name!r} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")
-    if not callable(given):
+    if isinstance(scorer, type) and issubclass(scorer, Scorer):
+        raise SpecError(f"scorer {name!r} is the class {scorer.__name__}; give an instance of it: {scorer.__name__}(…)")
+    if not callable(scorer):
         raise SpecError(
-            f"scorer {name!r} is {with_article(type(given).__name__)}; give a scorer, a function or the name of a kind"
+            f"scorer {name!r} is {with_article(type(scorer).__name__)}; give a scorer, a function or the name of a kind"
         )
-    return FunctionScorer(given, name=name)
+    return FunctionScorer(scorer, name=name)
 
 
 def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:

@@ -65,7 +65,7 @@ class Presentations:
         self._examples: Iterator[tuple[int, Example]] = iter(())
         self._example: tuple[int, Example] | None = None
         self._outputs: list[Iterator[tuple[int, Any]]] = []
-        self._shown: list[tuple[int, Any]] = []
+        self._latest: list[tuple[int, Any]] = []
 
     def take(self, start: int, stop: int) -> Iterator[Unit]:
         stop = min(stop, len(self._rows))
@@ -91,7 +91,7 @@ class Presentations:
         examples = self._runs[0].dataset.examples_at(positions.tolist())
         self._examples = zip(positions.tolist(), examples, strict=True)
         self._row, self._example = -1, next(self._examples)
-        self._outputs, self._shown = [], [(-1, None)] * len(self._runs)
+        self._outputs, self._latest = [], [(-1, None)] * len(self._runs)
         for number, run in enumerate(self._runs):
             own = np.unique(rows[(presented == number).any(axis=1)])
             in_run = own // every * int(run.manifest["spec"]["replications"]) + own % every
@@ -105,9 +105,9 @@ class Presentations:
         return self._example[1]
 
     def _output(self, system: int, row: int) -> Any:
-        while self._shown[system][0] < row:
-            self._shown[system] = next(self._outputs[system])
-        return self._shown[system][1]
+        while self._latest[system][0] < row:
+            self._latest[system] = next(self._outputs[system])
+        return self._latest[system][1]
 
 
 class Judgements:

@@ -67,14 +67,14 @@ def main(cli_args: Sequence[str] | None = None) -> None:
     """
     name, *options = (sys.argv if cli_args is None else cli_args) or [""]
     try:
-        shown = command.main(args=options, prog_name=Path(name).name or None, standalone_mode=False)
+        result = command.main(args=options, prog_name=Path(name).name or None, standalone_mode=False)
     except click.ClickException as error:
         error.show()
         raise SystemExit(error.exit_code) from error
     except click.Abort:
         raise KeyboardInterrupt from None
-    if shown is not None:
-        raise SystemExit(shown)
+    if result is not None:
+        raise SystemExit(result)
 
 
 def _construct(name: str) -> Any:
