@@ -144,12 +144,8 @@ def command(
             checked = gate_facts([*of_metrics, *of_ratings])
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
-        for result in () if quiet else results.tasks:
-            if count := result.run.counts.get(FAILED):
-                again = suggest_command("run", [str(file), "--retry-failed"], store.root)
-                click.echo(
-                    f"note: {plural(count, 'call')} of task {safe(result.task)} failed; repeat with: {again}", err=True
-                )
+        if not quiet:
+            _suggest_retries(results, suggest_command("run", [str(file), "--retry-failed"], store.root))
         for note in trades_without_confidences(experiment.tradeoffs, evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
@@ -158,6 +154,14 @@ def command(
             path, *_ = write(store, results.aggregation.id, title=experiment.name)
             click.echo(f"written: {safe(path)}", err=True)
     conclude(checked, junit, failed=failed)
+
+
+def _suggest_retries(results: Results, command: str) -> None:
+    """Notes how many calls of each task failed, with the command that repeats them."""
+    for result in results.tasks:
+        if count := result.run.counts.get(FAILED):
+            failures = f"{plural(count, 'call')} of task {safe(result.task)} failed"
+            click.echo(f"note: {failures}; repeat with: {command}", err=True)
 
 
 def _split_gates(

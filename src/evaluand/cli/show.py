@@ -246,22 +246,26 @@ def _facts(
         raise SpecError(
             f"--where chooses rows of a run, an evaluation or a dataset, and {id[:SHORT_ID]} is one of the {kind}"
         )
+    if kind == "datasets":
+        dataset = Dataset.stored(store, id)
+        return facts | dataset_facts(dataset if where is None else dataset.where(where), examples)
+    return facts | _content_facts(store, kind, id, examples, failed)
+
+
+def _content_facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: bool) -> Facts:
+    """What an artifact holds that no condition chooses from."""
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        return facts | summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
+        return summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
     if kind == "comparisons":
-        return facts | {"comparison": Comparison(store, id).to_dict()}
+        return {"comparison": Comparison(store, id).to_dict()}
     if kind == "matches":
-        return facts | matches_facts(Matches(store, id), examples, failed=failed)
+        return matches_facts(Matches(store, id), examples, failed=failed)
     if kind == "ratings":
-        return facts | {"ratings": Ratings(store, id).to_dict()}
-    if kind == KIND:
-        recording = Recording(store, id)
-        judged = recording.evaluation
-        facts |= _count_losses(store, id)
-        return facts | {"feedbacks": {} if judged is None else judged.counts}
-    dataset = Dataset.stored(store, id)
-    return facts | dataset_facts(dataset if where is None else dataset.where(where), examples)
+        return {"ratings": Ratings(store, id).to_dict()}
+    assert kind == KIND
+    judged = Recording(store, id).evaluation
+    return _count_losses(store, id) | {"feedbacks": {} if judged is None else judged.counts}
 
 
 def _count_losses(store: DirectoryStore, recording: Any) -> Facts:

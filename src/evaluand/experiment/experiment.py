@@ -15,7 +15,7 @@ from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
-from evaluand.core.files.yaml import Place
+from evaluand.core.files.yaml import Document, Place
 from evaluand.core.near_arguments import NearNames, near_init
 from evaluand.core.text.html_table import html_notes
 from evaluand.data.dataset import Dataset
@@ -38,7 +38,7 @@ from evaluand.experiment.preflight import (
     check_tournaments,
     check_trade,
 )
-from evaluand.experiment.spec import parse_file
+from evaluand.experiment.spec import ValidParts, parse_file
 from evaluand.experiment.tournament import MatchResults, Tournament
 from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
@@ -198,10 +198,7 @@ class Experiment(metaclass=NearNames):
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
         tournaments = build_tournaments(spec, document, scorers, folder)
-        gates: dict[int, Gate] = {}
-        for i, gate in spec.gates.items():
-            with document.at("gates", i):
-                gates[i] = Gate.parse(gate)
+        gates = _parse_gates(spec, document)
         any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
         errors = transient_errors(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
@@ -471,6 +468,14 @@ class Experiment(metaclass=NearNames):
                 )
         except (DataError, SpecError):
             return None
+
+
+def _parse_gates(spec: ValidParts, document: Document) -> dict[int, Gate]:
+    gates: dict[int, Gate] = {}
+    for i, gate in spec.gates.items():
+        with document.at("gates", i):
+            gates[i] = Gate.parse(gate)
+    return gates
 
 
 def _named_kinds(scorers: Any) -> Any:
