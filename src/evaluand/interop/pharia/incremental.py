@@ -233,17 +233,16 @@ class IncrementalEvaluator(Evaluator[Input, Output, ExpectedOutput, Evaluation])
         metadata: SerializableDict | None = None,
     ) -> EvaluationOverview:
         """Evaluate runs without regard to earlier evaluations; see `Evaluator.evaluate_runs`."""
-        with self._one_at_a_time:
-            self._extend([])
-            return super().evaluate_runs(
-                *run_ids,
-                num_examples=num_examples,
-                abort_on_error=abort_on_error,
-                skip_example_on_any_failure=skip_example_on_any_failure,
-                description=description,
-                labels=labels,
-                metadata=metadata,
-            )
+        return self._evaluate_after(
+            [],
+            run_ids,
+            num_examples=num_examples,
+            abort_on_error=abort_on_error,
+            skip_example_on_any_failure=skip_example_on_any_failure,
+            description=description,
+            labels=labels,
+            metadata=metadata,
+        )
 
     def evaluate_additional_runs(
         self,
@@ -274,19 +273,25 @@ class IncrementalEvaluator(Evaluator[Input, Output, ExpectedOutput, Evaluation])
             raise Refused("give the id of a run to evaluate; it may be one of an earlier evaluation")
         if isinstance(previous_evaluation_ids, str):
             raise Refused(f"previous_evaluation_ids must be a list of ids: [{previous_evaluation_ids!r}]")
+        return self._evaluate_after(
+            previous_evaluation_ids or [],
+            run_ids,
+            num_examples=num_examples,
+            abort_on_error=abort_on_error,
+            skip_example_on_any_failure=skip_example_on_any_failure,
+            description=description,
+            labels=labels,
+            metadata=metadata,
+        )
+
+    def _evaluate_after(
+        self, previous_ids: Sequence[str], run_ids: Sequence[str], **options: Any
+    ) -> EvaluationOverview:
+        """Evaluate what earlier evaluations have not evaluated; the options are those of `evaluate_runs`."""
         with self._one_at_a_time:
-            ids = previous_evaluation_ids or []
-            previous = require_all_stored(self._evaluation_repository.evaluation_overview, "evaluation", ids)
+            previous = require_all_stored(self._evaluation_repository.evaluation_overview, "evaluation", previous_ids)
             self._extend(previous)
-            return super().evaluate_runs(
-                *_in_order(previous, run_ids),
-                num_examples=num_examples,
-                abort_on_error=abort_on_error,
-                skip_example_on_any_failure=skip_example_on_any_failure,
-                description=description,
-                labels=labels,
-                metadata=metadata,
-            )
+            return super().evaluate_runs(*_in_order(previous, run_ids), **options)
 
     def _extend(self, previous: Sequence[EvaluationOverview]) -> None:
         """Make earlier evaluations known to the logic.
