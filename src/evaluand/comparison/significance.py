@@ -69,20 +69,23 @@ def sign_flip(sums: np.ndarray, drawn_up_to: int = DRAWN_CLUSTERS) -> TestResult
     square = float(scaled @ scaled)
     if len(sums) > drawn_up_to and square * LARGEST_SHARE >= 1:
         return TestResult(2 * normal_tail(abs(float(scaled.sum())) / math.sqrt(square)), "normal")
-    extreme = int((np.abs(_draw_sums(sums)) >= observed).sum())
+    extreme = int((np.abs(draw_sums(sums)) >= observed).sum())
     return TestResult((extreme + 1) / (DRAWS + 1), f"{DRAWS:,} draws")
 
 
-def _draw_sums(sums: np.ndarray) -> np.ndarray:
-    """The sum under each of the drawn patterns of signs."""
+def draw_sums(sums: np.ndarray) -> np.ndarray:
+    """The sum under each of the drawn patterns of signs; of a matrix, draws × columns.
+
+    The difference of two columns under a pattern is the difference of their sums, so that one product serves all pairs.
+    """
     words = -(-len(sums) // 64)
-    found = []
+    parts = []
     for first in range(0, DRAWS, step := max(1, _AT_ONCE // (64 * words))):
         many = min(step, DRAWS - first)
         bits = random_bits(np.arange(first * words, (first + many) * words, dtype=np.uint64), 0).astype("<u8")
         flips = np.unpackbits(bits.reshape(many, words).view(np.uint8), axis=1, count=len(sums))
-        found.append(sums.sum() - 2 * (flips.astype(np.float64) @ sums))
-    return np.concatenate(found)
+        parts.append(sums.sum(axis=0) - 2 * (flips.astype(np.float64) @ sums))
+    return np.concatenate(parts)
 
 
 def holm(p: np.ndarray) -> np.ndarray:

@@ -14,11 +14,10 @@ from typing import Final
 import numpy as np
 
 from evaluand.comparison.ratings.estimates import Estimates
-from evaluand.comparison.significance import DRAWN_CLUSTERS, DRAWS, EXACT_CLUSTERS, sign_flip
+from evaluand.comparison.significance import DRAWN_CLUSTERS, DRAWS, EXACT_CLUSTERS, draw_sums, sign_flip
 from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.win_rates import WinRates
-from evaluand.metrics.stats.intervals import random_bits
 
 
 def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], baseline: str | None) -> Estimates:
@@ -154,7 +153,6 @@ def _difference_ends(
 
 _FEW_PAIRS: Final = 10
 _ROUNDING: Final = 1e-12
-_AT_ONCE: Final = 1 << 22
 
 
 def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
@@ -163,7 +161,7 @@ def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
     pairs = [pair for pair in itertools.combinations(range(systems), 2) if not math.isnan(difference[pair])]
     drawn = None
     if len(pairs) > _FEW_PAIRS and EXACT_CLUSTERS < examples <= DRAWN_CLUSTERS:
-        drawn = _draw_sums(centred)
+        drawn = np.ascontiguousarray(draw_sums(centred).T)
     found = np.full((systems, systems), np.nan)
     for i, j in pairs:
         sums = centred[:, i] - centred[:, j]
@@ -175,18 +173,3 @@ def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
             extreme = np.count_nonzero(np.abs(drawn[i] - drawn[j]) >= observed)
             found[i, j] = found[j, i] = (extreme + 1) / (DRAWS + 1)
     return found
-
-
-def _draw_sums(centred: np.ndarray) -> np.ndarray:
-    """Systems × draws: the sum of each column under random signs of the examples.
-
-    The difference of two columns under these signs is the difference of their sums, so one product serves all pairs.
-    """
-    words = -(-len(centred) // 64)
-    parts = []
-    for first in range(0, DRAWS, step := max(1, _AT_ONCE // (64 * words))):
-        many = min(step, DRAWS - first)
-        bits = random_bits(np.arange(first * words, (first + many) * words, dtype=np.uint64), 0).astype("<u8")
-        flips = np.unpackbits(bits.reshape(many, words).view(np.uint8), axis=1, count=len(centred))
-        parts.append(centred.sum(axis=0) - 2 * (flips.astype(np.float64) @ centred))
-    return np.ascontiguousarray(np.concatenate(parts).T)
