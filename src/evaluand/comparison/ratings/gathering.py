@@ -37,13 +37,11 @@ NOBODY, A, B, BOTH = range(4)
 _MISSING: Final = {"a": A, "b": B, "both": BOTH}
 
 
-@dataclass(frozen=True)
-class MatchTable:
+@dataclass(frozen=True, kw_only=True)
+class _Columns:
     """Judgements of pairs, in arrays with an entry for each example, replication, pair, order and judge.
 
     Attributes:
-        systems: the labels of the systems.
-        judges: the names of the judges.
         a, b: numbers of systems, a < b.
         outcome: a's share of the win; NaN where there is none.
         a_first: whether the judge saw the response of a first.
@@ -54,14 +52,10 @@ class MatchTable:
         missing: whose response is missing: `NOBODY`, `A`, `B` or `BOTH`.
         cluster: the key of the example, or of the cluster that its dataset declares.
         weight: of the example; NaN where its dataset declares none.
-        example: a number that all matches on an example share.
-        judge: a position in `judges`.
-        pair: a number that both orders of a pair share.
+        judge: a position in the names of the judges.
         style: entries × sides × the counts of `STYLE`; NaN where unknown.
     """
 
-    systems: Sequence[str]
-    judges: Sequence[str]
     a: np.ndarray
     b: np.ndarray
     outcome: np.ndarray
@@ -74,12 +68,27 @@ class MatchTable:
     cluster: np.ndarray
     weight: np.ndarray
     judge: np.ndarray
-    pair: np.ndarray
-    example: np.ndarray
     style: np.ndarray
 
     def __len__(self) -> int:
         return len(self.a)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchTable(_Columns):
+    """The judgements of all sets; see `_Columns` for the further arrays.
+
+    Attributes:
+        systems: the labels of the systems.
+        judges: the names of the judges.
+        example: a number that all matches on an example share.
+        pair: a number that both orders of a pair share.
+    """
+
+    systems: Sequence[str]
+    judges: Sequence[str]
+    example: np.ndarray
+    pair: np.ndarray
 
     def take(self, chosen: np.ndarray) -> MatchTable:
         """The chosen entries, by mask or position."""
@@ -115,15 +124,14 @@ def gather(sets: Sequence[Matches]) -> MatchTable:
     parts = [_read_set(each, systems, judges) for each in sets]
     _warn_about_changed_runs(sets)
     _refuse_overlap(sets, parts)
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _Part._fields}
+    arrays = {each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(_Part)}
     [pair], [example] = (number_rows([arrays[name]]) for name in ("key", "example"))
-    of_dataset = np.repeat(["dataset" in each.manifest["spec"] for each in sets], [len(part.a) for part in parts])
+    of_dataset = np.repeat(["dataset" in each.manifest["spec"] for each in sets], [len(part) for part in parts])
     for name in ("cluster", "weight"):
         arrays[name] = _share_by_example(arrays[name], example, of_dataset)
-    columns = {each.name: arrays[each.name] for each in fields(MatchTable) if each.name in _Part._fields}
-    columns |= {"pair": pair, "example": example}
-    table = MatchTable(systems, [*judges.values()], **columns)
-    return table if len(sets) == 1 else _count_once(table, [len(part.a) for part in parts])
+    columns = {each.name: arrays[each.name] for each in fields(_Columns)}
+    table = MatchTable(systems=systems, judges=[*judges.values()], example=example, pair=pair, **columns)
+    return table if len(sets) == 1 else _count_once(table, [len(part) for part in parts])
 
 
 def _share_by_example(values: np.ndarray, example: np.ndarray, of_dataset: np.ndarray) -> np.ndarray:
@@ -181,8 +189,9 @@ def _battles_name(matches: Matches) -> str:
     return f"{name} ({matches.id[:12]})" if name else matches.id[:12]
 
 
-class _Part(NamedTuple):
-    """The columns of a set.
+@dataclass(frozen=True, kw_only=True)
+class _Part(_Columns):
+    """The judgements of one set.
 
     Attributes:
         example: entries × 2: the key of the example.
@@ -191,19 +200,6 @@ class _Part(NamedTuple):
         is_certain: whether `key` says all: another set with the same match has the same key.
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    outcome: np.ndarray
-    a_first: np.ndarray
-    ordered: np.ndarray
-    equal: np.ndarray
-    skipped: np.ndarray
-    failed: np.ndarray
-    missing: np.ndarray
-    cluster: np.ndarray
-    weight: np.ndarray
-    judge: np.ndarray
-    style: np.ndarray
     example: np.ndarray
     key: np.ndarray
     loose_key: np.ndarray
