@@ -130,6 +130,16 @@ def test_numbers_with_a_large_common_offset_keep_their_spread() -> None:
     assert accumulated(values).standard_deviation() == pytest.approx(statistics.pstdev(map(Fraction, values)))
 
 
+def test_a_mean_is_the_exact_sum_divided_by_the_count() -> None:
+    assert accumulated([1.0] * 5 + [0.0] * 2 + [1.0] * 3).extract() == 0.8
+    assert accumulated([1.0] * 3000 + [0.1] * 2000).extract() == float(3000 + 2000 * Fraction(0.1)) / 5000
+    assert accumulated([1e16, 1.0, -1e16]).extract() == 1 / 3
+
+
+def test_a_sum_that_overflows_has_a_mean() -> None:
+    assert accumulated([1e308] * 3000).extract() == 1e308
+
+
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40), st.integers(0, 40))
 def test_halves_merge_to_the_whole(values: list[float], cut: int) -> None:
     whole = accumulated(values)

@@ -173,6 +173,7 @@ class MeanAccumulator(Accumulator[float, float]):
 
     def __init__(self) -> None:
         self._state = moments(np.empty(0), np.empty(0, np.int64), 1)
+        self._sum: list[float] = []  # numbers whose sum is that of the values, without rounding
         self._pending: list[float] = []
         self._odd = 0.0  # the sum of infinities and NaN, which have no moments
 
@@ -186,8 +187,12 @@ class MeanAccumulator(Accumulator[float, float]):
             self._settle()
 
     def extract(self) -> float:
+        """The mean: the exact sum, rounded once, divided by the number of values."""
         self._settle()
-        return float(self._state["mean"][0] + self._state["rest"][0]) + self._odd
+        total = math.fsum(self._sum)
+        if math.isinf(total):
+            return float(self._state["mean"][0] + self._state["rest"][0]) + self._odd
+        return total / max(int(self._state["n"][0]), 1) + self._odd
 
     def standard_deviation(self) -> float:
         """The standard deviation of the values as a population; NaN if one is infinite or NaN."""
@@ -207,17 +212,32 @@ class MeanAccumulator(Accumulator[float, float]):
         self._settle()
         other._settle()
         self._state = merge_moments([self._state, other._state])
+        self._sum = _sum_exactly([*self._sum, *other._sum])
         self._odd += other._odd
         return self
 
     def _settle(self) -> None:
         if self._pending:
             values = np.array(self._pending)
+            self._sum = _sum_exactly([*self._sum, *self._pending])
             self._pending = []
             self._state = merge_moments([self._state, moments(values, np.zeros(len(values), np.int64), 1)])
 
 
 _BLOCK: Final = 1024
+
+
+def _sum_exactly(values: list[float]) -> list[float]:
+    """A few numbers whose sum is that of the values, without rounding; an infinity if it overflows."""
+    parts: list[float] = []
+    try:
+        while part := math.fsum([*values, *(-each for each in parts)]):
+            parts.append(part)
+            if math.isinf(part):
+                break
+    except OverflowError:
+        return [math.inf]
+    return parts
 
 
 def _require_texts(**values: Any) -> None:
