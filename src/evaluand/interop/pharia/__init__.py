@@ -23,9 +23,11 @@ if TYPE_CHECKING:
         RecordData as RecordData,
         RecordDataSequence as RecordDataSequence,
     )
+    from evaluand.interop.pharia.benchmark import Benchmark as Benchmark, BenchmarkRepository as BenchmarkRepository
     from evaluand.interop.pharia.datasets import (
         DatasetRepository as DatasetRepository,
         FileDatasetRepository as FileDatasetRepository,
+        FileSystemDatasetRepository as FileSystemDatasetRepository,
         InMemoryDatasetRepository as InMemoryDatasetRepository,
     )
     from evaluand.interop.pharia.domain import (
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
         EvaluationRepository as EvaluationRepository,
         FileAggregationRepository as FileAggregationRepository,
         FileEvaluationRepository as FileEvaluationRepository,
+        FileSystemAggregationRepository as FileSystemAggregationRepository,
+        FileSystemEvaluationRepository as FileSystemEvaluationRepository,
         InMemoryAggregationRepository as InMemoryAggregationRepository,
         InMemoryEvaluationRepository as InMemoryEvaluationRepository,
     )
@@ -87,6 +91,7 @@ if TYPE_CHECKING:
         LanguageNotSupportedError as LanguageNotSupportedError,
         TextChunk as TextChunk,
     )
+    from evaluand.interop.pharia.file_systems import FileSystemBasedRepository as FileSystemBasedRepository
     from evaluand.interop.pharia.graders import (
         Accumulator as Accumulator,
         BleuGrader as BleuGrader,
@@ -131,6 +136,7 @@ if TYPE_CHECKING:
     from evaluand.interop.pharia.runner import Runner as Runner
     from evaluand.interop.pharia.runs import (
         FileRunRepository as FileRunRepository,
+        FileSystemRunRepository as FileSystemRunRepository,
         InMemoryRunRepository as InMemoryRunRepository,
         RunRepository as RunRepository,
     )

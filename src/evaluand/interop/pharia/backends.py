@@ -182,6 +182,3 @@ class FileShelf:
 
     def _path(self, id: str, suffix: str) -> Path:
         return self.folder / (file_name(id) + suffix)
-
-
-Shelf = MemoryShelf | FileShelf

@@ -1,6 +1,7 @@
 """Repositories of datasets: in memory, or in a folder as `datasets/<id>/<id>.json` and `.jsonl`, as in the SDKs."""
 
 import os
+import posixpath
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,15 @@ from evaluand.interop.pharia.domain import (
     read_each,
     require_stored,
     retyped,
+)
+from evaluand.interop.pharia.file_systems import (
+    FileSystem,
+    FileSystemBasedRepository,
+    LocalFiles,
+    find_path,
+    list_folders,
+    list_heads,
+    read_file,
 )
 from evaluand.interop.pharia.repository_files import exact_text, file_name, heads, place, read_text
 from evaluand.interop.pharia.types import Misfit, read_head
@@ -208,11 +218,52 @@ class InMemoryDatasetRepository(StoredDatasets):
         return [found] if found else []
 
 
-class FileDatasetRepository(StoredDatasets):
+class FileSystemDatasetRepository(StoredDatasets, FileSystemBasedRepository):
+    """Stores datasets on a file system, in the file format of the SDKs; see `FileSystemBasedRepository`."""
+
+    def __init__(self, file_system: FileSystem, root_directory: Path) -> None:
+        super().__init__(file_system, root_directory)
+        self._folder = self._root_directory / "datasets"
+
+    def delete_dataset(self, dataset_id: str) -> None:
+        folder = find_path(self._file_system, self._folder, dataset_id)
+        if self._file_system.exists(folder):
+            self._file_system.rm(folder, recursive=True)
+
+    def dataset(self, dataset_id: str) -> Dataset | None:
+        path = self._file(dataset_id, ".json")
+        return read_head(Dataset, read_file(self._file_system, path), path)
+
+    def dataset_ids(self) -> Iterable[str]:
+        folders = list_folders(self._file_system, self._folder.as_posix())
+        return sorted(id for folder in folders for id in list_heads(self._file_system, folder, ".json"))
+
+    def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
+        folder, name, head = self._folder / file_name(dataset.id), file_name(dataset.id), exact_text(dataset)
+        lines = b"".join(exact_text(example) + b"\n" for example in examples)
+        self._file_system.makedirs(folder.as_posix(), exist_ok=True)
+        for suffix, content in ((".jsonl", lines), (".json", head)):  # the head last: it makes the dataset visible
+            self._file_system.pipe_file((folder / (name + suffix)).as_posix(), content)
+
+    def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
+        path = self._file(dataset_id, ".jsonl")
+        text = read_file(self._file_system, path)
+        return None if text is None else _parse_examples(text, path)
+
+    def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+        examples = self._read_examples(dataset_id)
+        return None if examples is None else [each for each in examples if each.id == example_id]
+
+    def _file(self, dataset_id: str, suffix: str) -> str:
+        folder = find_path(self._file_system, self._folder, dataset_id)
+        return f"{folder}/{posixpath.basename(folder)}{suffix}"
+
+
+class FileDatasetRepository(FileSystemDatasetRepository):
     """Stores datasets in a folder, which the first write creates, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:
-        self._folder = Path(root_directory) / "datasets"
+        super().__init__(LocalFiles(), root_directory)
         self._indexed: tuple[tuple[int, ...], dict[str, tuple[int, int]]] = (), {}
 
     def delete_dataset(self, dataset_id: str) -> None:
@@ -240,18 +291,7 @@ class FileDatasetRepository(StoredDatasets):
     def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
         path = self._path(dataset_id, ".jsonl")
         text = read_text(path)
-        if text is None:
-            return None
-        found: list[Example[Any, Any]] = []
-        causes: list[Misfit] = []
-        for number, line in enumerate(text.split(b"\n"), 1):
-            try:
-                if line.strip():
-                    found.append(_read(line, path, number))
-            except Misfit as error:
-                causes.append(error)
-        _raise_misfits([fault for each in causes for fault in each.faults], causes)
-        return sorted(found, key=lambda example: example.id)
+        return None if text is None else _parse_examples(text, path)
 
     def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
         path = self._path(dataset_id, ".jsonl")
@@ -295,7 +335,21 @@ def _digest(examples: Iterable[Example[Any, Any]]) -> str:
     return content.hexdigest()
 
 
-def _read(line: bytes, path: Path, number: int) -> Example[Any, Any]:
+def _parse_examples(text: bytes, path: Path | str) -> list[Example[Any, Any]]:
+    """The examples of a file, in the order of their ids; raises at the end if some lines are none."""
+    found: list[Example[Any, Any]] = []
+    causes: list[Misfit] = []
+    for number, line in enumerate(text.split(b"\n"), 1):
+        try:
+            if line.strip():
+                found.append(_read(line, path, number))
+        except Misfit as error:
+            causes.append(error)
+    _raise_misfits([fault for each in causes for fault in each.faults], causes)
+    return sorted(found, key=lambda example: example.id)
+
+
+def _read(line: bytes, path: Path | str, number: int) -> Example[Any, Any]:
     """The example of a line, with any additional fields."""
     row = _row(line, path, number)
     type_ = Example[Any, Any] if row.keys() <= Example.model_fields.keys() else ExtendedExample
@@ -305,7 +359,7 @@ def _read(line: bytes, path: Path, number: int) -> Example[Any, Any]:
         raise Misfit.from_faults(_faults(f"{path}:{number}", error), [error]) from None
 
 
-def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _row(line: bytes, path: Path | str, number: int) -> dict[str, Any]:
     try:
         row = from_json(line)
     except ValueError as error:

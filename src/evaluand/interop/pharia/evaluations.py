@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
+from evaluand.interop.pharia.backends import MemoryShelf
 from evaluand.interop.pharia.domain import (
     AggregatedEvaluation,
     AggregationOverview,
@@ -29,6 +29,7 @@ from evaluand.interop.pharia.domain import (
     new_id,
     read_each,
 )
+from evaluand.interop.pharia.file_systems import FileSystem, FileSystemBasedRepository, LocalFiles, Shelf, open_shelf
 from evaluand.interop.pharia.repository_files import Rows, exact_text
 from evaluand.interop.pharia.types import read_as, read_head
 
@@ -223,14 +224,22 @@ class InMemoryEvaluationRepository(_ShelfEvaluations):
         self._shelf = MemoryShelf()
 
 
-class FileEvaluationRepository(_ShelfEvaluations):
-    """Stores evaluations in a folder, which the first write creates."""
+class FileSystemEvaluationRepository(_ShelfEvaluations, FileSystemBasedRepository):
+    """Stores evaluations on a file system; see `FileSystemBasedRepository`."""
 
-    def __init__(self, root_directory: Path) -> None:
-        self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _parse_row)
+    def __init__(self, file_system: FileSystem, root_directory: Path) -> None:
+        super().__init__(file_system, root_directory)
+        self._shelf = open_shelf(file_system, self._root_directory / "evaluations", lambda folder: folder, _parse_row)
 
     def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
         super().store_example_evaluation(example_evaluation)
+
+
+class FileEvaluationRepository(FileSystemEvaluationRepository):
+    """Stores evaluations in a folder, which the first write creates."""
+
+    def __init__(self, root_directory: Path) -> None:
+        super().__init__(LocalFiles(), root_directory)
 
 
 class AsyncInMemoryEvaluationRepository(_AsyncShelfEvaluations, InMemoryEvaluationRepository):
@@ -306,8 +315,16 @@ class InMemoryAggregationRepository(_ShelfAggregations):
         self._shelf = MemoryShelf()
 
 
-class FileAggregationRepository(_ShelfAggregations):
+class FileSystemAggregationRepository(_ShelfAggregations, FileSystemBasedRepository):
+    """Stores aggregations on a file system, in the file format of the SDKs; see `FileSystemBasedRepository`."""
+
+    def __init__(self, file_system: FileSystem, root_directory: Path) -> None:
+        super().__init__(file_system, root_directory)
+        self._shelf = open_shelf(file_system, self._root_directory / "aggregations")
+
+
+class FileAggregationRepository(FileSystemAggregationRepository):
     """Stores aggregations in a folder, which the first write creates, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:
-        self._shelf = FileShelf(Path(root_directory) / "aggregations")
+        super().__init__(LocalFiles(), root_directory)

@@ -255,7 +255,7 @@ class SdkRows(Rows):
 class JoinedRows(Rows):
     """The rows of a run or evaluation that the SDKs began and evaluand continued; evaluand's rows take precedence."""
 
-    def __init__(self, own: AppendedRows, sdk_rows: SdkRows) -> None:
+    def __init__(self, own: Rows, sdk_rows: Rows) -> None:
         self._own, self._sdk_rows = own, sdk_rows
 
     def ids(self) -> list[str]:

@@ -24,7 +24,7 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.identity import decode, encode
-from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
+from evaluand.interop.pharia.backends import FileShelf, MemoryShelf
 from evaluand.interop.pharia.domain import (
     ExampleOutput,
     FailedExampleRun,
@@ -33,6 +33,14 @@ from evaluand.interop.pharia.domain import (
     as_failure,
     new_id,
     read_each,
+)
+from evaluand.interop.pharia.file_systems import (
+    FileSystem,
+    FileSystemBasedRepository,
+    FileSystemShelf,
+    LocalFiles,
+    Shelf,
+    open_shelf,
 )
 from evaluand.interop.pharia.repository_files import exact_text, place, sdk_place
 from evaluand.interop.pharia.types import read_as, read_head
@@ -419,12 +427,16 @@ class InMemoryRunRepository(_ShelfRuns):
         return self._tracers.get((run_id, example_id))
 
 
-class FileRunRepository(_ShelfRuns):
-    """Stores runs in a folder, which the first write creates."""
+class FileSystemRunRepository(_ShelfRuns, FileSystemBasedRepository):
+    """Stores runs on a file system; see `FileSystemBasedRepository`."""
 
-    def __init__(self, root_directory: Path) -> None:
+    def __init__(self, file_system: FileSystem, root_directory: Path) -> None:
         super().__init__()
-        self._shelf: FileShelf = FileShelf(Path(root_directory) / "runs", lambda folder: folder / "output", _parse_row)
+        FileSystemBasedRepository.__init__(self, file_system, root_directory)
+        folder = self._root_directory / "runs"
+        self._shelf: FileShelf | FileSystemShelf = open_shelf(
+            file_system, folder, lambda folder: folder / "output", _parse_row
+        )
 
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
         rows = self._shelf.rows(run_id, "traces")
@@ -436,8 +448,17 @@ class FileRunRepository(_ShelfRuns):
         rows = self._shelf.rows(run_id, "traces").all(example_id)
         if rows:
             return restore_traces(row["value"] for row in rows)
+        if isinstance(self._shelf, FileSystemShelf):
+            return None
         sdk_file = place(sdk_place(self._shelf.folder, run_id) / "trace", example_id, ".jsonl")
         return FileTracer(sdk_file).traces() if sdk_file.is_file() else None
+
+
+class FileRunRepository(FileSystemRunRepository):
+    """Stores runs in a folder, which the first write creates."""
+
+    def __init__(self, root_directory: Path) -> None:
+        super().__init__(LocalFiles(), root_directory)
 
 
 def _parse_row(content: dict[str, Any]) -> dict[str, Any]:
