@@ -187,6 +187,15 @@ def test_the_public_recovery_calls_return_the_finished_examples_as_they_were_not
     assert again().finished_examples("h") == RecoveryData(run_id="other", finished_examples=[])
 
 
+def test_storing_an_output_does_not_note_its_example_in_a_derived_repository() -> None:
+    runs = NotedRuns()
+    runs.create_temporary_run_data("h", "run")
+    runs.store_example_output_parallel("h", ExampleOutput(run_id="run", example_id="b", output=1))
+    assert runs.finished_examples("h") == RecoveryData(run_id="run")
+    runs.temp_store_finished_example("h", "b")
+    assert runs.finished_examples("h") == RecoveryData(run_id="run", finished_examples=["b"])
+
+
 def test_reading_creates_no_folder(tmp_path: Path) -> None:
     runs, evaluations = FileRunRepository(tmp_path), AsyncFileEvaluationRepository(tmp_path)
     assert list(FileDatasetRepository(tmp_path).dataset_ids()) == []

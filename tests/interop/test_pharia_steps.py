@@ -558,7 +558,9 @@ def test_only_what_the_same_task_left_is_gone_on_with(kept: Repositories) -> Non
     with pytest.raises(ValueError, match="boom"):
         run(Shout("c", "!"), abort_on_error=True)
     for task, suffix in ((another()(), "?"), (Shout("", "#"), "#")):
-        assert [each.output[1:] for each in kept.runs.example_outputs(run(task).id, str)] == [suffix] * 4
+        with pytest.warns(EvaluandWarning, match="a new run begins"):
+            other = run(task)
+        assert [each.output[1:] for each in kept.runs.example_outputs(other.id, str)] == [suffix] * 4
     whole = run(Shout("c", "!"))
     assert (whole.successful_example_count, whole.failed_example_count) == (3, 1)
     assert run(Shout("c", "!")).id != whole.id
@@ -823,7 +825,10 @@ def test_a_run_is_gone_on_with_by_the_same_prompt_only_and_doubted_where_that_ca
 
     with pytest.raises(ValueError, match="boom"):
         run(Prompted("old"))
-    assert run(Prompted("new"), resume_from_recovery_data=True) == ["newa", "newb", "newc", "newd"]
+    with pytest.warns(
+        EvaluandWarning, match=r"a new run begins: the unfinished run .* other code, arguments or version"
+    ):
+        assert run(Prompted("new"), resume_from_recovery_data=True) == ["newa", "newb", "newc", "newd"]
 
     monkeypatch.setenv("PROMPT", "old")
     with pytest.raises(ValueError, match="boom"):

@@ -132,8 +132,9 @@ def test_calls_are_made_at_the_same_time() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, None, "3", 1.5, True])
 def test_a_limit_that_is_no_number_of_calls_is_refused(limit: Any) -> None:
-    with pytest.raises(SpecError, match=f"concurrency_limit must be an integer of at least 1, not {limit!r}"):
+    with pytest.raises(SpecError, match=f"concurrency_limit must be an integer of at least 1, not {limit!r}") as raised:
         Double().run_concurrently([1], NoOpTracer(), limit)
+    assert isinstance(raised.value, ValueError)
 
 
 def test_nested_calls_get_on_with_the_threads_there_are() -> None:

@@ -32,6 +32,10 @@ LONGEST_TRANSIT = 1.0  # the same from the start of the request, where the clien
 STEP = 0.005  # seconds for which a request of an event loop delays the next, unless it is sent earlier
 
 
+class InvalidLimit(SpecError, ValueError):
+    """A limit of calls is no number that limits them; a ValueError, as that of an executor."""
+
+
 class RateLimit:
     """At most `calls` starts in any period; one object, shared by all callers.
 
@@ -71,7 +75,7 @@ class RateLimit:
         """
         found = _RATE.fullmatch(text)
         if found is None:
-            raise SpecError(f"rate is {text!r}; write calls per period, such as 10/s, 60/min or 5000/h")
+            raise InvalidLimit(f"rate is {text!r}; write calls per period, such as 10/s, 60/min or 5000/h")
         calls, times, unit = found.groups()
         return cls(int(calls.replace("_", "")), float(times or 1) * _UNITS[unit.lower()])
 
@@ -290,9 +294,9 @@ class _Slot:
 
 def _check(calls: Any, seconds: Any) -> None:
     if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
-        raise SpecError(f"a rate of {calls!r} calls; give an integer of at least 1")
+        raise InvalidLimit(f"a rate of {calls!r} calls; give an integer of at least 1")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf:
-        raise SpecError(f"a rate over {seconds!r} seconds; give a number above 0")
+        raise InvalidLimit(f"a rate over {seconds!r} seconds; give a number above 0")
 
 
 _turn: ContextVar[Turn | None] = ContextVar("_turn", default=None)

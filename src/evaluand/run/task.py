@@ -26,7 +26,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
 from evaluand.core.near_arguments import refuse_base_class
 from evaluand.data.dataset import Dataset
-from evaluand.engine.rate_limit import RateLimit
+from evaluand.engine.rate_limit import InvalidLimit, RateLimit
 from evaluand.run.types import Typed, arguments, hints, misfits, typed
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.tracer import Tracer
@@ -170,12 +170,12 @@ class Task(ABC, Generic[Input, Output]):
             The outputs in the order of the inputs; for an async task an awaitable of them.
 
         Raises:
-            SpecError: the limit is not an integer of at least 1.
+            InvalidLimit: the limit is not an integer of at least 1; a ValueError.
             Exception: the error of a call; if several fail, of the earliest input. Further calls are not started;
                 running async calls are cancelled, and calls in threads are awaited.
         """
         if type(concurrency_limit) is not int or concurrency_limit < 1:
-            raise SpecError(f"concurrency_limit must be an integer of at least 1, not {concurrency_limit!r}")
+            raise InvalidLimit(f"concurrency_limit must be an integer of at least 1, not {concurrency_limit!r}")
         inputs = list(inputs)
         name = f"Concurrent {self.name} tasks"
         if self.is_async:

@@ -129,8 +129,9 @@ def test_a_win_rate_without_matches_is_undefined() -> None:
 
 @pytest.mark.parametrize("kind", [EloCalculator, WinRateCalculator])
 def test_an_unknown_player_and_one_that_meets_itself_are_refused(kind: Any) -> None:
-    with pytest.raises(SpecError, match="unknown player 'C'"):
+    with pytest.raises(SpecError, match=r"^a match has the unknown player 'C'; name all players$") as raised:
         kind(["A", "B"]).calculate([match("A", "C", "draw")])
+    assert isinstance(raised.value, KeyError)
     with pytest.raises(SpecError, match="player 'A' meets itself"):
         kind(["A", "B"]).calculate([match("A", "A", "draw")])
 

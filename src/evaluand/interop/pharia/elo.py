@@ -12,6 +12,12 @@ from evaluand.interop.pharia.logic import AggregationLogic
 from evaluand.metrics.ratings.elo import INITIAL, EloState, KFactor, Record, count_results, mean_elo, play_matches
 
 
+class UnknownPlayer(Refused, KeyError):
+    """A match has a player that was not named; a KeyError, as users of the SDKs expect."""
+
+    __str__ = Exception.__str__
+
+
 class PlayerScore(BaseModel):
     """The rating of one player.
 
@@ -70,7 +76,8 @@ class EloCalculator:
         """Update the ratings by some matches, one after the other; may be called again with further ones.
 
         Raises:
-            Refused: a match has an unknown player, or one that meets itself.
+            UnknownPlayer: a match has an unknown player; a KeyError.
+            Refused: a player meets itself.
         """
         columns = _Columns.read(matches, self.ratings)
         state = EloState(np.array([*self.ratings.values()], np.float64), self._played)
@@ -98,7 +105,8 @@ class WinRateCalculator:
         """The win rate of each player over these matches and all of earlier calls; NaN for one without a match.
 
         Raises:
-            Refused: a match has an unknown player, or one that meets itself.
+            UnknownPlayer: a match has an unknown player; a KeyError.
+            Refused: a player meets itself.
         """
         columns = _Columns.read(matches, self.match_count)
         before = Record(np.array([*self.win_count.values()]), np.array([*self.match_count.values()], np.int64))
@@ -177,7 +185,7 @@ class _Columns(NamedTuple):
         for each in matches:
             for name in (each.first_player, each.second_player):
                 if name not in numbers:
-                    raise Refused(f"a match has the unknown player {name!r}; name all players")
+                    raise UnknownPlayer(f"a match has the unknown player {name!r}; name all players")
             if each.first_player == each.second_player:
                 raise Refused(f"player {each.first_player!r} meets itself in a match")
         return cls(

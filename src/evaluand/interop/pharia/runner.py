@@ -131,13 +131,13 @@ class Runner(Generic[Input, Output]):
         type_ = declared_or_any(self.output_type)
         content = self._dataset_repository.content_digest(dataset_id, num_examples)
         request = [dataset_id, content, full, metadata or {}, seed, environment_version]
-        note = identity.digest([*request, self._task.name, self._identity.spec]).hex()
+        note = "".join(identity.digest(part).hex() for part in (request, [self._task.name, self._identity.spec]))
 
         def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
             output = self._output(example, span_tracer, type_, abort_on_error)
             row: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
-            self._run_repository.store_example_output_parallel(note, row)
+            self._run_repository.store_finished(note, row)
             return isinstance(output, FailedExampleRun)
 
         with self._run_repository.begun(note, resume_from_recovery_data) as begun:

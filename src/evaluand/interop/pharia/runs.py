@@ -23,6 +23,7 @@ from uuid import UUID
 import orjson
 from orjson import Fragment
 
+from evaluand.core.errors import warn
 from evaluand.core.identity import decode, encode
 from evaluand.interop.pharia.backends import FileShelf, MemoryShelf
 from evaluand.interop.pharia.domain import (
@@ -278,7 +279,11 @@ class RunRepository(ABC):
         """Store the output for an example of a run that can be resumed; in one thread at a time."""
         with self._lock:
             self.store_example_output(example_output)
-            self._temp_store_finished_example(tmp_hash, example_output.example_id)
+
+    def store_finished(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
+        """Store the output for an example, and note that the example is done."""
+        self.store_example_output_parallel(tmp_hash, example_output)
+        self.temp_store_finished_example(tmp_hash, example_output.example_id)
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
@@ -351,10 +356,9 @@ class _ShelfRuns(RunRepository):
         rows = self._shelf.all_rows(run_id, "outputs")
         return rows.ids() if rows else []
 
-    def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
-        """Store the output for an example, which shows that the example is done; in one thread at a time."""
-        with self._lock:
-            self.store_example_output(example_output)
+    def store_finished(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
+        """Store the output for an example, which shows that the example is done."""
+        self.store_example_output_parallel(tmp_hash, example_output)
 
     def _create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
         self._shelf.put(tmp_hash, exact_text({"id": tmp_hash, "run_id": run_id}), NOTE)
@@ -378,7 +382,10 @@ class _ShelfRuns(RunRepository):
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
         """Begin a run with a separate note for each run, which is locked while the run is in progress."""
-        note, run = (self._lock_unfinished(tmp_hash) if resume else None) or self._begin(tmp_hash)
+        locked = self._lock_unfinished(tmp_hash) if resume else None
+        if resume and not locked:
+            self._warn_of_another_task(tmp_hash)
+        note, run = locked or self._begin(tmp_hash)
         try:
             yield run
         except BaseException:
@@ -394,6 +401,17 @@ class _ShelfRuns(RunRepository):
         for note, _ in locked[:-1]:
             self._shelf.let_go(note, NOTE, remove=False)
         return locked[-1] if locked else None
+
+    def _warn_of_another_task(self, tmp_hash: str) -> None:
+        """Warn if the same request is unfinished with a task of another identity, the second half of the hash."""
+        request = tmp_hash[: len(tmp_hash) // 2]
+        others = [note for note in self._shelf.ids(NOTE) if note.startswith(request) and not note.startswith(tmp_hash)]
+        if others:
+            ids = ", ".join(note.partition("-")[2] for note in others)
+            warn(
+                f"a new run begins: the unfinished run {ids} has the same dataset and description, but its task has"
+                " other code, arguments or version"
+            )
 
     def _lock_note(self, note: str) -> RecoveryData | None:
         if not self._shelf.hold(note, NOTE):
