@@ -32,6 +32,8 @@ from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
 from evaluand.evaluation.scorers.recorded_battles import RecordedBattles
+from evaluand.metrics.ratings.instruction_difficulty import fit_instruction_difficulty
+from evaluand.metrics.ratings.length_control import LengthReference, length_controlled_win_rate
 from evaluand.report.verification import verify
 from evaluand.store.store import Store
 
@@ -643,3 +645,176 @@ def test_files_of_battles_with_other_outcomes_or_examples_all_count(name: str) -
     assert row_of(rate(*parts), "x")["n"] == 6
     parts = [read_battles(without(name, rows), store) for rows in (BATTLES[:3], BATTLES[3:])]
     assert row_of(rate(*parts), "x")["n"] == 5
+
+
+def weigh(weights: list[float], weighted: bool) -> Ratings:
+    """Ratings of two systems by a table of outcomes, over examples with weights."""
+    store = MemoryStore()
+    data = Dataset.from_rows([{"input": n, "w": weight} for n, weight in enumerate(weights)], weight="w")
+    runs = [Runner(store).run(lambda n, label=label: f"{label} {n}", data, name=f"run/{label}") for label in "AB"]
+    outcomes: Outcomes = {("A", "B"): [1.0, 0.0, 0.5, 1.0, (1.0, 0.0)]}
+    return rate(Matcher().match(runs, table_judge(outcomes), labels=["A", "B"]), method="win_rate", weighted=weighted)
+
+
+def test_weights_of_examples_count_if_asked_for() -> None:
+    row = row_of(weigh([1.0, 3.0, 2.0, 0.0, 0.5], weighted=True), "A")
+    assert row["rating"] == pytest.approx((1 + 0 + 1 + 0.25) / 6.5)
+    assert [row[name] for name in ("n", "won", "tied", "lost", "n_missing")] == [4, 1.5, 1, 1.5, 0]
+    assert "weighted=true" in weigh([1.0, 3.0, 2.0, 0.0, 0.5], weighted=True).signature
+    with pytest.warns(EvaluandWarning, match="the examples have weights, which are not used; rate with weighted=True"):
+        row = row_of(weigh([1.0, 3.0, 2.0, 0.0, 0.5], weighted=False), "A")
+    assert [row["rating"], row["n"]] == [3 / 5, 5]
+
+
+def test_a_weight_is_worth_as_many_matches() -> None:
+    store = MemoryStore()
+    rows = [{"input": n, "w": 1 + n % 3} for n in range(8)]
+    runs = [
+        Runner(store).run(lambda n, label=label: f"{label} {n}", Dataset.from_rows(rows, weight="w")) for label in "ABC"
+    ]
+    outcomes: Outcomes = {
+        ("A", "B"): [1, 0, 1, 1, 0.5, 0, 1, 1],
+        ("A", "C"): [1, 1, 0, 0, 0, 1, 1, 0],
+        ("B", "C"): [0.5, 0, 0, 1, 1, 1, 0, 0],
+    }
+    matches = Matcher().match(runs, table_judge(outcomes), labels=["A", "B", "C"])
+    repeated = [
+        {"id": n, "model_a": a, "model_b": b, "winner": {1: a, 0: b, 0.5: "tie"}[outcome]}
+        for (a, b), each in outcomes.items()
+        for n, outcome in enumerate(each)
+        for _ in range(1 + n % 3)
+    ]
+    for method in ("bradley_terry", "win_rate"):
+        weighted = rate(matches, method=method, weighted=True)
+        battles = rate(read_battles(repeated), method=method)
+        for system in "ABC":
+            one, other = row_of(weighted, system), row_of(battles, system)
+            ends = ("low", "high") if method == "win_rate" else ()  # those of the bootstrap are drawn by example
+            for name in ("rating", "standard_error", "win_rate", *ends):
+                assert one[name] == pytest.approx(other[name], rel=1e-9), (method, system, name)
+
+
+def test_weights_that_nobody_declared_are_refused() -> None:
+    with pytest.raises(SpecError, match="weighted needs weights, and the examples of 8 matches have none; name the"):
+        rate(play(MemoryStore(), TWO), weighted=True)
+    with pytest.warns(EvaluandWarning, match="battles: the column weight is not used; each row counts once"):
+        read_battles([{"id": 1, "model_a": "x", "model_b": "y", "winner": "tie", "weight": 3}])
+
+
+@pytest.mark.parametrize("name", ["replicates", "seed"])
+def test_covariates_refuse_parameters_of_the_bootstrap(two: Matches, name: str) -> None:
+    with pytest.raises(
+        SpecError, match=f"{name} has no use with covariates, whose intervals come from standard errors"
+    ):
+        rate(two, covariates=["position"], **{name: 200})  # type: ignore[arg-type]
+    assert rate(two, covariates=["position"]).method.replicates is None
+    assert rate(two, covariates=["position"]).signature.endswith("interval=clustered_student 95%")
+
+
+def long_battles() -> list[dict[str, Any]]:
+    """Battles of systems and of longer and shorter variants against a baseline, in both orders."""
+    rng = np.random.default_rng(5)
+    rows = []
+    lengths = {"base": 100, "one": 160, "two": 90, "three": 120, "longer": 220, "shorter": 40}
+    size = {name: (mean * rng.uniform(0.7, 1.3, 60)).astype(int) for name, mean in lengths.items()}
+    difficulty = rng.normal(0, 1, 60)
+    for name in [*lengths][1:]:
+        for n in range(60):
+            chance = 1 / (1 + math.exp(-((size[name][n] - size["base"][n]) / 80 + difficulty[n])))
+            for first, second in ((name, "base"), ("base", name)):
+                won = rng.random() < chance
+                texts = {"response_a": "x" * size[first][n], "response_b": "x" * size[second][n]}
+                winner = name if won else "base"
+                rows.append({"id": n, "model_a": first, "model_b": second, "winner": winner} | texts)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def long() -> Matches:
+    return read_battles(long_battles(), in_order=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "definition"),
+    [
+        ({}, "definition=length_controlled_minimal"),
+        ({"difficulty_from": ["one", "two"]}, "definition=length_controlled_noreg"),
+        ({"length_variants": ["longer", "shorter"]}, 'definition="length_controlled_minimal with a reference"'),
+        (
+            {"difficulty_from": ["one", "two"], "length_variants": ["longer", "shorter"]},
+            "definition=length_controlled_v1",
+        ),
+    ],
+)
+def test_difficulties_and_variants_of_the_baseline_are_those_of_the_arithmetic(
+    long: Matches, options: dict[str, list[str]], definition: str
+) -> None:
+    ratings = rate(long, method="length_controlled", baseline="base", **options)  # type: ignore[arg-type]
+    assert definition in ratings.signature
+    assert RatingMethod.from_spec(ratings.method.spec) == ratings.method
+    pairs: dict[str, list[tuple[int, float, int, int]]] = {}
+    for first, second in zip(*[iter(long_battles())] * 2, strict=True):
+        name = first["model_a"]
+        share = ((first["winner"] == name) + (second["winner"] == name)) / 2
+        pairs.setdefault(name, []).append((first["id"], share, len(first["response_a"]), len(first["response_b"])))
+    read = {name: np.array(each, float).T for name, each in pairs.items()}
+    difficulty = reference = None
+    if names := options.get("difficulty_from"):
+        number = np.repeat(np.arange(len(names)), 60)
+        example, *columns = (np.concatenate(each) for each in zip(*(read[name] for name in names), strict=True))
+        difficulty = fit_instruction_difficulty(number, *columns, example.astype(int))
+    if names := options.get("length_variants"):
+        example, outcome, length, base = (np.concatenate(each) for each in zip(*(read[n] for n in names), strict=True))
+        at = None if difficulty is None else difficulty.select(example.astype(int))
+        reference = LengthReference(outcome, length - base, at, np.repeat(np.arange(len(names)), 60))
+    example, outcome, length, base = read["three"]
+    rows = [
+        (row["id"], row["winner"] == "three", "three" in (row["model_a"], row["model_b"])) for row in long_battles()
+    ]
+    index, won, chosen = (np.array(each) for each in zip(*rows, strict=True))
+    index, won = index[chosen], won[chosen].astype(float)
+    expected = length_controlled_win_rate(
+        won,
+        length[index],
+        base[index],
+        gather([long]).cluster[chosen],  # whose order decides the folds of cross-validation
+        weight=np.full(len(won), 0.5),
+        difficulty=None if difficulty is None else difficulty.select(index),
+        reference=reference,
+    )
+    row = row_of(ratings, "three")
+    assert [row[name] for name in ("rating", "low", "high")] == pytest.approx(
+        [expected.win_rate, expected.low, expected.high], rel=1e-6
+    )
+    parameters = {row["name"]: row["value"] for row in ratings.parameters if row["system"] == "three"}
+    assert parameters["length"] == pytest.approx(expected.length, rel=1e-6)
+    assert ("difficulty" in parameters) == (difficulty is not None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"difficulty_from": ["onne"]}, "difficulty_from 'onne' is not one of the systems (did you mean 'one'?)"),
+        (
+            {"length_variants": ["base"]},
+            "length_variants names the baseline 'base'; name systems that were judged against",
+        ),
+        (
+            {"method": "win_rate", "difficulty_from": ["one"]},
+            "difficulty_from is a parameter of length_controlled, not of",
+        ),
+        ({"difficulty_from": [3]}, "difficulty_from must be the labels of systems, not [3]"),
+    ],
+)
+def test_wrong_references_of_length_control_are_refused(long: Matches, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError) as error:
+        rate(long, **{"method": "length_controlled", "baseline": "base"} | options)
+    assert message in str(error.value)
+
+
+def test_examples_without_a_difficulty_are_refused() -> None:
+    rows = [row for row in long_battles() if row["id"] < 57 or "one" not in (row["model_a"], row["model_b"])]
+    with pytest.raises(
+        SpecError, match="difficulty_from: 3 examples without a match of one against the baseline have no"
+    ):
+        rate(read_battles(rows, in_order=True), method="length_controlled", baseline="base", difficulty_from=["one"])

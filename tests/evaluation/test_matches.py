@@ -12,6 +12,7 @@ import pytest
 from evaluand import (
     Dataset,
     DirectoryStore,
+    EvaluandWarning,
     MemoryStore,
     Policy,
     Run,
@@ -316,7 +317,14 @@ def test_replications_meet_each_other(store: Store) -> None:
     data = Dataset.from_rows([{"input": text} for text in TEXTS])
     three = Runner(store).run(once, data, replications=3, name="three")
     two = Runner(store).run(twice, data, replications=2, name="two")
-    matches = Matcher().match([three, two], shorter)
+    with pytest.warns(EvaluandWarning) as notes:
+        matches = Matcher().match([three, two], shorter)
+    message = (
+        "not all replications are compared, since 'three' has 3, 'two' has 2; run 'two' with replications=3 and match"
+        " again"
+    )
+    assert [str(note.message) for note in notes] == [message]
+    assert matches.left_out == message
     keys = rows_of(matches, "_index_", "replication", "order")
     assert keys == [(index, r, order) for index in range(4) for r in range(2) for order in ("ab", "ba")]
     assert receipt_of(matches) == (8, 0, 0)  # both replications have the same responses
@@ -325,7 +333,11 @@ def test_replications_meet_each_other(store: Store) -> None:
 def test_examples_that_a_run_left_out_are_not_matched(store: Store) -> None:
     data = Dataset.from_rows([{"input": text} for text in TEXTS])
     part, whole = Runner(store).run(once, data, limit=2), Runner(store).run(twice, data)
-    assert Matcher().match([part, whole], shorter).counts == {"scored": 4}
+    message = "not all examples are compared, since 'a' has 2, 'b' has 4; run 'a' over all examples and match again"
+    with pytest.warns(EvaluandWarning, match=message):
+        assert Matcher().match([part, whole], shorter, labels=["a", "b"]).counts == {"scored": 4}
+    matches = Matcher().match([part, whole], shorter, labels=["a", "b"], limit=2)
+    assert (matches.counts, matches.left_out) == ({"scored": 4}, None)
 
 
 def test_the_style_of_responses_is_stored(store: Store) -> None:

@@ -68,6 +68,19 @@ Examples:
     show_default=True,
     help="How matches without an outcome count.",
 )
+@click.option("--weighted", is_flag=True, help="Count each match by the weight of its example.")
+@repeatable(
+    "--difficulty-from",
+    "difficulty_from",
+    metavar="SYSTEM",
+    help="length_controlled: whose matches say how hard each instruction is; repeatable.",
+)
+@repeatable(
+    "--length-variant",
+    "length_variants",
+    metavar="SYSTEM",
+    help="length_controlled: the baseline asked for longer or shorter responses; repeatable.",
+)
 @confidence_option
 @click.option("--replicates", type=int, metavar="N", help="Bradley–Terry: draws of the bootstrap.  [default: 1000]")
 @click.option("--seed", type=int, metavar="N", help="Bradley–Terry: of these draws.  [default: 0]")

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.comparison.ratings.method import RatingMethod
-from evaluand.comparison.ratings.rating import rate
+from evaluand.comparison.ratings.rating import check_systems, rate
 from evaluand.comparison.ratings.stored import Ratings
-from evaluand.comparison.ratings.win_shares import find_baseline
 from evaluand.core.errors import NotFound, SpecError, kind_of, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
@@ -91,8 +90,8 @@ class Tournament:
                 f"matches need two systems or more, and there is {labels[0]}; add a task, or an earlier run under runs"
             )
         as_schedule(self.schedule).check(labels, self._n_orders)
-        if isinstance(self.rating, RatingMethod) and self.rating.baseline is not None:
-            find_baseline(self.rating.baseline, labels)
+        if isinstance(self.rating, RatingMethod):
+            check_systems(self.rating, labels)
         return labels
 
     def find_runs(self, store: Store, dataset: Dataset, tasks: Mapping[str, str]) -> dict[str, Run]:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
+from evaluand.metrics.ratings.length_control import name_definition
 
 VERSION: Final = 1
 """Raised whenever the same matches and parameters would give other numbers."""
@@ -41,7 +42,7 @@ class RatingMethod:
     Args:
         kind: `bradley_terry`: strengths as log-odds, so that wins against strong systems count more; `win_rate`: the
             mean win rate over opponents, each of which counts equally; `length_controlled`: the win rate against a
-            baseline as it would be at equal length, as AlpacaEval 2 defines it, without instruction difficulties.
+            baseline as it would be at equal length, as AlpacaEval 2 defines it.
         ties: of Bradley–Terry: a tie is half a win (`half`), or has a parameter (`davidson`, `rao_kupper`).
         penalty: of Bradley–Terry: λ of the term −λ/2 · Σ strength², with which every system has a finite strength.
         covariates: of Bradley–Terry: `length`, `words`, `headings`, `list_items`, `bold`, `code_blocks` of responses,
@@ -54,7 +55,12 @@ class RatingMethod:
             or it is left out (`drop`).
         missing: matches without an outcome are left out (`leave_out`), lost by the system whose response is missing
             (`lose`), or refused (`refuse`).
-        replicates: of the bootstrap over examples, behind the intervals of Bradley–Terry.
+        weighted: each match counts by the weight of its example, which its dataset declares.
+        difficulty_from: of `length_controlled`: the systems whose matches against the baseline say how hard each
+            instruction is; without, difficulties are left out. Name the same ones for all tables that are compared.
+        length_variants: of `length_controlled`: systems that are the baseline asked for longer or shorter responses,
+            whose matches against it draw the coefficients to pure length.
+        replicates: of the bootstrap over examples, behind the intervals of Bradley–Terry without covariates.
         seed: of its draws.
 
     Raises:
@@ -73,13 +79,20 @@ class RatingMethod:
     outcomes: str | None = None
     contradictory: str = "average"
     missing: str = "leave_out"
+    weighted: bool = False
+    difficulty_from: Sequence[str] = ()
+    length_variants: Sequence[str] = ()
     replicates: int | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
         _check_choice("method", self.kind, get_args(Kind))
         object.__setattr__(self, "covariates", _read_covariates(self.covariates))
+        for name in _SYSTEMS:
+            object.__setattr__(self, name, _read_systems(name, getattr(self, name)))
         self._refuse_foreign()
+        if not isinstance(self.weighted, bool):
+            raise SpecError(f"weighted is {self.weighted!r}; give true or false")
         _check_choice("contradictory", self.contradictory, get_args(Contradictory))
         _check_choice("missing", self.missing, get_args(Missing))
         if self.kind == "bradley_terry":
@@ -99,7 +112,16 @@ class RatingMethod:
 
     def _settle_strengths(self) -> None:
         """Fills in the defaults of Bradley–Terry, and validates its parameters."""
-        defaults = {"ties": "half", "penalty": 0.0, "replicates": 1000, "seed": 0}
+        defaults: dict[str, Any] = {"ties": "half", "penalty": 0.0}
+        if not self.covariates:
+            defaults |= {"replicates": 1000, "seed": 0}
+        elif (
+            drawn := next((name for name in ("replicates", "seed") if getattr(self, name) is not None), None)
+        ) is not None:
+            raise SpecError(
+                f"{drawn} has no use with covariates, whose intervals come from standard errors by example and not from"
+                " a bootstrap; leave it out"
+            )
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
@@ -108,8 +130,9 @@ class RatingMethod:
         if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
             raise SpecError(f"penalty is {penalty!r}; give a finite number of at least 0")
         object.__setattr__(self, "penalty", float(penalty))
-        check_whole_number("rate", "replicates", self.replicates, FEWEST_REPLICATES)
-        check_whole_number("rate", "seed", self.seed, 0)
+        if not self.covariates:
+            check_whole_number("rate", "replicates", self.replicates, FEWEST_REPLICATES)
+            check_whole_number("rate", "seed", self.seed, 0)
 
     def _check_combinations(self) -> None:
         has_tie_parameter = self.ties not in (None, "half")
@@ -124,6 +147,11 @@ class RatingMethod:
                 raise SpecError("length_controlled needs a baseline: the system against which win rates are counted")
             if self.missing == "lose":
                 raise SpecError("missing=lose cannot be used with length_controlled: a missing response has no length")
+            for name in _SYSTEMS:
+                if self.baseline in getattr(self, name):
+                    raise SpecError(
+                        f"{name} names the baseline {self.baseline!r}; name systems that were judged against it"
+                    )
         if self.missing == "lose" and any(name != POSITION for name in self.covariates):
             raise SpecError("missing=lose cannot be used with covariates: a missing response has no length or style")
 
@@ -132,8 +160,8 @@ class RatingMethod:
         """Its identity as JSON-like data."""
         names = _PARAMETERS_BY_KIND[self.kind]
         parameters = {name: getattr(self, name) for name in (*names, *_SHARED)}
-        if "covariates" in parameters:
-            parameters["covariates"] = list(self.covariates)
+        for name in {"covariates", *_SYSTEMS} & parameters.keys():
+            parameters[name] = list(parameters[name])
         return {"kind": self.kind, "version": VERSION, "parameters": parameters}
 
     @classmethod
@@ -158,20 +186,22 @@ class RatingMethod:
             if getattr(self, name) != getattr(plain, name)
         ]
         if self.kind == "length_controlled":
-            words.append("definition=length_controlled_minimal")
+            definition = name_definition(bool(self.difficulty_from), bool(self.length_variants))
+            words.append(f"definition={encode_word(definition)}")
         interval = "clustered_wilson"
         if self.kind == "bradley_terry":
             interval = "clustered_student" if self.covariates else f"bootstrap({self.replicates},{self.seed})"
         return " ".join([self.kind, f"v{VERSION}", *words, f"interval={interval}", format_percent(confidence)])
 
 
-_SHARED: Final = ("outcomes", "contradictory", "missing")
+_SHARED: Final = ("outcomes", "contradictory", "missing", "weighted")
+_SYSTEMS: Final = ("difficulty_from", "length_variants")
 _PARAMETERS_BY_KIND: Final[Mapping[str, Sequence[str]]] = {
     "bradley_terry": ("ties", "penalty", "covariates", "replicates", "seed"),
     "win_rate": ("baseline",),
-    "length_controlled": ("baseline",),
+    "length_controlled": ("baseline", *_SYSTEMS),
 }
-_PARAMETERS: Final = ("ties", "penalty", "covariates", "baseline", "replicates", "seed")
+_PARAMETERS: Final = ("ties", "penalty", "covariates", "baseline", *_SYSTEMS, "replicates", "seed")
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -186,4 +216,11 @@ def _read_covariates(value: Any) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else list(value)
     for name in names:
         _check_choice("a covariate", name, (*COVARIATES, POSITION))
+    return tuple(dict.fromkeys(names))
+
+
+def _read_systems(name: str, value: Any) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, Sequence) or not all(isinstance(each, str) and each for each in names):
+        raise SpecError(f"{name} must be the labels of systems, not {value!r}")
     return tuple(dict.fromkeys(names))

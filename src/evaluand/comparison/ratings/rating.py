@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from evaluand.comparison.comparing import seal_tables
@@ -12,9 +13,9 @@ from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.stored import TABLES, Ratings
 from evaluand.comparison.ratings.tables import compute_tables
-from evaluand.comparison.ratings.win_shares import find_baseline
+from evaluand.comparison.ratings.win_shares import find_system
 from evaluand.core import identity
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, warn
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.matching.match_keys import file_origin
@@ -33,6 +34,9 @@ def rate(
     outcomes: str | None = None,
     contradictory: str = "average",
     missing: str = "leave_out",
+    weighted: bool = False,
+    difficulty_from: Sequence[str] = (),
+    length_variants: Sequence[str] = (),
     confidence: float = 0.95,
     replicates: int | None = None,
     seed: int | None = None,
@@ -83,14 +87,16 @@ def rate(
             outcomes=outcomes,
             contradictory=contradictory,
             missing=missing,
+            weighted=weighted,
+            difficulty_from=difficulty_from,
+            length_variants=length_variants,
             replicates=replicates,
             seed=seed,
         )
     sets = _check_matches(matches)
     store = sets[0].store
     systems = list(dict.fromkeys(label for each in sets for label in each.systems))
-    if chosen.baseline is not None:
-        find_baseline(chosen.baseline, systems)
+    check_systems(chosen, systems)
     spec = {
         "matches": [each.digest for each in sets],
         "sets": [_identify_set(each) for each in sets],
@@ -106,6 +112,18 @@ def rate(
         store.refer(name, "ratings", id)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Ratings(store, id, receipt)
+
+
+def check_systems(method: RatingMethod, systems: Sequence[str]) -> None:
+    """Refuses a method that names a system that has no matches.
+
+    Raises:
+        SpecError: no system is called so.
+    """
+    for role in ("baseline", "difficulty_from", "length_variants"):
+        named = getattr(method, role) or ()
+        for label in [named] if isinstance(named, str) else named:
+            find_system(label, systems, role)
 
 
 def _check_matches(matches: Sequence[Any]) -> list[Matches]:
@@ -137,6 +155,12 @@ def _compute(
     name: str | None,
     origin: dict[str, Any],
 ) -> None:
-    tables = compute_tables(gather(sets), method, spec["confidence"])
+    table = gather(sets)
+    if not method.weighted and len(np.unique(table.weight[~np.isnan(table.weight)])) > 1:
+        warn(
+            "the examples have weights, which are not used; rate with weighted=True (--weighted) to count each match"
+            " by them"
+        )
+    tables = compute_tables(table, method, spec["confidence"])
     batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
     seal_tables(store, "ratings", id, spec, batches, name, origin | {"matches": [each.id for each in sets]})

@@ -216,7 +216,7 @@ def _exact(number: _Number, gate: Gate, context: _Context, system: str, other: s
     table, labels = context.decided, context.ratings.systems
     one, two = labels.index(system), labels.index(other)
     chosen = table.take((table.a == min(one, two)) & (table.b == max(one, two)) & table.known)
-    if context.method.contradictory != "average":
+    if context.method.contradictory != "average" or context.method.weighted:
         return number
     outcome = chosen.outcome if one < two else 1 - chosen.outcome
     _, cluster = np.unique(chosen.cluster, return_inverse=True)

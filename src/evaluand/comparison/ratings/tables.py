@@ -14,7 +14,7 @@ from evaluand.comparison.ratings.gathering import BOTH, NOBODY, A, MatchTable
 from evaluand.comparison.ratings.length import estimate_length_controlled
 from evaluand.comparison.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
 from evaluand.comparison.ratings.strengths import estimate_strengths
-from evaluand.comparison.ratings.win_shares import estimate_win_rates, find_baseline
+from evaluand.comparison.ratings.win_shares import estimate_win_rates, find_system
 from evaluand.comparison.significance import assign_letters, holm
 from evaluand.core.errors import DataError, SpecError, plural
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
@@ -40,23 +40,29 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
         SpecError: the matches do not have what the method needs.
     """
     decided = decide_missing(matches, method)
-    rows, missing = _as_rows(decided, method)
+    if method.weighted:
+        decided = _drop_weightless(decided)
+    rows, missing = _as_rows(decided, method, _weights(decided, method))
     rates = win_rates(rows, "weighted", confidence=confidence)
     if method.kind == "bradley_terry":
         estimates = estimate_strengths(rows, method, confidence, matches.systems)
     elif method.kind == "length_controlled":
-        lengths = _read_counts(decided, LENGTH)[_is_rated(decided, method)]
-        estimates = estimate_length_controlled(rows, lengths, matches.systems, str(method.baseline), confidence)
+        rated = decided.take(_is_rated(decided, method))
+        lengths = _read_counts(rated, LENGTH)
+        estimates = estimate_length_controlled(rows, lengths, rated, method, confidence)
     else:
         estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline)
     estimates = replace(estimates, reason=_explain_absences(estimates.reason, matches, rows, method))
     differences = _difference_rows(estimates, matches.systems)
     order, ranks, letters = _rank(estimates, differences, confidence)
-    counts = _Counts(rows, missing)
+    played = _as_rows(decided, method, decided.shares()) if method.weighted else (rows, missing)
+    counts = _Counts(played, (rows, missing))
     relevant = rates, counts
     if method.baseline is not None:
-        rows, missing = _against_baseline(rows, missing, find_baseline(method.baseline, matches.systems))
-        relevant = win_rates(rows, "weighted", confidence=confidence), _Counts(rows, missing)
+        base = find_system(method.baseline, matches.systems)
+        rows, missing = _against_baseline(rows, missing, base)
+        counts_of_baseline = _Counts(_against_baseline(*played, base), (rows, missing))
+        relevant = win_rates(rows, "weighted", confidence=confidence), counts_of_baseline
     tables = {
         "ratings": [
             _rating_row(matches.systems[i], estimates, i, *relevant, ranks.get(i), letters.get(i)) for i in order
@@ -93,9 +99,24 @@ def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
     return asked
 
 
-def _as_rows(matches: MatchTable, method: RatingMethod) -> tuple[MatchRows, np.ndarray]:
+def _drop_weightless(matches: MatchTable) -> MatchTable:
+    """The judgements without those of weight 0, which do not exist for weighted ratings."""
+    unknown = int(np.isnan(matches.weight).sum())
+    if unknown:
+        raise SpecError(
+            f"weighted needs weights, and the examples of {plural(unknown, 'match', 'matches')} have none; name the"
+            " dataset's column under weight, or leave weighted out"
+        )
+    return matches.take(matches.weight > 0)
+
+
+def _weights(matches: MatchTable, method: RatingMethod) -> np.ndarray:
+    return matches.shares() * matches.weight if method.weighted else matches.shares()
+
+
+def _as_rows(matches: MatchTable, method: RatingMethod, weight: np.ndarray) -> tuple[MatchRows, np.ndarray]:
     """The matches to be rated, and the weight of those without an outcome: systems × systems."""
-    weight, outcome = matches.shares(), matches.outcome.copy()
+    outcome = matches.outcome.copy()
     known, systems = matches.known, len(matches.systems)
     rated = _is_rated(matches, method)
     missing = np.bincount(matches.a[~known] * systems + matches.b[~known], weight[~known], systems * systems)
@@ -152,7 +173,7 @@ def _explain_absences(
     reasons: Sequence[str | None], matches: MatchTable, rows: MatchRows, method: RatingMethod
 ) -> list[str | None]:
     """The reasons; for a system without a rated match, why it has none."""
-    base = None if method.baseline is None else find_baseline(method.baseline, matches.systems)
+    base = None if method.baseline is None else find_system(method.baseline, matches.systems)
     relevant = rows if base is None else rows.select((rows.a == base) | (rows.b == base))
     met = np.bincount(np.concatenate([relevant.a, relevant.b]), minlength=len(matches.systems))
     return [
@@ -246,12 +267,18 @@ def _rank(
 
 
 class _Counts:
-    """Counts of matches: systems × systems."""
+    """Counts of matches: systems × systems.
 
-    def __init__(self, rows: MatchRows, missing: np.ndarray) -> None:
-        counts = count_matches(rows)
+    Args:
+        played: the matches, and the number of those without an outcome.
+        weighed: the same with the weights of the examples, from which bounds of win rates follow.
+    """
+
+    def __init__(self, played: tuple[MatchRows, np.ndarray], weighed: tuple[MatchRows, np.ndarray]) -> None:
+        counts, heavy = count_matches(played[0]), count_matches(weighed[0])
         self.won, self.tied, self.lost = (counts.square(side) for side in ("wins", "ties", "losses"))
-        self.n, self.score, self.missing = counts.square("n"), counts.square("score"), missing
+        self.n, self.missing = counts.square("n"), played[1]
+        self.weight, self.score, self.missing_weight = heavy.square("n"), heavy.square("score"), weighed[1]
 
 
 def _against_baseline(rows: MatchRows, missing: np.ndarray, base: int) -> tuple[MatchRows, np.ndarray]:
@@ -270,9 +297,9 @@ def _rating_row(
     rank: int | None,
     letters: str | None,
 ) -> Row:
-    n, missing, score = (each[system] for each in (counts.n, counts.missing, counts.score))
-    met = n + missing > 0
-    all_n = (n + missing)[met]
+    weight, unknown, score = (each[system] for each in (counts.weight, counts.missing_weight, counts.score))
+    met = weight + unknown > 0
+    total = (weight + unknown)[met]
     average = rates.average
     return {
         "system": label,
@@ -286,10 +313,10 @@ def _rating_row(
         "win_rate": float(average.value[system]),
         "win_rate_low": float(average.low[system]),
         "win_rate_high": float(average.high[system]),
-        "win_rate_worst": float(np.mean(score[met] / all_n)) if met.any() else math.nan,
-        "win_rate_best": float(np.mean((score + missing)[met] / all_n)) if met.any() else math.nan,
+        "win_rate_worst": float(np.mean(score[met] / total)) if met.any() else math.nan,
+        "win_rate_best": float(np.mean((score + unknown)[met] / total)) if met.any() else math.nan,
         **{name: float(getattr(counts, name)[system].sum()) for name in ("n", "won", "tied", "lost")},
-        "n_missing": float(missing.sum()),
+        "n_missing": float(counts.missing[system].sum()),
         "opponents": int(rates.opponents[system]),
         "examples": int(rates.average_examples[system]),
         "reason": estimates.reason[system],

@@ -36,7 +36,7 @@ def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], 
         ]
         incomparable = _find_incomparable(rates, labels)
     else:
-        base = find_baseline(baseline, labels)
+        base = find_system(baseline, labels)
         value, low, high = (each[:, base].copy() for each in rates.rate)
         value[base] = low[base] = high[base] = 0.5
         against = (rows.a == base) | (rows.b == base)
@@ -74,17 +74,18 @@ def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], 
     )
 
 
-def find_baseline(baseline: str, labels: Sequence[str]) -> int:
-    """The number of the baseline.
+def find_system(label: str, labels: Sequence[str], role: str = "baseline") -> int:
+    """The number of a system.
+
+    Args:
+        role: what the system is named as, for the message.
 
     Raises:
         SpecError: no system is called so.
     """
-    if baseline not in labels:
-        raise SpecError(
-            f"baseline {baseline!r} is not one of the systems{nearest(baseline, labels)}: {', '.join(labels)}"
-        )
-    return [*labels].index(baseline)
+    if label not in labels:
+        raise SpecError(f"{role} {label!r} is not one of the systems{nearest(label, labels)}: {', '.join(labels)}")
+    return [*labels].index(label)
 
 
 def _correction(examples: int) -> float:

@@ -93,11 +93,16 @@ def read_battles(
     if name is not None:
         check_name(name)
     file = BattleFile.open(data, columns, a=a, b=b, in_order=in_order, format=format, delimiter=delimiter)
+    if _WEIGHT in file.source.schema.names and _WEIGHT not in file.columns.places.values():
+        warn(f"{file.name}: the column {_WEIGHT} is not used; each row counts once")
     tables = _Tables(file.columns)
     for row, where in file.rows():
         tables.add(row, where)
     tables.check(file.name)
     return _store_tables(store, tables, name, _file_origin(data, columns))
+
+
+_WEIGHT: Final = "weight"
 
 
 class BattleFile(NamedTuple):

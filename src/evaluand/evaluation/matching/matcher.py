@@ -38,7 +38,7 @@ from evaluand.evaluation.matching.judging import (
     read_styles,
     summarize_judgements,
 )
-from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches
+from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches, describe_left_out
 from evaluand.evaluation.matching.pairing import (
     ABSENT,
     ANSWERED,
@@ -130,6 +130,8 @@ class Matcher:
         request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
         store = request.runs[0].store if self.store is None else self.store
         check_store(store)
+        if (left_out := describe_left_out(request.runs, request.labels, request.limit)) is not None:
+            warn(left_out)
         recorded = request.judge.read_matches(
             request.runs, request.labels, name=name, limit=request.limit, resume=resume, origin=origin
         )

@@ -7,7 +7,7 @@ rates are computed from this table (`evaluand.comparison.ratings`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import orjson
 import pyarrow as pa
@@ -83,6 +83,15 @@ class Matches(Artifact):
         ids = self.manifest["provenance"]["runs"]
         return [Run(self.store, id) if exists(self.store, "runs", id) else None for id in ids]
 
+    @property
+    def left_out(self) -> str | None:
+        """What of the runs is not compared because another run has nothing to compare it with; None if nothing is."""
+        runs = self.runs
+        known = [run for run in runs if run is not None]
+        if not known or len(known) < len(runs):
+            return None
+        return describe_left_out(known, self.systems, self.manifest["spec"].get("limit"))
+
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The table of matches as a stream, in the order of its key."""
         return self.store.read("matches", self.id, TABLE, columns)
@@ -90,6 +99,29 @@ class Matches(Artifact):
     def table(self, columns: list[str] | None = None) -> pa.Table:
         """The table of matches; its columns are those of `store.tables.MATCHES`."""
         return pa.Table.from_batches(self.batches(columns))
+
+
+def describe_left_out(runs: Sequence[Run], labels: Sequence[str], limit: int | None = None) -> str | None:
+    """What of some runs cannot be compared because others have fewer replications or examples; None if nothing is.
+
+    Args:
+        limit: only the first examples are to be compared.
+    """
+    replications = [int(run.manifest["spec"]["replications"]) for run in runs]
+    examples = [int(run.manifest["spec"]["examples"]) for run in runs]
+    if limit is not None:
+        examples = [min(n, limit) for n in examples]
+    parts = []
+    for noun, counts, remedy in (
+        ("replication", replications, f"with replications={max(replications)}"),
+        ("example", examples, "over all examples" if limit is None else f"with limit={limit}"),
+    ):
+        fewest, most = min(counts), max(counts)
+        if fewest < most:
+            has = ", ".join(f"{label!r} has {n:,}" for label, n in zip(labels, counts, strict=True))
+            fewer = " and ".join(repr(label) for label, n in zip(labels, counts, strict=True) if n < most)
+            parts.append(f"not all {noun}s are compared, since {has}; run {fewer} {remedy} and match again")
+    return "; ".join(parts) or None
 
 
 class MatchDigest:

@@ -21,7 +21,7 @@ from evaluand.core.labels import short_labels
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.evaluation.matching.judging import is_answered, read_rows
 from evaluand.evaluation.matching.match_keys import read_example_keys
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.evaluation.matching.matches import Matches, describe_left_out
 from evaluand.evaluation.matching.pairing import Entrants, check_labels, check_text
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
 from evaluand.run.excerpts import in_reading_order, to_json
@@ -180,6 +180,8 @@ def match_by_people(
             f"no answer is about a pair of responses of these runs; {plural(len(judged), 'answer')} of other responses"
         )
     matches = store_recorded_matches(runs, recorded, labels=known, judge={"kind": "people"}, name=name, tie_equal=True)
+    if (left_out := describe_left_out(runs, known)) is not None:
+        warn(left_out)
     unmatched = sum(each.key not in used for each in judged)
     if unmatched:
         warn(f"{plural(unmatched, 'answer')} of {len(judged):,} are about other responses, and are left out")

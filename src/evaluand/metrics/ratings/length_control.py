@@ -172,7 +172,7 @@ def length_controlled_win_rates(
     if not 0 <= baseline < systems:
         raise SpecError(f"length control: the baseline must be a system from 0 to {systems - 1}, not {baseline}")
     weights = np.ones(len(outcome)) if weight is None else np.asarray(weight, np.float64)
-    definition = _definition(difficulty is not None, reference is not None)
+    definition = name_definition(difficulty is not None, reference is not None)
     found = []
     for system in range(systems):
         if system == baseline:
@@ -506,7 +506,7 @@ def _result(
         quality=float(coefficients[-1]),
         deviation=matches.deviation,
         inverse_penalty=penalty,
-        definition=_definition(with_difficulty, reference is not None),
+        definition=name_definition(with_difficulty, reference is not None),
         examples=matches.examples,
         example=matches.numbers,
         influence=influence,
@@ -568,7 +568,7 @@ def _without_win_rate(matches: _Matches, reference: LengthReference | None, reas
         quality=math.nan,
         deviation=matches.deviation,
         inverse_penalty=math.nan,
-        definition=_definition(matches.difficulty is not None, reference is not None),
+        definition=name_definition(matches.difficulty is not None, reference is not None),
         examples=matches.examples,
         reason=reason,
     )
@@ -591,7 +591,8 @@ def _rate_baseline(definition: str) -> LengthControl:
     )
 
 
-def _definition(with_difficulty: bool, with_reference: bool) -> str:
+def name_definition(with_difficulty: bool, with_reference: bool) -> str:
+    """What alpaca_eval calls a combination of terms."""
     if with_difficulty:
         return "length_controlled_v1" if with_reference else "length_controlled_noreg"
     return "length_controlled_minimal" + (" with a reference" if with_reference else "")

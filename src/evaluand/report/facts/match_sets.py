@@ -44,6 +44,7 @@ def match_set_facts(matches: Matches, title: str) -> Facts:
         "title": title,
         "systems": matches.systems,
         "judged_by": judge_text(manifest["spec"]),
+        "left_out": matches.left_out,
         "missing": count_reasons(_iterate_undecided(matches)),
         "usage": sum_usage(matches),
     }
