@@ -20,6 +20,7 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
+from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
@@ -38,6 +39,7 @@ Examples:
   evaluand export arithmetic/mine --status failed --format jsonl
   evaluand export arithmetic/mine --where 'topic == "sums" and duration > 1'
   evaluand export arithmetic -o metrics.csv
+  evaluand export judged --table ratings -o ratings.csv
   evaluand export questions -o published/croissant.json
 """
 
@@ -55,7 +57,7 @@ Examples:
 @click.option(
     "--table",
     metavar="TABLE",
-    help="responses, spans, examples, tidy, metrics, curves, matches, or the name of a scorer.",
+    help="responses, spans, examples, tidy, metrics, curves, matches, ratings, win_rates, … or the name of a scorer.",
 )
 @click.option("--status", metavar="STATUS", help="Only rows with this status: completed, failed, scored, …")
 @where_option
@@ -73,11 +75,12 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Write the rows of a run, an evaluation, an aggregation, matches or a dataset as one flat table.
+    """Write the rows of a run, an evaluation, an aggregation, matches, ratings or a dataset as one flat table.
 
     A run has one row per call (responses), or its spans, or its examples; an evaluation one row per score (tidy),
-    or those of one scorer; an aggregation its metrics; matches one row per match, as battles; a dataset its examples;
-    a recording its damaged_lines. If several artifacts share the name, the first that has the TABLE is taken.
+    or those of one scorer; an aggregation its metrics; matches one row per match, as battles; ratings one row per
+    system, or their win_rates, differences, parameters or bias; a dataset its examples; a recording its
+    damaged_lines. If several artifacts share the name, the first that has the TABLE is taken.
 
     CSV is safe for spreadsheets: a text that begins with = + - @, a tab or a line break gets a leading ' (not with
     --raw). Values other than texts, numbers and booleans are JSON. Parquet preserves every value and type, so importing
@@ -147,7 +150,7 @@ def _find_artifact(store: DirectoryStore, artifact: str, table: str | None) -> t
     if table is None:
         return _open_artifact(store, *resolve(store, artifact)), None
     tables: list[str] = []
-    for kind in KINDS:
+    for kind in (kind for kind in KINDS if kind not in _WITHOUT_ROWS):
         with suppress(NotFound):
             found = _open_artifact(store, *resolve(store, artifact, kind))
             if table in (known := list_tables(found)):
@@ -157,6 +160,9 @@ def _find_artifact(store: DirectoryStore, artifact: str, table: str | None) -> t
         store.manifest(*resolve(store, artifact))  # raises the error about the name
     hint = f"its tables are {', '.join(tables)}" if tables else "a recording has damaged_lines if any were damaged"
     raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; {hint}")
+
+
+_WITHOUT_ROWS: Final = ("comparisons",)
 
 
 def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
@@ -172,4 +178,9 @@ def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
         return Recording(store, id)
     if kind == "matches":
         return Matches(store, id)
+    if kind == "ratings":
+        return Ratings(store, id)
+    if kind in _WITHOUT_ROWS:
+        again = suggest_command("show", id[:SHORT_ID], store.root)
+        raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not one table; `{again} --json` writes all of it")
     return Aggregation(store, id) if kind == "aggregations" else Dataset.stored(store, id)

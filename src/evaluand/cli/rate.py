@@ -23,6 +23,7 @@ from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.matches import Matches
+from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.text import SHORT_ID, safe
@@ -118,9 +119,9 @@ def command(
         ratings = rate(*found, **options)
         results = gate_facts(check_rating_gates(gates, ratings))
     if as_json:
-        print_json(ratings.to_dict() | {"gates": results})
+        print_json(ratings_facts(ratings) | {"gates": results})
     else:
-        show(ratings_table(ratings.to_dict()))
+        show(ratings_table(ratings_facts(ratings)))
         if results:
             click.echo()
             show(gates_table(results))

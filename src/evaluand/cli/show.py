@@ -33,6 +33,7 @@ from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
+from evaluand.report.facts.match_sets import ratings_facts, run_ratings_facts
 from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
@@ -256,13 +257,16 @@ def _content_facts(store: DirectoryStore, kind: str, id: str, examples: int, fai
     """What an artifact holds that no condition chooses from."""
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        return summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
+        rated: Facts = {"tradeoffs": tradeoffs_facts(aggregation), "ratings": []}
+        with suppress(NotFound):  # its runs may be in another store
+            rated["ratings"] = run_ratings_facts(store, [each.run for each in aggregation.evaluations if each.run])
+        return summary_facts(aggregation) | rated
     if kind == "comparisons":
         return {"comparison": Comparison(store, id).to_dict()}
     if kind == "matches":
         return matches_facts(Matches(store, id), examples, failed=failed)
     if kind == "ratings":
-        return {"ratings": Ratings(store, id).to_dict()}
+        return {"ratings": ratings_facts(Ratings(store, id))}
     assert kind == KIND
     judged = Recording(store, id).evaluation
     return _count_losses(store, id) | {"feedbacks": {} if judged is None else judged.counts}

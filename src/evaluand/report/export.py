@@ -6,6 +6,7 @@ Each artifact becomes a stream of Arrow batches with flat columns, so memory sta
     evaluation    one row per score: the key, status, value, the scorer's columns, the example, the response
     aggregation   one row per value; `by` lists the attributes it is grouped by, none for the value over all rows
     matches       one row per match, with its systems by name, the winner and what the judge saw
+    ratings       one row per system, best first, or those of `win_rates`, `differences`, `parameters` and `bias`
     dataset       one row per example, with the columns' names
     recording     one row per damaged line of its journal, if there were any
 
@@ -31,6 +32,7 @@ from orjson import Fragment
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import Recording
+from evaluand.comparison.ratings.stored import TABLES, Ratings
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, nearest, plural, singular, warn
 from evaluand.core.files.csv import escape_formula
@@ -44,7 +46,7 @@ from evaluand.run.runner import Run
 from evaluand.store import tables as rows
 from evaluand.trace import STATUSES
 
-Artifact = Run | Evaluation | Aggregation | Matches | Dataset | Recording
+Artifact = Run | Evaluation | Aggregation | Matches | Ratings | Dataset | Recording
 
 DAMAGED_LINES = "damaged_lines"
 FORMATS = ("csv", "jsonl", "parquet")
@@ -60,6 +62,8 @@ def list_tables(artifact: Artifact) -> list[str]:
         return ["tidy", *artifact.scorers]
     if isinstance(artifact, Matches):
         return ["matches"]
+    if isinstance(artifact, Ratings):
+        return list(TABLES)
     if isinstance(artifact, Recording):
         return [DAMAGED_LINES] if DAMAGED_LINES in artifact.manifest.get("tables", ()) else []
     return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
@@ -74,7 +78,7 @@ def flat(
     numbers or all booleans holds canonical JSON text, marked in its field; see `store.tables.is_json`.
 
     Args:
-        artifact: a sealed run, evaluation, aggregation, set of matches or recording, or a dataset.
+        artifact: a sealed run, evaluation, aggregation, set of matches or ratings, or recording, or a dataset.
         table: one of `list_tables`; None takes the first. The name of a scorer selects its rows.
         status: only rows with this status.
         where: only rows that match this condition (see `RowFilter`), by the names of these columns or of the dataset's;
@@ -113,7 +117,7 @@ def flat(
 
 def _dataset_names(artifact: Artifact, schema: pa.Schema) -> dict[str, str]:
     """The names of a dataset's columns → their names in a flat table, where they differ."""
-    if isinstance(artifact, Recording | Matches):
+    if isinstance(artifact, Recording | Matches | Ratings):
         return {}
     if isinstance(artifact, Aggregation):
         found = ((name, name.removeprefix("attribute.")) for name in schema.names)
@@ -262,6 +266,8 @@ def _read_table(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
         return _read_scores(artifact, artifact.scorers if table == "tidy" else [table])
     if isinstance(artifact, Matches):
         return battle_batches(artifact)
+    if isinstance(artifact, Ratings):
+        return artifact.store.read("ratings", artifact.id, table)
     if isinstance(artifact, Recording):
         return artifact.store.read(artifact.kind, artifact.id, table)
     if isinstance(artifact, Dataset) or table == "examples":

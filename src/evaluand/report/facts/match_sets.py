@@ -35,6 +35,22 @@ def match_facts(sets: Mapping[str, Matches], ratings: Mapping[str, Ratings]) -> 
     }
 
 
+def ratings_facts(ratings: Ratings) -> Facts:
+    """Ratings, and the `sets` of matches behind them with their rows by status; None for the counts of a lost set."""
+    ids = ratings.manifest["provenance"]["matches"]
+    sets = [
+        {"id": id, "name": None, "counts": None} | ({} if each is None else {"name": each.name, "counts": each.counts})
+        for id, each in zip(ids, ratings.matches, strict=True)
+    ]
+    return ratings.to_dict() | {"sets": sets}
+
+
+def run_ratings_facts(store: Store, runs: Sequence[Run]) -> list[Facts]:
+    """The ratings of some runs, each with its `title`."""
+    found = find_ratings(store, find_match_sets(store, runs))
+    return [ratings_facts(each) | {"title": title} for title, each in by_title(store, found).items()]
+
+
 def match_set_facts(matches: Matches, title: str) -> Facts:
     """A set of matches: its systems, how it was made, its rows by status, and why rows have no outcome."""
     manifest = matches.manifest

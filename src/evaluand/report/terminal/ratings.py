@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from evaluand.core.errors import plural
 from evaluand.evaluation.matching.totals import usage_text
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
-from evaluand.report.text import safe
+from evaluand.report.text import SHORT_ID, safe
+from evaluand.store.statuses import SCORE_STATUSES
 
 Facts = Mapping[str, Any]
 
@@ -20,7 +22,7 @@ _MATRIX: Final = 10
 """The most systems whose win rates fit a narrow terminal."""
 
 _PAIRS: Final = 10
-"""The most differences that are shown."""
+"""The most differences that are shown, and the most win rates in a sentence."""
 
 _NAME: Final = 16
 _BIASES: Final = {"position_bias": "position bias", "inconsistency": "inconsistency"}
@@ -83,7 +85,17 @@ def _ranking(facts: Facts) -> RenderableType:
         notes = notes[1:]
     if missing:
         notes.insert(0, _bounds(facts))
+    notes += (_count_statuses(each) for each in facts.get("sets", ()))
     return Group(table, *(Text(note, "dim") for note in notes))
+
+
+def _count_statuses(matches: Facts) -> str:
+    """How many judgements were made, failed or abstained."""
+    name = f"matches {safe(matches['name'] or matches['id'][:SHORT_ID], CELL)}"
+    if matches["counts"] is None:
+        return f"{name}: not in this store"
+    counts = [f"{matches['counts'][each]:,} {each}" for each in SCORE_STATUSES if matches["counts"].get(each)]
+    return f"{name}: {', '.join(counts) or 'none'}"
 
 
 def _bounds(facts: Facts) -> str:
@@ -92,7 +104,8 @@ def _bounds(facts: Facts) -> str:
         for row in facts["ratings"]
         if row["n_missing"] and row["win_rate_worst"] is not None
     ]
-    return f"were the missing matches known, win rates would lie in: {', '.join(parts)}"
+    more = f" and {len(parts) - _PAIRS:,} more (see --json)" if len(parts) > _PAIRS else ""
+    return f"were the missing matches known, win rates would lie in: {', '.join(parts[:_PAIRS])}{more}"
 
 
 def _value(value: float | None, facts: Facts) -> str:
@@ -125,12 +138,35 @@ def _win_rates(facts: Facts) -> RenderableType:
     systems = [row["system"] for row in facts["ratings"]]
     rates = {(row["a"], row["b"]): row["win_rate"] for row in facts["win_rates"]}
     if len(systems) > _MATRIX:
-        return Text(f"the win rates of {len(systems)} systems are in --json and in the table `win_rates`", "dim")
+        return _NumberedWinRates(systems, rates, str(facts["id"])[:SHORT_ID])
     table = plain_table("win rate \\ against", numbers=[safe(name, _NAME) for name in systems])
     for one in systems:
         cells = ("" if one == other else _percent(rates.get((one, other))) for other in systems)
         table.add_row(Text(safe(one, CELL)), *cells)
     return table
+
+
+class _NumberedWinRates:
+    """The win rates of many systems in whole percents, as many columns as fit."""
+
+    _HEAD = "% \\ against"
+    _COLUMN = 5
+
+    def __init__(self, systems: Sequence[str], rates: Mapping[tuple[str, str], float | None], id: str) -> None:
+        self._systems, self._rates, self._id = systems, rates, id
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide = max(cell_len(f"99 {safe(each, _NAME)}  ") for each in self._systems)
+        wide = max(wide, cell_len(f"{self._HEAD}  "))
+        n = min(max((options.max_width - wide) // self._COLUMN, 1), len(self._systems))
+        table = plain_table(self._HEAD, numbers=[str(place) for place in range(1, n + 1)])
+        for place, one in enumerate(self._systems, 1):
+            rates = (None if one == other else self._rates.get((one, other)) for other in self._systems[:n])
+            cells = ("" if rate is None else f"{100 * rate:.0f}" for rate in rates)
+            table.add_row(Text(f"{place:2} {safe(one, _NAME)}"), *cells)
+        yield table
+        which = "all of them are" if n < len(self._systems) else "unrounded ones with intervals are"
+        yield Text(f"{which} in the table win_rates of `evaluand export {self._id}`", "dim")
 
 
 def _differences(facts: Facts) -> RenderableType:

@@ -586,6 +586,8 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["disparities"]:
         yield disparities_table(facts["disparities"])
     yield from curves_tables(facts)
+    for ratings in facts["ratings"]:
+        yield Group(Text(safe(ratings["title"], CELL), "bold"), ratings_table(ratings))
     for trade in facts["tradeoffs"]:
         yield Text(f"trade-off: {safe(trade['name'], 2 * CELL)}", "bold")
         yield Text(safe(trade["reason"])) if trade["reason"] else points_table(trade["points"])
