@@ -117,9 +117,10 @@ def _read_subjects(result: Any) -> _Subjects:
         evaluation = result.to_evaluation(MemoryStore(), TASK)
         return _Subjects({TASK: evaluation}, result.measures, result.arrays.proposals.gate_metric)
     if isinstance(result, ColumnScores):
-        evaluations = {one.task: one.evaluation for one in result.results.tasks}
+        evaluations, aggregation = result.results.evaluations, result.results.aggregation
         baseline = result.systems[0] if len(evaluations) > 1 else ""
-        return _Subjects(evaluations, result.results.aggregation.measures, result.proposals.gate_metric, baseline)
+        measures = () if aggregation is None else aggregation.measures
+        return _Subjects(evaluations, measures, result.proposals.gate_metric, baseline)
     found = _evaluations(result)
     labels = short_labels([each.name for each in found], [each.id for each in found])
     return _Subjects(dict(zip(labels, found, strict=True)))

@@ -88,6 +88,19 @@ def test_a_run_judges_rates_and_checks_gates_on_win_rates(folder: Path) -> None:
     assert "FAILED  same wins >= 0.5" in shown.stdout
 
 
+def test_an_experiment_without_scorers_compares_and_reports(folder: Path) -> None:
+    lines = EXPERIMENT.splitlines(keepends=True)
+    (folder / "e.yaml").write_text("".join(line for line in lines if not line.startswith(("scorers", "metrics"))))
+    result = call("run", "e.yaml", "--report", "--gate", "win_rate(upper, same) >= 0.9")
+    assert result.exit_code == 0, result.output
+    assert "evaluation" not in result.stdout
+    assert "more: evaluand show casing/matches" in result.stdout
+    assert (folder / "casing.html").exists()
+    assert read("run", "e.yaml")["aggregation"] is None
+    refused = call("run", "e.yaml", "--gate", "accuracy >= 0.9")
+    assert "error: gate 'accuracy >= 0.9' is about a metric; write scorers and metrics into the file" in refused.stderr
+
+
 def test_one_task_alone_is_not_judged_and_the_note_says_so(folder: Path) -> None:
     (folder / "e.yaml").write_text(EXPERIMENT + "gates: [upper wins > 0.5]\n")
     result = call("run", "e.yaml", "--task", "upper")

@@ -69,10 +69,10 @@ def load(folder: Path, more: str, text: str = EXPERIMENT) -> Experiment:
     return Experiment.from_file(folder / "e.yaml")
 
 
-def faults(folder: Path, more: str) -> list[str]:
+def faults(folder: Path, more: str, text: str = EXPERIMENT) -> list[str]:
     """What is wrong with a file, line by line; the first line of `more` is 6."""
     with pytest.raises(EvaluandError) as refused:
-        load(folder, more)
+        load(folder, more, text)
     return [line.removeprefix(f"{folder}/e.yaml:") for line in str(refused.value).splitlines()]
 
 
@@ -350,6 +350,44 @@ def test_what_a_judge_reaches_is_listed_without_importing_anything(folder: Path)
     assert code["other.py"] == ["matches.2.judge"]
 
 
+PAIRWISE = """name: casing
+dataset: {path: rows.jsonl, input: input}
+tasks: [app.py:upper, app.py:early, app.py:same]
+matches: app.py:cased
+"""
+
+
+def test_an_experiment_with_matches_needs_no_scorers(folder: Path, store: MemoryStore) -> None:
+    jsonschema.validate(yaml.safe_load(PAIRWISE), json_schema())
+    results = load(folder, "gates: win_rate(upper, same) >= 0.9\n", PAIRWISE).run(store)
+    assert (results.aggregation, results.comparison, results.evaluations) == (None, None, {})
+    assert results.matches["matches"].counts == {"scored": 60}
+    assert "upper" in str(results)
+    judge = Tournament(lambda first, second: "tie")
+    data = results.tasks[0].run.dataset
+    alone = Experiment("e", data, {"a": str.upper, "b": str.title}, matches=[judge])
+    assert [*alone.run().matches] == ["matches"]
+    with pytest.raises(SpecError, match="scorers must be a mapping name: scorer with at least one"):
+        Experiment("e", data, alone.tasks)
+
+
+@pytest.mark.parametrize(
+    ("more", "reported"),
+    [
+        ("metrics: accuracy", ["1: scorers: is missing; write scorers: {right: exact_match}"]),
+        ("scorers: exact_match", ["1: metrics: is missing; write metrics: [accuracy]"]),
+        ("fairness: [{criterion: equalized_odds, by: x}]", ["1: scorers: is missing", "1: metrics: is missing"]),
+        ("gates: accuracy >= 0.9", ["5: gates.0: gate 'accuracy >= 0.9' is about a metric; write scorers and metrics"]),
+    ],
+)
+def test_scorers_and_metrics_are_needed_together(folder: Path, more: str, reported: list[str]) -> None:
+    found = faults(folder, more, PAIRWISE)
+    assert [line[: len(start)] for line, start in zip(found, reported, strict=True)] == reported
+    if more.startswith(("metrics", "scorers")):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(yaml.safe_load(PAIRWISE + more), json_schema())
+
+
 RECORDED = (
     EXPERIMENT.replace("input: input,", "id: input, input: input,") + "matches: {judge: {recorded: votes.jsonl}}\n"
 )
@@ -360,8 +398,8 @@ def write_votes(folder: Path, letters: str, winner: str = "upper") -> None:
     (folder / "votes.jsonl").write_text("\n".join(map(json.dumps, votes)))
 
 
-class FullStore(DirectoryStore):
-    """A store that cannot seal matches, as after a process was killed."""
+class InterruptedStore(DirectoryStore):
+    """A store whose process is interrupted before it seals matches."""
 
     def draft(self, kind: str, id: str) -> Any:
         if kind == "matches":
@@ -369,7 +407,7 @@ class FullStore(DirectoryStore):
         return super().draft(kind, id)
 
 
-def test_a_file_of_battles_judges_the_tasks(folder: Path, store: DirectoryStore) -> None:
+def test_a_file_of_battles_judges_the_tasks(folder: Path, store: MemoryStore) -> None:
     write_votes(folder, "aeh")
     experiment = load(folder, "", RECORDED)
     assert experiment.run(store).matches["matches"].counts == {"scored": 3 + 10, "skipped": 17}
@@ -384,14 +422,14 @@ def test_recorded_matches_that_were_interrupted_are_resumed_unless_the_file_has_
     write_votes(folder, "aeh")
     for limit in (None, 5):
         with pytest.raises(KeyboardInterrupt):
-            load(folder, "", RECORDED).run(FullStore(folder / "store"), limit=limit)
+            load(folder, "", RECORDED).run(InterruptedStore(folder / "store"), limit=limit)
     store = DirectoryStore(folder / "store")
     [*opened] = [id for id in store.ids("matches") if not store.is_sealed("matches", id)]
     counts = [load(folder, "", RECORDED).resume_matches(store, id).matches["matches"].counts for id in opened]
     assert sorted(each["scored"] for each in counts) == [7, 13]
     write_votes(folder, "aehj")
     with pytest.raises(KeyboardInterrupt):
-        load(folder, "", RECORDED).run(FullStore(folder / "store"))
+        load(folder, "", RECORDED).run(InterruptedStore(folder / "store"))
     write_votes(folder, "aehjc")
     [late] = [id for id in store.ids("matches") if not store.is_sealed("matches", id)]
     with pytest.raises(SpecError, match="cannot be resumed: its code, data or settings have changed since it began"):

@@ -135,7 +135,7 @@ def command(
         rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
-    evaluations = {result.task: result.evaluation for result in results.tasks}
+    evaluations = results.evaluations
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
@@ -149,10 +149,7 @@ def command(
         for note in trades_without_confidences(experiment.tradeoffs, evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
-            from evaluand.cli.report import write
-
-            path, *_ = write(store, results.aggregation.id, title=experiment.name)
-            click.echo(f"written: {safe(path)}", err=True)
+            _write_report(store, experiment.name, results)
     conclude(checked, junit, failed=failed)
 
 
@@ -164,12 +161,24 @@ def _suggest_retries(results: Results, command: str) -> None:
             click.echo(f"note: {failures}; repeat with: {command}", err=True)
 
 
+def _write_report(store: WatchedStore, title: str, results: Results) -> None:
+    """Writes the report of an experiment: of its aggregation, or of its matches where nothing was graded."""
+    from evaluand.cli.report import write
+
+    aggregation = results.aggregation
+    ids = [each.id for each in (results.matches.values() if aggregation is None else [aggregation])]
+    path, *_ = write(store, ids, title=title)
+    click.echo(f"written: {safe(path)}", err=True)
+
+
 def _split_gates(
     experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: DirectoryStore
 ) -> tuple[list[Gate], list[Gate]]:
     """The gates on metrics and those on matches, after a check that the experiment has what they name."""
     of_matches = [gate for gate in gates if experiment.matches and is_match_gate(gate)]
     rules = [gate for gate in gates if gate not in of_matches]
+    if rules and not experiment.scorers:
+        raise SpecError(f"gate {rules[0].text!r} is about a metric; write scorers and metrics into the file")
     check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
     baselines, roles = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles
     check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
@@ -255,9 +264,11 @@ def print_results(
             click.echo()
             show(gates_table(gates))
     if not (as_json or quiet):
-        made = facts["aggregation"]
-        more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
-        click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
+        graded = facts["aggregation"]
+        made_now = [("matches", each) for each in facts["matches"]] if graded is None else [("aggregation", graded)]
+        for kind, made in made_now:
+            more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
+            click.echo(f"\n{kind} {made['id'][:SHORT_ID]}; more: {safe(more)}")
     failures = [each for task in facts["tasks"] for each in (*_failed_calls(task), *_failed_scorers(task))]
     failures += (text for each in facts["matches"] for text in match_failures(each))
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
@@ -275,7 +286,7 @@ def _failed_calls(task: Facts) -> Iterator[str]:
 
 
 def _failed_scorers(task: Facts) -> Iterator[str]:
-    for scorer, counts in task["evaluation"]["counts"].items():
+    for scorer, counts in (task["evaluation"] or {"counts": {}})["counts"].items():
         reasons = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER.reason]
         if SCORED not in counts and {m["status"] for m in reasons} == {FAILED}:
             failed = sum(m["count"] for m in reasons)

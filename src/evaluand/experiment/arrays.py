@@ -385,7 +385,8 @@ class ArrayEvaluation:
 
     def to_evaluation(self, store: Store, name: str) -> Evaluation:
         """The evaluation in a store, by which `compare` compares results; see `save`."""
-        return self.save(store, name).tasks[0].evaluation
+        [evaluation] = self.save(store, name).evaluations.values()
+        return evaluation
 
     def __str__(self) -> str:
         from evaluand.report.terminal.plain_text import plain_text

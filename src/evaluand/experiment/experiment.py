@@ -57,11 +57,11 @@ FLIPS = 50
 
 @dataclass(frozen=True)
 class Result:
-    """The results of an experiment for one task."""
+    """The results of an experiment for one task; no evaluation without scorers."""
 
     task: str
     run: Run
-    evaluation: Evaluation
+    evaluation: Evaluation | None
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Results(MatchResults):
 
     Attributes:
         tasks: by task, in order.
-        aggregation: of the evaluations of all tasks.
+        aggregation: of the evaluations of all tasks; None without scorers.
         comparison: of the tasks with each other; None where there is one task, or nothing that could be compared.
         matches: by the name of their tournament; none if only one task was run.
         ratings: of their systems, by the same name.
@@ -78,8 +78,13 @@ class Results(MatchResults):
     """
 
     tasks: Sequence[Result]
-    aggregation: Aggregation
+    aggregation: Aggregation | None
     comparison: Comparison | None = None
+
+    @property
+    def evaluations(self) -> dict[str, Evaluation]:
+        """The evaluations by task; none without scorers."""
+        return {result.task: result.evaluation for result in self.tasks if result.evaluation is not None}
 
     def __str__(self) -> str:
         """The values of every task, and their comparison."""
@@ -96,8 +101,10 @@ class Results(MatchResults):
         from evaluand.report.html.notebook import values_html
 
         pairs = self.comparison.to_dict()["pairs"] if self.comparison else []
-        ratings = (html_notes([name]) + each._repr_html_() for name, each in self.ratings.items())
-        return values_html(metrics_facts(self.aggregation), [pair["verdict"] for pair in pairs]) + "".join(ratings)
+        ratings = "".join(html_notes([name]) + each._repr_html_() for name, each in self.ratings.items())
+        if self.aggregation is None:
+            return ratings
+        return values_html(metrics_facts(self.aggregation), [pair["verdict"] for pair in pairs]) + ratings
 
 
 @near_init(
@@ -118,7 +125,8 @@ class Experiment(metaclass=NearNames):
         dataset: the examples: a dataset, or whatever `Dataset.from_data` reads with the roles of its column names.
         tasks: name → task, function or object with `do_run`.
         scorers: name → scorer or function; names of kinds, or a list of them, are named after themselves.
-        measures: metrics on the scorers' tables; of one scorer, names and metrics suffice.
+        measures: metrics on the scorers' tables; of one scorer, names and metrics suffice. An experiment with matches
+            may have neither scorers nor measures.
         replications: how often each example is run; None takes the task's default, or once.
         seed: the seed from which the examples' seeds are derived.
         views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
@@ -149,8 +157,8 @@ class Experiment(metaclass=NearNames):
     name: str
     dataset: Dataset
     tasks: Mapping[str, Any]
-    scorers: Mapping[str, Any]
-    measures: Sequence[Measure]
+    scorers: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Measure] = ()
     policy: Policy = field(default_factory=Policy)
     replications: int | None = None
     seed: int = 0
@@ -177,7 +185,6 @@ class Experiment(metaclass=NearNames):
         tasks: dict[str, Task[Any, Any]] = {}
         views: dict[str, ViewSpec] = {}
         scorers: dict[str, Scorer] = {}
-        measures: dict[Place, list[Measure]] = {}
         for name, task in spec.tasks.items():
             with document.at("tasks", name):
                 tasks[check_name(name)] = build.task(task, folder)
@@ -187,12 +194,7 @@ class Experiment(metaclass=NearNames):
         for name, scorer in spec.scorers.items():
             with document.at("scorers", name):
                 scorers[check_name(name)] = build.scorer(scorer, folder)
-        for i, metric in spec.metrics.items():
-            with document.at("metrics", i):
-                measures["metrics", i] = [build.measure(metric, spec.scorer_names, folder)]
-        for i, rule in spec.fairness.items():
-            with document.at("fairness", i):
-                measures["fairness", i] = build.fairness(rule, spec.scorer_names)
+        measures = _build_measures(spec, document, folder)
         trades: dict[Place, Trade] = {}
         for i, trade in spec.tradeoffs.items():
             with document.at("tradeoffs", i):
@@ -232,12 +234,14 @@ class Experiment(metaclass=NearNames):
     def __post_init__(self) -> None:
         self.dataset = Dataset.from_data(self.dataset)
         self.scorers = _named_kinds(self.scorers)
+        is_graded = not self.matches or bool(self.scorers) or bool(self.measures)
         parts: Any
         for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
-            if not isinstance(parts, Mapping) or not parts:
+            if not isinstance(parts, Mapping) or not (parts or (what == "scorer" and not is_graded)):
                 raise SpecError(f"{what}s must be a mapping name: {what} with at least one, not {kind_of(parts)}")
         measures: Any = _as_measures(self.measures, self.scorers)
-        if not isinstance(measures, list | tuple) or not measures or not all(isinstance(m, Measure) for m in measures):
+        is_list = isinstance(measures, list | tuple) and all(isinstance(m, Measure) for m in measures)
+        if not is_list or not (measures or not is_graded):
             raise SpecError(
                 "measures must be a list of names of metrics or of Measure(scorer, metric), with at least one"
             )
@@ -330,9 +334,11 @@ class Experiment(metaclass=NearNames):
             else:
                 run = self._run_task(runner, name, limit, resumed.get("runs"), origin, repeat)
             known = (known_scores or {}).get(name)
-            evaluation = evaluator.evaluate(
-                run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
-            )
+            evaluation = None
+            if self.scorers:
+                evaluation = evaluator.evaluate(
+                    run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
+                )
             results.append(Result(name, run, evaluation))
         matcher = Matcher(store, self._grading_policy, progress=progress)
         runs = {result.task: result.run for result in results}
@@ -437,7 +443,9 @@ class Experiment(metaclass=NearNames):
 
     def _summarise(self, store: Store, results: Sequence[Result]) -> Results:
         """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""
-        by_task = {result.task: result.evaluation for result in results}
+        by_task = {result.task: result.evaluation for result in results if result.evaluation is not None}
+        if not by_task:
+            return Results(results, None)
         name = check_name(self.name) if len(results) == len(self.tasks) else None
         aggregation = Aggregator(store).aggregate(
             [*by_task.values()],
@@ -476,6 +484,18 @@ def _parse_gates(spec: ValidParts, document: Document) -> dict[int, Gate]:
         with document.at("gates", i):
             gates[i] = Gate.parse(gate)
     return gates
+
+
+def _build_measures(spec: ValidParts, document: Document, folder: Path) -> dict[Place, list[Measure]]:
+    """The metrics of a file, and those of its fairness criteria, by their place in it; adds faults to the document."""
+    measures: dict[Place, list[Measure]] = {}
+    for i, metric in spec.metrics.items():
+        with document.at("metrics", i):
+            measures["metrics", i] = [build.measure(metric, spec.scorer_names, folder)]
+    for i, rule in spec.fairness.items():
+        with document.at("fairness", i):
+            measures["fairness", i] = build.fairness(rule, spec.scorer_names)
+    return measures
 
 
 def _named_kinds(scorers: Any) -> Any:

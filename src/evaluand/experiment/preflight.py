@@ -89,8 +89,11 @@ def check_gates(
 ) -> None:
     """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
     declared = [measure for those in measures.values() for measure in those]
-    for i, gate in rules.items() if dataset is not None and declared else ():
+    is_graded = {"scorers", "metrics"} & {*document.value} or "matches" not in document.value
+    for i, gate in rules.items() if dataset is not None and (declared or not is_graded) else ():
         with document.at("gates", i):
+            if not declared:
+                raise SpecError(f"gate {gate.text!r} is about a metric; write scorers and metrics into the file")
             known = [] if gate.baseline is None else [gate.baseline]
             gates.check_fit(
                 [gate], [*scorers], declared, dataset.roles.attributes if dataset else (), known, MemoryStore()

@@ -332,14 +332,14 @@ class MatchesSpec(BaseModel):
 
 
 class ExperimentSpec(BaseModel):
-    """An experiment file."""
+    """An experiment file; scorers and metrics are needed, unless there are matches: then both, or neither."""
 
     model_config = _STRICT
     name: str = Field(min_length=1)
     dataset: DatasetSpec
     tasks: dict[str, TaskEntry] = Field(min_length=1)
-    scorers: dict[str, ScorerEntry] = Field(min_length=1)
-    metrics: list[MetricEntry] = Field(min_length=1)
+    scorers: dict[str, ScorerEntry] = Field(default={}, min_length=1)
+    metrics: list[MetricEntry] = Field(default=[], min_length=1)
     fairness: list[FairnessSpec] = []
     tradeoffs: list[TradeoffSpec] = []
     matches: list[MatchesSpec] = []
@@ -389,6 +389,10 @@ def json_schema() -> dict[str, Any]:
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
     _write_matches(schema)
+    schema["if"], schema["else"] = {"required": ["matches"]}, {"required": ["scorers", "metrics"]}
+    for group in ("scorers", "metrics"):
+        del schema["properties"][group]["default"]
+    schema["dependentRequired"] = {"scorers": ["metrics"], "metrics": ["scorers"]}
     _allow_short_forms(schema["properties"])
     for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec", "JudgeKindSpec", "ScheduleSpec", "RatingSpec"):
         del schema["$defs"][holder]
@@ -500,12 +504,23 @@ def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Do
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
         document.add_all(error, advice=Advice(spec.keys_at, meant_key, advice, entry_advice))
+    _require_grading(value, document)
     valid = _collect_valid(value)
     if valid.name is not None:
         with document.at("name"):
             check_name(valid.name)
             return valid, document
     return replace(valid, name=None), document
+
+
+def _require_grading(value: Mapping[str, Any], document: Document) -> None:
+    """Adds missing scorers or metrics to the faults; with matches, both may be missing."""
+    if "matches" in value and not {"scorers", "metrics", "fairness", "tradeoffs"} & {*value}:
+        return
+    for group in ("scorers", "metrics"):
+        meant = {(meant_key((key,)) or key) for key in value}
+        if group not in meant:  # else the unknown key that means it has a fault
+            document.add((group,), f"is missing; write {advice((group,))}")
 
 
 def _write_out(value: Mapping[str, Any]) -> dict[str, Any]:

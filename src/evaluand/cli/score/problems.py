@@ -184,8 +184,9 @@ def _save(scores: Scores, name: str, store: DirectoryStore, report: Path | None)
     results = scores.save(store, name)
     if report is not None:
         write_report(store, name, str(report))
-    [result] = results.tasks
-    return {"run": result.run.id, "evaluation": result.evaluation.id, "aggregation": results.aggregation.id}
+    [result], [evaluation] = results.tasks, results.evaluations.values()
+    assert results.aggregation is not None  # where there is an evaluation, there is one
+    return {"run": result.run.id, "evaluation": evaluation.id, "aggregation": results.aggregation.id}
 
 
 # Output

@@ -42,7 +42,7 @@ def check_system_gates(
     """
     if not gates:
         return []
-    evaluations = {result.task: result.evaluation for result in results.tasks}
+    evaluations = results.evaluations
     first = next(iter(evaluations))
     absolute = [gate for gate in gates if gate.baseline is None]
     found = check_gates(absolute, evaluations, measures=measures, metric_by_name=metric_by_name) if absolute else []

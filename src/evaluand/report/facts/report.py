@@ -176,13 +176,14 @@ class TaskResult(Protocol):
     @property
     def run(self) -> Run: ...
     @property
-    def evaluation(self) -> Evaluation: ...
+    def evaluation(self) -> Evaluation | None: ...
 
 
-def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation, matches: Sequence[Facts] = ()) -> Facts:
+def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation | None, matches: Sequence[Facts] = ()) -> Facts:
     """The results of an experiment: the receipt of each step, every value, and why rows are missing.
 
     Args:
+        aggregation: None where responses are compared and not graded.
         matches: as `matches_facts` returns them.
     """
     return {
@@ -190,15 +191,19 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation, matches
             {
                 "task": result.task,
                 "run": _step_facts(result.run),
-                "evaluation": _step_facts(result.evaluation),
+                "evaluation": None if result.evaluation is None else _step_facts(result.evaluation),
                 "missing": missing_facts(result.run, result.evaluation),
             }
             for result in tasks
         ],
         "matches": list(matches),
-        "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
-        **summary_facts(aggregation),
+        "aggregation": None if aggregation is None else _aggregation_head(aggregation),
+        **({"metrics": [], "disparities": [], "curves": []} if aggregation is None else summary_facts(aggregation)),
     }
+
+
+def _aggregation_head(aggregation: Aggregation) -> Facts:
+    return {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]}
 
 
 def _step_facts(made: Run | Evaluation) -> Facts:

@@ -82,20 +82,22 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     """The results of an experiment."""
     parts: list[RenderableType] = []
     if not quiet:
-        parts += [_steps_table(facts["tasks"], facts["matches"]), ""]
-    parts.append(metrics_table(facts["metrics"]))
-    for matches in facts["matches"]:
-        if matches["ratings"] is not None:
-            parts += ["", Text(safe(matches["matches"], CELL), "bold"), ratings_table(matches["ratings"])]
+        parts.append(_steps_table(facts["tasks"], facts["matches"]))
+    if facts["metrics"]:  # none where responses are compared and not graded
+        parts.append(metrics_table(facts["metrics"]))
+    parts += [
+        Group(Text(safe(each["matches"], CELL), "bold"), ratings_table(each["ratings"]))
+        for each in facts["matches"]
+        if each["ratings"] is not None
+    ]
     if facts["disparities"]:
-        parts += ["", disparities_table(facts["disparities"])]
-    for table in curves_tables(facts):
-        parts += ["", table]
+        parts.append(disparities_table(facts["disparities"]))
+    parts += curves_tables(facts)
     missing = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
     missing += [(each["matches"], {"scorer": None} | reason) for each in facts["matches"] for reason in each["missing"]]
     if missing:
-        parts += ["", missing_table(missing)]
-    return Group(*parts)
+        parts.append(missing_table(missing))
+    return Group(*itertools.islice(itertools.chain.from_iterable(("", part) for part in parts), 1, None))
 
 
 def metrics_table(rows: Sequence[Facts]) -> RenderableType:
@@ -322,7 +324,7 @@ def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> Renderable
     grid.add_column(overflow="fold")
     for entry in tasks:
         label = safe(entry["task"], CELL)
-        for step in ("run", "evaluation"):
+        for step in ("run", "evaluation") if entry["evaluation"] is not None else ("run",):
             reasons = (m for m in entry["missing"] if (m["scorer"] is None) == (step == "run"))
             failed = Counter[str]()
             for reason in reasons:
