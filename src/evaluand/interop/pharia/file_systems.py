@@ -1,4 +1,4 @@
-"""Repositories on file systems of fsspec, such as a bucket or a zip file; those of this computer use plain files.
+"""Repositories on file systems of fsspec, such as a bucket; those of this computer use plain files.
 
 Object stores cannot append to a file, so the rows of an example are one: `runs/<id>/outputs/<example id>.jsonl`. There
 are no locks: do not resume a run that another process may be continuing.
@@ -25,7 +25,7 @@ class FileSystem(Protocol):
     def pipe_file(self, path: str, value: bytes) -> object: ...
     def exists(self, path: str) -> bool: ...
     def makedirs(self, path: str, exist_ok: bool = False) -> object: ...
-    def ls(self, path: str, detail: bool = True) -> list[Any]: ...
+    def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]: ...
     def rm(self, path: str, recursive: bool = False) -> object: ...
 
 
@@ -96,7 +96,7 @@ class LocalFiles:
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         Path(path).mkdir(parents=True, exist_ok=exist_ok)
 
-    def ls(self, path: str, detail: bool = True) -> list[Any]:
+    def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
         return [each.as_posix() for each in Path(path).iterdir()]
 
     def rm(self, path: str, recursive: bool = False) -> None:
@@ -134,6 +134,7 @@ class FileSystemShelf:
         self.folder = Path(folder)
         self._files = file_system
         self._sdk_folder, self._row = sdk_folder, row
+        self._rows: dict[tuple[str, str], FileSystemRows] = {}
 
     def put(self, id: str, content: bytes, suffix: str = HEAD) -> None:
         self._files.makedirs(self.folder.as_posix(), exist_ok=True)
@@ -149,7 +150,10 @@ class FileSystemShelf:
         return list_heads(self._files, self.folder.as_posix(), suffix)
 
     def rows(self, id: str, name: str) -> "FileSystemRows":
-        return FileSystemRows(self._files, f"{self._path(id)}/{name}")
+        key = id, name
+        if key not in self._rows:
+            self._rows.setdefault(key, FileSystemRows(self._files, f"{self._path(id)}/{name}"))
+        return self._rows[key]
 
     def all_rows(self, id: str, name: str) -> Rows | None:
         own = self.rows(id, name)
@@ -159,6 +163,7 @@ class FileSystemShelf:
         return own if own.ids() else None
 
     def remove_rows(self, id: str, name: str) -> None:
+        self._rows.pop((id, name), None)
         with suppress(FileNotFoundError):
             self._files.rm(f"{self._path(id)}/{name}", recursive=True)
 
@@ -183,11 +188,14 @@ class FileSystemRows(Rows):
 
     def __init__(self, file_system: FileSystem, folder: str) -> None:
         self._files, self._folder = file_system, folder
+        self._has_folder = False
 
     def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
         """Append a row; the value is JSON text."""
         head = to_json({"example_id": example_id, "failed": failed})[:-1]
-        self._files.makedirs(self._folder, exist_ok=True)
+        if not self._has_folder:
+            self._files.makedirs(self._folder, exist_ok=True)
+            self._has_folder = True
         path = self._path(example_id)
         earlier = read_file(self._files, path) or b""
         self._files.pipe_file(path, earlier + head + b',"value":' + value + b"}\n")
@@ -277,5 +285,5 @@ def _names_if_any(file_system: FileSystem, folder: str) -> list[str]:
 
 
 def _list_names(file_system: FileSystem, folder: str) -> list[str]:
-    paths = file_system.ls(folder, detail=False)
+    paths = file_system.ls(folder, detail=False, refresh=True)  # others may have written since it was cached
     return sorted(posixpath.basename(str(path).rstrip("/")) for path in paths)
