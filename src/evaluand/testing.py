@@ -15,6 +15,8 @@ from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.experiment.arrays import TASK, ArrayEvaluation
 from evaluand.experiment.columns.scoring import ColumnScores
+from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
+from evaluand.experiment.tournament import MatchResults
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.report.text import safe
 from evaluand.store.store import MemoryStore
@@ -33,7 +35,8 @@ def assert_gate(
     Args:
         result: an evaluation, what `evaluate` returns, or an experiment's result for one task or for all tasks, each of
             which must then pass. Of several systems of `evaluate` the first is `baseline`. Or `Ratings`, whose rules
-            name the systems: `win_rate(mine, base) >= 0.55 at 95%`.
+            name the systems: `win_rate(mine, base) >= 0.55 at 95%`; or an experiment's result with matches, whose
+            ratings such a rule is about.
         gate: the rule, see `evaluand.comparison.gates`.
         baseline: the evaluation, or an experiment's result for one task, that the rule calls `baseline`.
         scorer: the scorer to use if the rule names none.
@@ -59,7 +62,11 @@ def assert_gate(
           FAILED  bot: 0.5; 2 rows: 2 scored
     """
     if isinstance(result, Ratings):
-        checked = check_rating_gates([gate], _without_other_options(result, baseline, scorer, missing))
+        _refuse_options(baseline, scorer, missing)
+        checked = check_rating_gates([gate], result)
+    elif isinstance(result, MatchResults) and result.matches and is_match_gate(rule := Gate.parse(gate)):
+        _refuse_options(baseline, scorer, missing)
+        checked = evaluate_match_gates([rule], result.ratings, result.unrated)
     else:
         checked = _check_evaluations(result, gate, baseline, scorer, missing)
     if not all(one.passed for one in checked):
@@ -70,10 +77,9 @@ def assert_gate(
     return checked
 
 
-def _without_other_options(ratings: Ratings, *options: Any) -> Ratings:
+def _refuse_options(*options: Any) -> None:
     if any(option is not None for option in options):
         raise SpecError("gates of ratings name the systems themselves; leave out baseline, scorer and missing")
-    return ratings
 
 
 def _check_evaluations(
@@ -136,5 +142,6 @@ def _evaluations(result: Any) -> list[Evaluation]:
     if tasks := getattr(result, "tasks", None):
         return [evaluation for task in tasks for evaluation in _evaluations(task)]
     raise SpecError(
-        f"give an evaluation, what evaluate() returns, or the results of an experiment, not a {type(result).__name__}"
+        "give an evaluation, what evaluate() returns, the results of an experiment, or ratings, not a"
+        f" {type(result).__name__}"
     )

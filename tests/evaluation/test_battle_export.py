@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from evaluand import DataError, Dataset, DirectoryStore, MemoryStore, Runner, rate
 from evaluand.cli import main
 from evaluand.evaluation import Matcher, Matches, Preference, read_battles
+from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.report.export import flat, write_csv, write_jsonl, write_parquet
 
 WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
@@ -145,6 +146,28 @@ def test_a_changed_export_is_refused_with_the_place_of_each_fault(tmp_path: Path
         "6:number_b: is 3, but in other rows 'y' has this number, or 'y' another one",
         "7:_index_: is 4, which is example '4' in other rows",
     ]
+
+
+@pytest.mark.parametrize("key", ["zz", "00112233445566778", "0011223344556677.01", "00 11 22 33 44 5", "\uff10" * 16])
+def test_a_changed_key_of_an_export_is_refused(tmp_path: Path, key: str) -> None:
+    path = written(compared(MemoryStore()), tmp_path / "m.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["example_key"] = key
+    rows[1]["judge_key"] = key
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError) as raised:
+        read_battles(path)
+    assert [line.removeprefix(f"{path}:") for line in str(raised.value).splitlines()] == [
+        f"1:example_key: is {key!r}; keep the value that `evaluand export` wrote",
+        f"2:judge_key: is {key!r}; keep the value that `evaluand export` wrote",
+    ]
+
+
+def test_rows_of_one_example_with_several_keys_are_refused() -> None:
+    rows = [row for batch in battle_batches(compared(MemoryStore())) for row in batch.to_pylist()]
+    rows[1]["example_key"] = "0011223344556677"
+    with pytest.raises(DataError, match="example_key: differs from that of other rows of example 'e0'"):
+        read_battles(rows)
 
 
 def test_matches_are_exported_by_the_command_line(tmp_path: Path) -> None:

@@ -320,8 +320,8 @@ def test_replications_meet_each_other(store: Store) -> None:
     with pytest.warns(EvaluandWarning) as notes:
         matches = Matcher().match([three, two], shorter)
     message = (
-        "not all replications are compared, since 'three' has 3, 'two' has 2; run 'two' with replications=3 and match"
-        " again"
+        "not all replications are compared, since 'three' has 3, 'two' has 2, so 4 responses have none to meet; run"
+        " 'two' with replications=3 and match again"
     )
     assert [str(note.message) for note in notes] == [message]
     assert matches.left_out == message

@@ -21,6 +21,7 @@ from evaluand.experiment.access import read_access
 from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.experiment.spec import parse_file
 from evaluand.report.verification import verify
+from evaluand.testing import assert_gate
 
 CODE = (
     casing.CODE
@@ -106,10 +107,23 @@ def test_the_tasks_of_a_file_are_compared_by_a_judge_and_rated(folder: Path) -> 
     assert (name, matches.name, matches.counts) == ("matches", "casing/matches", {"scored": 60})
     assert [run.name for run in matches.runs if run] == [f"casing/{task}" for task in ("upper", "early", "same")]
     assert points(experiment, store) == ALL
+    assert assert_gate(results, "win_rate(upper, same) >= 0.55 at 95%")[0].passed
+    with pytest.raises(AssertionError, match="FAILED  same: 0; win rate 0 of 10 matches"):
+        assert_gate(results, "same wins against upper >= 55%")
+    with pytest.raises(SpecError, match="gates of ratings name the systems themselves"):
+        assert_gate(results, "win_rate(upper, same) >= 0.55", scorer="right")
     ratings = results.ratings["matches"]
     assert (ratings.name, [row["system"] for row in ratings.ratings]) == ("casing/matches", ["upper", "early", "same"])
     assert ratings.ratings[0]["won"] == 15  # both orders of a pair are one match
     assert ratings.signature in str(results)
+    assert not verify(store, "ratings", ratings.id)
+
+
+def test_ratings_of_an_experiment_may_use_instruction_difficulties(folder: Path, store: MemoryStore) -> None:
+    rating = "{length_controlled: {baseline: same, difficulty_from: [early]}}"
+    results = load(folder, f"matches: {{judge: app.py:cased, rating: {rating}}}\n").run(store)
+    [ratings] = results.ratings.values()
+    assert "difficulty_from=(early) definition=length_controlled_noreg" in ratings.signature
     assert not verify(store, "ratings", ratings.id)
 
 
@@ -283,6 +297,10 @@ def test_the_version_of_a_judge_is_a_text_as_it_is_written(folder: Path) -> None
             ["6: matches.rating.tie: rating has no such parameter (did you"],
         ),
         ("{judge: app.py:cased, rating: {win_rate: {baseline: sme}}}", ["6: matches: baseline 'sme' is not one of"]),
+        (
+            "{judge: app.py:cased, rating: {length_controlled: {baseline: same, difficulty_from: erly}}}",
+            ["6: matches: difficulty_from 'erly' is not one of"],
+        ),
         ("[app.py:cased, app.py:cased]", ["6: matches.1: two entries are called 'matches'; give each its own name"]),
         ("{judge: app.py:cased, name: ' '}", ["6: matches: a name must not be empty or blank: ' '"]),
     ],

@@ -8,6 +8,7 @@ more rows extends what it was. An export of evaluand has the keys in its columns
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -128,6 +129,7 @@ def format_key(number: int, repeat: int = 0) -> str:
 
 
 _ALL_BITS: Final = 2**64 - 1
+_KEY: Final = re.compile(r"[0-9a-f]{16}(\.[1-9][0-9]{0,8})?")
 
 
 def parse_example_key(text: str) -> tuple[int, int]:
@@ -137,7 +139,7 @@ def parse_example_key(text: str) -> tuple[int, int]:
         ValueError: the text is no key.
     """
     number, _, repeat = text.partition(".")
-    if len(number) != 16 or not (repeat or "0").isdecimal() or int(repeat or "0") >= 2**31:
+    if not _KEY.fullmatch(text):
         raise ValueError(text)
     return int.from_bytes(bytes.fromhex(number), "big", signed=True), int(repeat or "0")
 

@@ -111,6 +111,7 @@ def describe_left_out(runs: Sequence[Run], labels: Sequence[str], limit: int | N
     examples = [int(run.manifest["spec"]["examples"]) for run in runs]
     if limit is not None:
         examples = [min(n, limit) for n in examples]
+    n_idle = sum(n * (each - min(replications)) for n, each in zip(examples, replications, strict=True))
     parts = []
     for noun, counts, remedy in (
         ("replication", replications, f"with replications={max(replications)}"),
@@ -120,7 +121,8 @@ def describe_left_out(runs: Sequence[Run], labels: Sequence[str], limit: int | N
         if fewest < most:
             has = ", ".join(f"{label!r} has {n:,}" for label, n in zip(labels, counts, strict=True))
             fewer = " and ".join(repr(label) for label, n in zip(labels, counts, strict=True) if n < most)
-            parts.append(f"not all {noun}s are compared, since {has}; run {fewer} {remedy} and match again")
+            idle = f", so {plural(n_idle, 'response')} have none to meet" if noun == "replication" else ""
+            parts.append(f"not all {noun}s are compared, since {has}{idle}; run {fewer} {remedy} and match again")
     return "; ".join(parts) or None
 
 
