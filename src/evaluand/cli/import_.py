@@ -240,8 +240,8 @@ def _suggest_score(file: Path) -> str:
         if truth and predictions:
             words += ["--truth", *truth, *(f"--prediction={each}" for each in predictions)]
     columns = f" (its columns: {', '.join(names)})" if names and len(words) == _BARE else ""
-    given = "" if len(words) > _BARE else " --truth COLUMN --prediction COLUMN"
-    return f"To score the columns of {safe(str(file))}{safe(columns)} run\n  {safe(join(words))}{given}"
+    options = "" if len(words) > _BARE else " --truth COLUMN --prediction COLUMN"
+    return f"To score the columns of {safe(str(file))}{safe(columns)} run\n  {safe(join(words))}{options}"
 
 
 _BARE: Final = 3  # words of a command without options

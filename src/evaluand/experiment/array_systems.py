@@ -17,7 +17,7 @@ from evaluand.experiment.columns.readings import read_typed
 from evaluand.experiment.columns.scoring import ColumnOptions, ColumnScores, score_systems
 from evaluand.experiment.columns.systems import SystemSpec, make_system
 from evaluand.experiment.columns.tables import NamedTable
-from evaluand.experiment.matrices import Given, as_columns
+from evaluand.experiment.matrices import ArrayInputs, as_columns
 from evaluand.metrics.base.metric import Metric
 from evaluand.store.store import MemoryStore
 
@@ -91,12 +91,12 @@ class ScoreColumns(NamedTuple):
     label: Any
 
 
-def name_scores(given: Given, suffix: str = "") -> tuple[dict[str, Any], ScoreColumns]:
+def name_scores(inputs: ArrayInputs, suffix: str = "") -> tuple[dict[str, Any], ScoreColumns]:
     """The scores of a system as columns by their names in messages."""
-    if given.score is not None:
+    if inputs.score is not None:
         alone = f"scores{suffix}"
-        return {alone: given.score}, ScoreColumns(alone, None, given.score_label)
-    by_class = dict(read_class_scores(given.scores))
+        return {alone: inputs.score}, ScoreColumns(alone, None, inputs.score_label)
+    by_class = dict(read_class_scores(inputs.scores))
     columns = {f"score of {label!r}{suffix}": values for label, values in by_class.items()}
     by_text = dict(zip(map(label_text, by_class), columns, strict=True))
     return columns, ScoreColumns(None, by_text or None, None)
@@ -145,12 +145,12 @@ def evaluate_systems(
     scored_label = None
     for system, values in predictions.items():
         name = str(system)
-        given = as_columns(truth, values, (scores or {}).get(system), reading.classes, reading.label)
+        inputs = as_columns(truth, values, (scores or {}).get(system), reading.classes, reading.label)
         if name in columns or name == "truth":
             raise SpecError(_SAME_NAME)
-        own, specs[name] = _system_columns(name, given, (confidence or {}).get(system))
-        columns |= {"truth": given.truth} | own
-        scored_label = given.score_label if scored_label is None else scored_label
+        own, specs[name] = _system_columns(name, inputs, (confidence or {}).get(system))
+        columns |= {"truth": inputs.truth} | own
+        scored_label = inputs.score_label if scored_label is None else scored_label
     groupings = dict(read_groupings(by))
     others = {name: values for name, values in named.items() if values is not None}
     if {*columns} & {*groupings, *others}:
@@ -176,12 +176,12 @@ def evaluate_systems(
     return score_systems(base, systems, options, Notes(ARGUMENTS, arrays=True), MemoryStore(), "columns", label=label)
 
 
-def _system_columns(name: str, given: Given, confidence: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _system_columns(name: str, inputs: ArrayInputs, confidence: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The columns of a system, and which of them `SystemSpec` takes for what."""
-    columns, scores = name_scores(given, f" of {name}")
+    columns, scores = name_scores(inputs, f" of {name}")
     spec: dict[str, Any] = {"score": scores.alone, "scores": scores.by_text, "rates_class": False}
-    if given.predictions is not None:
-        columns[name], spec["prediction"] = given.predictions, name
+    if inputs.predictions is not None:
+        columns[name], spec["prediction"] = inputs.predictions, name
     if confidence is not None:
         spec["confidence"] = f"confidence of {name}"
         columns[spec["confidence"]] = confidence

@@ -443,9 +443,9 @@ class _Arrays:
     ) -> _Arrays:
         if scores is not None and confidence is not None:
             raise SpecError("scores include the confidence of each prediction; give either scores or confidence")
-        given = as_columns(truth, predictions, scores, reading.classes, reading.label)
-        (scored, score_names), groupings = name_scores(given), list(read_groupings(by))
-        arrays = {"truth": given.truth, "predictions": given.predictions, "weight": weight, "confidence": confidence}
+        inputs = as_columns(truth, predictions, scores, reading.classes, reading.label)
+        (scored, score_names), groupings = name_scores(inputs), list(read_groupings(by))
+        arrays = {"truth": inputs.truth, "predictions": inputs.predictions, "weight": weight, "confidence": confidence}
         arrays |= {"cluster": cluster, **scored}
         arrays |= {f"by {name}": value for name, value in groupings}
         arrays |= {f"column {name}": list(v) if getattr(v, "ndim", 1) == 2 else v for name, v in further.items()}
@@ -464,7 +464,7 @@ class _Arrays:
             {name: columns[f"column {name}"] for name in further},
             proposals,
             notes,
-            given.score is not None,
+            inputs.score is not None,
         )
 
     def graded(self) -> pa.Table:

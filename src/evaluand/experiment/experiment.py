@@ -505,15 +505,15 @@ def _named_kinds(scorers: Any) -> Any:
     return {name: name for name in names} if is_list else scorers
 
 
-def _as_measures(given: Any, scorers: Mapping[str, Any]) -> Any:
+def _as_measures(measures: Any, scorers: Mapping[str, Any]) -> Any:
     """Names of metrics and metrics as measures on the only scorer.
 
     Raises:
         SpecError: no metric has a name, or there are several scorers.
     """
-    entries = [given] if isinstance(given, str | Metric | Measure) else given
+    entries = [measures] if isinstance(measures, str | Metric | Measure) else measures
     if not isinstance(entries, list | tuple):
-        return given
+        return measures
     if len(scorers) > 1 and (words := [one for one in entries if isinstance(one, str | Metric)]):
         metric = f"make_metric({words[0]!r})" if isinstance(words[0], str) else f"{type(words[0]).__name__}()"
         raise SpecError(

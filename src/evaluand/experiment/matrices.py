@@ -19,7 +19,7 @@ from evaluand.experiment.array_columns import plain_label
 Label = str | int | bool
 
 
-class Given(NamedTuple):
+class ArrayInputs(NamedTuple):
     """Truth, predictions and scores, one value for each row.
 
     Attributes:
@@ -35,7 +35,7 @@ class Given(NamedTuple):
     score_label: Any = None
 
 
-def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: Label | None) -> Given:
+def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: Label | None) -> ArrayInputs:
     """Matrices and frames among the arrays as columns; other arrays as they are.
 
     Args:
@@ -81,7 +81,7 @@ def as_columns(truth: Any, predictions: Any, scores: Any, classes: Any, label: L
             raise SpecError("predictions has a column of scores for each class; give either these or scores")
         known = answers.labels(named, truth)
         predictions, scores = answers.most_likely(known), answers.by_label(known)
-    return _add_scores(Given(truth, predictions, None), scores, labels, label)
+    return _add_scores(ArrayInputs(truth, predictions, None), scores, labels, label)
 
 
 def _read_tensor(values: Any) -> Any:
@@ -226,18 +226,18 @@ def _read_matrix(name: str, value: Any) -> _Matrix | None:
     return _Matrix(name, values, named, value if hasattr(value, "iloc") else None)
 
 
-def _add_scores(given: Given, scores: Any, labels: Sequence[Any] | None, label: Label | None) -> Given:
+def _add_scores(inputs: ArrayInputs, scores: Any, labels: Sequence[Any] | None, label: Label | None) -> ArrayInputs:
     """Scores by label: of a matrix, of a list of two columns for each label, or of the positive class alone."""
     if scores is None or isinstance(scores, Mapping):
-        return given._replace(scores=scores)
+        return inputs._replace(scores=scores)
     if isinstance(scores, list | tuple) and scores and _are_pairs(scores):
         scores = np.column_stack([np.asarray(one)[:, 1] for one in scores])
     matrix = _read_matrix("scores", scores)
     if matrix is not None and matrix.values.shape[1] > 1:
-        return given._replace(scores=matrix.by_label(matrix.labels(labels, given.truth)))
+        return inputs._replace(scores=matrix.by_label(matrix.labels(labels, inputs.truth)))
     if label is None and labels is not None and len(labels) == 2:
         label = labels[1]
-    return given._replace(score=scores if matrix is None else matrix.column(0), score_label=label)
+    return inputs._replace(score=scores if matrix is None else matrix.column(0), score_label=label)
 
 
 def _distinct(values: Any) -> list[Any]:

@@ -496,12 +496,12 @@ def read_winner(value: Any, a: str, b: str) -> Verdict:
 
 
 _EXPECTED: Final = "give model_a, model_b, tie, or the name of a system of the row"
-_SHOWN: Final = 40
+_MOST_CHARACTERS: Final = 40
 
 
 def _show(value: Any) -> str:
     if isinstance(value, str):
-        return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
+        return repr(value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]}…")
     is_scalar = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_scalar else kind_of(value)
 

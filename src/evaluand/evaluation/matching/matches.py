@@ -40,7 +40,7 @@ JUDGES = "judges"
 JUDGES_SCHEMA = pa.schema([("judge_key", pa.string())])
 """The key of the judge of each match, if an export of evaluand was read (see `match_keys`)."""
 
-_SHOWN = 45
+_MOST_PAIRS = 45
 """The most pairs of systems in the table of a notebook: those of ten."""
 
 _UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
@@ -61,9 +61,9 @@ class Matches(Artifact):
         if not self.store.is_sealed("matches", self.id):
             return f"{title}{html_notes(['not finished'])}"
         pairs, names = count_pairs(self), ("won", "tied", "lost", "n_missing")
-        rows = [[row["a"], row["b"], *(f"{row[name]:,}" for name in names)] for row in pairs[:_SHOWN]]
+        rows = [[row["a"], row["b"], *(f"{row[name]:,}" for name in names)] for row in pairs[:_MOST_PAIRS]]
         notes = [", ".join(f"{n:,} {status}" for status, n in self.counts.items())]
-        notes += [f"and {plural(len(pairs) - _SHOWN, 'more pair')}"] if len(pairs) > _SHOWN else []
+        notes += [f"and {plural(len(pairs) - _MOST_PAIRS, 'more pair')}"] if len(pairs) > _MOST_PAIRS else []
         notes += [f"{total['judge'] or 'judging'}: {usage_text(total)}" for total in sum_usage(self)]
         return title + html_table(("a", "b", "won by a", "tied", "won by b", "no outcome"), rows) + html_notes(notes)
 

@@ -249,7 +249,7 @@ def _winner(outcomes: Sequence[float]) -> int:
 # The rows of runs
 
 
-class _Shown(NamedTuple):
+class _Response(NamedTuple):
     output: Any
     content: bytes
 
@@ -259,7 +259,7 @@ class _Row(NamedTuple):
 
     example: Any
     replication: int
-    responses: dict[int, _Shown]
+    responses: dict[int, _Response]
 
 
 def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
@@ -279,11 +279,11 @@ def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
         for number, stream in enumerate(streams):
             response = next(stream, None)
             if response is not None and is_answered(response):
-                responses[number] = _Shown((response.responses or [None])[0], response.content)
+                responses[number] = _Response((response.responses or [None])[0], response.content)
         yield _Row(example, replication, responses)
 
 
-def _key(row: _Row, first: _Shown, second: _Shown) -> str:
+def _key(row: _Row, first: _Response, second: _Response) -> str:
     return identity.digest_of_text(row.example.digest + first.content + second.content).hex()
 
 
