@@ -45,6 +45,8 @@ def test_judgements_are_found_by_example_and_label(tmp_path: Path) -> None:
     )
     matches = Matcher().match(run_all(), judge, labels=LABELS, name="judged")
     assert (matches.systems, matches.name) == (LABELS, "judged")
+    assert matches.receipt is not None
+    assert matches.receipt.why == f"3 judgements read from {tmp_path / 'battles.jsonl'}"
     names = ("_index_", "a", "b", "order", "outcome", "first", "status", "equal", "judge", "strength", "explanation")
     assert rows_of(matches, *names) == [
         (0, 0, 1, "ab", 0.5, 0.5, "scored", True, None, None, None),

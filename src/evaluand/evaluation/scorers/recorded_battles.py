@@ -10,6 +10,7 @@ from typing import Any
 from evaluand.core.errors import DataError, Fault, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity
 from evaluand.data.sources import digest_of_files
+from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.matching.battle_export import as_text
 from evaluand.evaluation.matching.battle_rows import Battle
 from evaluand.evaluation.matching.battles import BattleFile, file_origin
@@ -77,7 +78,7 @@ class RecordedBattles(ComparisonScorer):
         reader = _Reader(file, runs, labels, options.get("limit"))
         recorded = reader.read()
         reader.report()
-        return store_recorded_matches(
+        matches = store_recorded_matches(
             runs,
             recorded,
             labels=labels,
@@ -85,6 +86,9 @@ class RecordedBattles(ComparisonScorer):
             tie_equal=True,
             **options | {"origin": file_origin(self.path, self.fields) | {"origin": dict(options.get("origin") or {})}},
         )
+        n = len(recorded)
+        matches.receipt = Receipt(n, kept=n, why=f"{plural(n, 'judgement')} read from {file.name}")
+        return matches
 
 
 class _Reader:
