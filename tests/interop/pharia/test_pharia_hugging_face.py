@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -100,6 +101,8 @@ class Hub(BaseHTTPRequestHandler):
                 path = line["value"].get("path")
                 if line["key"] == "file":
                     self.server.files[path] = base64.b64decode(line["value"]["content"])
+                elif line["key"] == "deletedFile":
+                    del self.server.files[path]
                 elif line["key"] == "deletedFolder":
                     kept = {k: v for k, v in self.server.files.items() if not k.startswith(path.rstrip("/") + "/")}
                     self.server.files = kept
@@ -207,6 +210,22 @@ def test_an_aggregation_on_the_hub_is_written_and_read_by_others(hub: HubServer)
     assert others.aggregation_overview("B", dict[str, float]) is None
     mine.delete_repository()
     assert hub.files == {}
+
+
+def test_text_files_of_a_repository_on_the_hub_are_written_read_and_removed(hub: HubServer) -> None:
+    mine, others = (HuggingFaceDatasetRepository("me/data", "hf_right", True, endpoint=hub.url) for _ in range(2))
+    path = Path("notes/a.json")
+    mine.write_utf8(path, "ä", create_parents=True)
+    assert hub.files == {"notes/a.json": "ä".encode()}
+    assert others.read_utf8(path) == "ä"
+    assert others.exists(path)
+    assert others.exists(path.parent)
+    assert others.file_names(Path("notes")) == ["a"]
+    assert others.file_names(Path("notes"), "txt") == []
+    others.remove_file(path)
+    assert not mine.exists(path)
+    with pytest.raises(FileNotFoundError, match=r"me/data on Hugging Face has no file notes/a\.json"):
+        mine.read_utf8(path)
 
 
 def test_a_refusal_of_the_hub_is_one_sentence(hub: HubServer) -> None:

@@ -15,13 +15,14 @@ from evaluand.core.errors import EngineError, SpecError, warn
 from evaluand.interop.pharia.datasets import FileDatasetRepository, StoredDatasets
 from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview, Dataset, Example, Refused
 from evaluand.interop.pharia.evaluations import FileAggregationRepository
+from evaluand.interop.pharia.file_systems import FileSystemBasedRepository, LocalFiles
 from evaluand.interop.pharia.repository_files import file_name
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
-class HuggingFaceRepository:
+class HuggingFaceRepository(FileSystemBasedRepository):
     """A repository of files on the Hugging Face Hub, which are copied to a temporary folder when they are read.
 
     Needs the extra `hugging-face`: `pip install 'evaluand[hugging-face]'`.
@@ -37,6 +38,7 @@ class HuggingFaceRepository:
         self._repository_id = repository_id
         self._hub = _connect(token, endpoint)
         self._local_root = Path(tempfile.mkdtemp(prefix="evaluand-hub-"))
+        FileSystemBasedRepository.__init__(self, LocalFiles(), self._local_root)
         weakref.finalize(self, shutil.rmtree, self._local_root, ignore_errors=True)
         self.create_repository(repository_id, token, private)
 
@@ -50,11 +52,43 @@ class HuggingFaceRepository:
         with self._calling():
             self._hub.delete_repo(self._repository_id, repo_type=_TYPE)
 
+    def write_utf8(self, path: Path, content: str, create_parents: bool = False) -> None:
+        """Write a text file of the repository; folders need not be created."""
+        super().mkdir((self._local_root / path).parent)
+        super().write_utf8(self._local_root / path, content)
+        self._upload([path.as_posix()])
+
+    def read_utf8(self, path: Path) -> str:
+        """The content of a text file of the repository; raises FileNotFoundError if there is none."""
+        if path.as_posix() not in self._files():
+            raise FileNotFoundError(f"{self._repository_id} on Hugging Face has no file {path.as_posix()}")
+        self._download([path.as_posix()])
+        return super().read_utf8(self._local_root / path)
+
+    def remove_file(self, path: Path) -> None:
+        """Remove a file of the repository."""
+        with self._calling():
+            self._hub.delete_file(path.as_posix(), self._repository_id, repo_type=_TYPE)
+
+    def exists(self, path: Path) -> bool:
+        """Whether the repository has a file or folder."""
+        return path.as_posix() in self._files() or bool(self._list(path.as_posix()))
+
+    def mkdir(self, path: Path) -> None:
+        """Do nothing: on the Hub, folders are the beginnings of paths."""
+
+    def file_names(self, path: Path, file_type: str = "json") -> Sequence[str]:
+        """The names of the files of a type in a folder of the repository, without the type."""
+        found = (Path(name) for name in self._list(path.as_posix()))
+        return sorted(each.stem for each in found if each.parent == path and each.suffix == f".{file_type}")
+
     def _list(self, folder: str) -> list[str]:
         """The files in a folder of the repository."""
+        return [name for name in self._files() if name.startswith(f"{folder}/")]
+
+    def _files(self) -> list[str]:
         with self._calling():
-            names = self._hub.list_repo_files(self._repository_id, repo_type=_TYPE)
-        return [name for name in names if name.startswith(f"{folder}/")]
+            return list(self._hub.list_repo_files(self._repository_id, repo_type=_TYPE))
 
     def _download(self, names: Iterable[str]) -> None:
         with self._calling():
