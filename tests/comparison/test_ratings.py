@@ -311,6 +311,11 @@ def test_the_signature_names_what_differs_from_the_usual() -> None:
         ({"covariates": ["length"], "ties": "davidson"}, "covariates need ties=half, not davidson"),
         ({"covariates": ["length"], "missing": "lose"}, "missing=lose cannot be used with covariates"),
         ({"ties": "davidson", "outcomes": "weighted"}, "ties=davidson counts winners"),
+        ({"covariates": 3}, "covariates must be names, such as length, not 3"),
+        (
+            {"method": "length_controlled", "baseline": "A", "missing": "lose"},
+            "missing=lose cannot be used with length_controlled: a missing response has no length",
+        ),
         ({"replicates": 3}, "rate: replicates=3 must be an integer of at least 100"),
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
     ],
@@ -319,6 +324,11 @@ def test_wrong_parameters_are_refused_in_one_sentence(two: Matches, options: dic
     with pytest.raises(SpecError) as error:
         rate(two, **options)  # type: ignore[arg-type]
     assert message in str(error.value)
+
+
+def test_a_table_that_ratings_lack_is_refused(two: Matches) -> None:
+    with pytest.raises(SpecError, match=r"ratings have no table 'win_rate' \(did you mean 'win_rates'\?\)"):
+        rate(two).table("win_rate")
 
 
 def test_only_matches_are_rated() -> None:

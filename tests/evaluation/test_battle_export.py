@@ -170,6 +170,32 @@ def test_rows_of_one_example_with_several_keys_are_refused() -> None:
         read_battles(rows)
 
 
+def test_every_cell_that_an_export_wrote_is_validated(tmp_path: Path) -> None:
+    cells = {"_index_": 2**63, "round": -1, "first": 1.5, "digest": "ab", "equal": "maybe", "missing": "c", "round ": 0}
+    cells |= {"number_a": None, "equal ": "", "number_b": 0, "strength": -1, "status": "lost"}
+    battles = [{"id": n, "model_a": "x", "model_b": "y", "winner": "A", "order": "ab"} for n in range(len(cells))]
+    path = written(read_battles(battles), tmp_path / "m.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row, (name, value) in zip(rows, cells.items(), strict=True):
+        row[name.strip()] = value
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError) as raised:
+        read_battles(path)
+    assert [line.removeprefix(f"{path}:") for line in str(raised.value).splitlines()] == [
+        "1:_index_: is 9223372036854775808; keep the value that `evaluand export` wrote",
+        "2:round: is -1; keep the value that `evaluand export` wrote",
+        "3:first: is 1.5; keep the value that `evaluand export` wrote",
+        "4:digest: is 'ab'; keep the value that `evaluand export` wrote",
+        "5:equal: is 'maybe'; keep the value that `evaluand export` wrote",
+        "6:missing: is 'c'; keep the value that `evaluand export` wrote",
+        "8:number_a: is empty; keep the value that `evaluand export` wrote",
+        "9:equal: is empty; keep the value that `evaluand export` wrote",
+        "10:number_b: must be larger than number_a",
+        "11:strength: is -1; give 0 or more",
+        "12:status: is 'lost'; give one of scored, failed, abstained, skipped",
+    ]
+
+
 def test_matches_are_exported_by_the_command_line(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     matches = compared(store)

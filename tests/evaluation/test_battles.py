@@ -293,3 +293,12 @@ def test_faults_of_games() -> None:
         "battles[2]:games[0].score: is 'C'; give a label such as A>>B, A>B or A=B",
         "battles[2]:games[1]: is a number; give an object with a score",
     ]
+
+
+def test_responses_are_texts_or_what_an_assistant_says() -> None:
+    turns = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"text": "a"}, "b"]}]
+    said = {"content": "ok"}
+    rows = [battle(response_a=turns, response_b=said), battle(response_a="[1]", response_b=json.dumps(turns))]
+    styles = read_battles(rows).table(["style_a", "style_b"]).to_pylist()
+    lengths = [[row[side]["characters"] for side in ("style_a", "style_b")] for row in styles]
+    assert lengths == [[len("a\n\nb"), 2], [3, len("a\n\nb")]]

@@ -23,6 +23,7 @@ from evaluand import (
     span,
 )
 from evaluand.evaluation import AgainstBaseline, ByScore, Matcher, Matches, Preference, ScorerFailed
+from evaluand.evaluation.scorer import scorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.report.verification import verify
 from evaluand.store.store import Store
@@ -370,6 +371,10 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
     other = run_all(store, once, texts=["other"])
     with pytest.raises(SpecError, match="matches need two runs or more"):
         Matcher().match(runs[:1], shorter)
+    with pytest.raises(SpecError, match="give a list of Run objects to match"):
+        Matcher().match(["once", "twice"], shorter)  # type: ignore[list-item]
+    with pytest.raises(SpecError, match="is in another store; runs are matched in one store"):
+        Matcher().match([runs[0], *run_all(MemoryStore(), twice)], shorter)
     with pytest.raises(SpecError, match="is over another dataset"):
         Matcher().match([runs[0], other[0]], shorter)
     with pytest.raises(SpecError, match=r"orders is the text 'bth'; give one of both, random \(did you mean 'both'"):
@@ -387,6 +392,64 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
         Matcher().match(runs, lambda first: 1.0)
     with pytest.raises(SpecError, match="compares all pairs; leave out against_baseline"):
         Matcher().match(runs, comparison_scorer(lambda responses: []), schedule=AgainstBaseline("once"))
+
+
+def test_an_open_run_is_not_matched(store: Store) -> None:
+    def interrupted(text: str) -> str:
+        raise KeyboardInterrupt
+
+    [run] = run_all(store, once)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(store, interrupted)
+    [id] = [id for id in store.ids("runs") if not store.is_sealed("runs", id)]
+    with pytest.raises(SpecError, match="is not finished; resume it before it is matched"):
+        Matcher().match([run, Run(store, id)], shorter)
+
+
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        (ByScore, r"the judge is the class ByScore; give an instance of it: ByScore\(…\)"),
+        (3, "the judge is an int; give a comparison scorer, a function or the name of a kind"),
+        ("by_scor", r"no comparison scorer is called 'by_scor' \(did you mean 'by_score'\?\)"),
+    ],
+)
+def test_what_is_no_judge_is_refused(store: Store, judge: Any, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Matcher().match(run_all(store, once, twice), judge)
+
+
+def test_what_is_no_schedule_is_refused(store: Store) -> None:
+    with pytest.raises(SpecError, match="schedule is 3; give a Schedule, such as AgainstBaseline"):
+        Matcher().match(run_all(store, once, twice), shorter, schedule=3)  # type: ignore[arg-type]
+
+
+def test_a_judge_of_all_responses_abstains_or_gives_a_finite_number_for_each(store: Store) -> None:
+    says = dict(zip(TEXTS, (None, [1.0, float("nan")], 5, [2, 1]), strict=True))
+    judge = comparison_scorer(lambda responses, input: says[input], version="1")
+    matches = Matcher().match(run_all(store, once, twice), judge, orders="random")
+    rows = matches.table(["status", "reason", "outcome"]).to_pylist()
+    assert [row["status"] for row in rows] == ["abstained", "failed", "failed", "scored"]
+    assert rows[0]["reason"] == "the judge returned None"
+    assert "give a finite number for each response, in a list" in rows[1]["reason"]
+
+
+@pytest.mark.parametrize("margin", [-1, float("inf"), True, "1"])
+def test_a_margin_is_a_finite_number(margin: Any) -> None:
+    with pytest.raises(SpecError, match=r"margin is .*; give a finite number of at least 0"):
+        ByScore(ExactMatch(), margin=margin)
+
+
+def test_a_judge_by_score_fails_and_abstains_as_its_scorer(store: Store) -> None:
+    def grade(output: str) -> float | None:
+        if output.startswith("a"):
+            raise ValueError("no idea")
+        return None if output.startswith("b") else float(len(output))
+
+    matches = Matcher().match(run_all(store, once, twice), ByScore(grade), orders="random")
+    assert matches.counts == {"failed": 1, "abstained": 1, "scored": 2}
+    with pytest.raises(SpecError, match="it needs one that grades one response at a time"):
+        ByScore(scorer(lambda output, source: 1.0))
 
 
 def test_the_steps_of_a_judge_are_stored_and_reused_with_its_judgement(store: Store) -> None:

@@ -425,7 +425,8 @@ def _read_own(row: Mapping[str, Any], where: str, faults: list[Fault]) -> dict[s
             continue
         if cells[name] is None and name in _NEVER_NULL:
             faults.append(Fault(f"{where}:{name}", "is empty; keep the value that `evaluand export` wrote"))
-    if cells.get("number_a", 0) >= cells.get("number_b", 1):
+    a, b = cells.get("number_a"), cells.get("number_b")
+    if a is not None and b is not None and a >= b:
         faults.append(Fault(f"{where}:number_b", "must be larger than number_a"))
     return cells
 

@@ -175,11 +175,6 @@ class MatchCounts:
         sides = {name: getattr(self, name) * factor for name in _SIDES}
         return replace(self, **sides)
 
-    def select_pairs(self, pairs: np.ndarray) -> MatchCounts:
-        """The counts of some pairs, by a mask or by places."""
-        sides = {name: getattr(self, name)[..., pairs] for name in _SIDES}
-        return replace(self, a=self.a[pairs], b=self.b[pairs], **sides)
-
 
 _SIDES = ("wins", "ties", "losses", "score")
 
