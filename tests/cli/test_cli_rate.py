@@ -9,7 +9,7 @@ import pytest
 from support.commands import Folder
 from support.matches import Outcomes, play
 
-from evaluand import DirectoryStore, rate
+from evaluand import Dataset, DirectoryStore, EvaluandWarning, Matcher, Runner, comparison_scorer, rate
 
 # mine wins 30 of 40 examples against base
 BATTLES = [
@@ -114,3 +114,36 @@ def test_a_changed_rating_is_found(folder: Folder) -> None:
     [file] = (folder.path / "store" / "ratings" / ratings.id).glob("ratings-*.parquet")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     assert folder.call("verify", ratings.id).exit_code == 1
+
+
+def test_what_matches_leave_out_is_shown_with_them_and_with_ratings(folder: Folder) -> None:
+    store = DirectoryStore(folder.path / "store")
+    data = Dataset.from_rows([{"input": number} for number in range(4)])
+    runs = [Runner(store).run(lambda number: f"a{number}", data, replications=3)]
+    runs.append(Runner(store).run(lambda number: f"b{number}", data))
+    judge = comparison_scorer(lambda first, second: "first" if first < second else "second", name="alphabet")
+    with pytest.warns(EvaluandWarning, match="not all replications are compared"):
+        Matcher().match(runs, judge, labels=["a", "b"], name="pairs")
+    left_out = "'a' has 3, 'b' has 1, so 8 responses have none to meet; run 'b' with replications=3 and match again"
+    for command in ("show", "rate"):
+        result = folder.call(command, "pairs")
+        assert left_out in " ".join(result.output.split()), result.output
+
+
+def test_instruction_difficulties_and_weights_are_options(folder: Folder) -> None:
+    texts = {"response_a": "longer", "response_b": "short"}
+    rows = [
+        {"id": n, "model_a": a, "model_b": "base", "winner": ["model_a", "model_b", "model_a"][(n + len(a)) % 3]}
+        | texts
+        for n in range(12)
+        for a in ("one", "four", "longer")
+    ]
+    folder.write("long.jsonl", rows)
+    file = folder.path / "long.jsonl"
+    options = ["--method", "length_controlled", "--baseline", "base", "--difficulty-from", "one"]
+    facts = json.loads(folder.call("rate", file, *options, "--length-variant", "longer", "--json").output)
+    assert "definition=length_controlled_v1" in facts["signature"]
+    assert {row["name"] for row in facts["parameters"]} == {"length", "difficulty", "quality"}
+    result = folder.call("rate", file, "--weighted")
+    assert result.exit_code != 0
+    assert "weighted needs weights, and the examples of 36 matches have none" in result.output

@@ -247,3 +247,11 @@ def test_sentences_on_bias_and_method() -> None:
         "Pairs with opposite winners in their two orders are left out.",
         "A missing response loses.",
     ]
+    parameters = {"baseline": "old", "difficulty_from": ["a", "b"], "length_variants": ["longer"], "weighted": True}
+    method = {"kind": "length_controlled", "parameters": parameters}
+    assert [*method_texts({"method": method, "confidence": 0.9})][:4] == [
+        "Ratings are the share of wins against old, as it would be at equal length; a tie is half a win.",
+        "The difficulty of each instruction is fitted to the matches of a, b.",
+        "longer: the baseline in other lengths, by which the effect of length is estimated.",
+        "Each match counts by the weight of its example; counts of matches do not.",
+    ]

@@ -57,12 +57,12 @@ def format_rating(row: Mapping[str, Any], is_share: bool) -> str:
         >>> format_rating({"rating": 1049.4, "low": 1021.8, "high": None}, is_share=False)
         '1049 [1022, ∞]'
     """
-    shown = {"rating": "–", "low": "−∞", "high": "∞"}
-    for name in shown:
+    texts = {"rating": "–", "low": "−∞", "high": "∞"}
+    for name in texts:
         if row[name] is not None:
-            shown[name] = f"{100 * row[name]:.1f}" if is_share else f"{row[name]:.0f}"
-    value = f"{shown['rating']}{' %' if is_share else ''}"
-    return value if row["low"] is None and row["high"] is None else f"{value} [{shown['low']}, {shown['high']}]"
+            texts[name] = f"{100 * row[name]:.1f}" if is_share else f"{row[name]:.0f}"
+    value = f"{texts['rating']}{' %' if is_share else ''}"
+    return value if row["low"] is None and row["high"] is None else f"{value} [{texts['low']}, {texts['high']}]"
 
 
 def plural_of(count: float, noun: str) -> str:
@@ -93,6 +93,12 @@ def method_texts(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"Ratings are the share of wins against {baseline}{at}; a tie is half a win."
     else:
         yield "Ratings are the mean share of wins over opponents, each of which counts equally; a tie is half a win."
+    if systems := parameters.get("difficulty_from"):
+        yield f"The difficulty of each instruction is fitted to the matches of {', '.join(systems)}."
+    if systems := parameters.get("length_variants"):
+        yield f"{', '.join(systems)}: the baseline in other lengths, by which the effect of length is estimated."
+    if parameters.get("weighted"):
+        yield "Each match counts by the weight of its example; counts of matches do not."
     if covariates := parameters.get("covariates"):
         yield f"They are ratings at equal {', '.join(covariates).replace('_', ' ')}."
     if parameters.get("penalty"):

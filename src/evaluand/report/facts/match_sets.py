@@ -39,7 +39,8 @@ def ratings_facts(ratings: Ratings) -> Facts:
     """Ratings, and the `sets` of matches behind them with their rows by status; None for the counts of a lost set."""
     ids = ratings.manifest["provenance"]["matches"]
     sets = [
-        {"id": id, "name": None, "counts": None} | ({} if each is None else {"name": each.name, "counts": each.counts})
+        {"id": id, "name": None, "counts": None, "left_out": None}
+        | ({} if each is None else {"name": each.name, "counts": each.counts, "left_out": each.left_out})
         for id, each in zip(ids, ratings.matches, strict=True)
     ]
     return ratings.to_dict() | {"sets": sets}

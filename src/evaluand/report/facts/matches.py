@@ -26,7 +26,7 @@ def matches_facts(matches: Matches, examples: int = 0, *, failed: bool = False) 
         if left := examples - len(chosen):
             chosen += islice(_rows(matches, is_scored), left)
     return {
-        "judged": _describe_judge(matches),
+        "judged": _describe_judge(matches) | ({"left out": matches.left_out} if matches.left_out else {}),
         "pairs": count_pairs(matches),
         "usage": sum_usage(matches),
         "rows": chosen,

@@ -95,7 +95,8 @@ def _count_statuses(matches: Facts) -> str:
     if matches["counts"] is None:
         return f"{name}: not in this store"
     counts = [f"{matches['counts'][each]:,} {each}" for each in SCORE_STATUSES if matches["counts"].get(each)]
-    return f"{name}: {', '.join(counts) or 'none'}"
+    left_out = f"; {safe(matches['left_out'])}" if matches["left_out"] else ""
+    return f"{name}: {', '.join(counts) or 'none'}{left_out}"
 
 
 def _bounds(facts: Facts) -> str:
