@@ -60,6 +60,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def file_schema() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json_schema())
+
+
 @pytest.fixture
 def store() -> MemoryStore:
     return MemoryStore()
@@ -148,11 +153,11 @@ JUDGES = [
 ]
 
 
-def test_a_judge_is_code_or_compares_the_scores_of_a_scorer(folder: Path) -> None:
+def test_a_judge_is_code_or_compares_the_scores_of_a_scorer(folder: Path, file_schema: Any) -> None:
     entries = [f"  - {{name: m{i}, judge: {judge}}}\n" for i, judge in enumerate(JUDGES)]
     results = load(folder, "matches:\n" + "".join(entries)).run()
     assert [count_points(matches) for matches in results.matches.values()] == [ALL] * len(JUDGES)
-    jsonschema.Draft202012Validator(json_schema()).validate(yaml.safe_load((folder / "e.yaml").read_text()))
+    file_schema.validate(yaml.safe_load((folder / "e.yaml").read_text()))
 
 
 def test_a_class_of_judges_takes_its_parameters(folder: Path) -> None:
@@ -375,8 +380,8 @@ matches: app.py:cased
 """
 
 
-def test_an_experiment_with_matches_needs_no_scorers(folder: Path, store: MemoryStore) -> None:
-    jsonschema.validate(yaml.safe_load(PAIRWISE), json_schema())
+def test_an_experiment_with_matches_needs_no_scorers(folder: Path, store: MemoryStore, file_schema: Any) -> None:
+    file_schema.validate(yaml.safe_load(PAIRWISE))
     results = load(folder, "gates: win_rate(upper, same) >= 0.9\n", PAIRWISE).run(store)
     assert (results.aggregation, results.comparison, results.evaluations) == (None, None, {})
     assert results.matches["matches"].counts == {"scored": 60}
@@ -398,12 +403,14 @@ def test_an_experiment_with_matches_needs_no_scorers(folder: Path, store: Memory
         ("gates: accuracy >= 0.9", ["5: gates.0: gate 'accuracy >= 0.9' is about a metric; write scorers and metrics"]),
     ],
 )
-def test_scorers_and_metrics_are_needed_together(folder: Path, more: str, reported: list[str]) -> None:
+def test_scorers_and_metrics_are_needed_together(
+    folder: Path, file_schema: Any, more: str, reported: list[str]
+) -> None:
     found = faults(folder, more, PAIRWISE)
     assert [line[: len(start)] for line, start in zip(found, reported, strict=True)] == reported
     if more.startswith(("metrics", "scorers")):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(yaml.safe_load(PAIRWISE + more), json_schema())
+            file_schema.validate(yaml.safe_load(PAIRWISE + more))
 
 
 RECORDED = (
