@@ -538,6 +538,13 @@ def test_p_values_are_the_same_whether_pairs_share_their_draws() -> None:
     assert shared[0, 5] == sign_flip(centred[:, 0] - centred[:, 5]).p
 
 
+@pytest.fixture(scope="module")
+def silent() -> Matches:
+    """Matches of which none of C has an outcome."""
+    outcomes: Outcomes = {("A", "B"): [1.0, 0.0, 1.0], ("A", "C"): [None] * 3, ("B", "C"): [None] * 3}
+    return play(MemoryStore(), outcomes, fails={"C": {0}})
+
+
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
@@ -554,10 +561,10 @@ def test_p_values_are_the_same_whether_pairs_share_their_draws() -> None:
         ({"covariates": ["position"]}, 'no match of "C" has an outcome (4 without a response, 8 abstained)'),
     ],
 )
-def test_a_system_without_outcomes_has_the_reason_with_counts(parameters: dict[str, Any], reason: str) -> None:
-    outcomes: Outcomes = {("A", "B"): [1.0, 0.0, 1.0], ("A", "C"): [None] * 3, ("B", "C"): [None] * 3}
-    ratings = rate(play(MemoryStore(), outcomes, fails={"C": {0}}), **parameters)
-    assert row_of(ratings, "C")["reason"] == reason
+def test_a_system_without_outcomes_has_the_reason_with_counts(
+    silent: Matches, parameters: dict[str, Any], reason: str
+) -> None:
+    assert row_of(rate(silent, **parameters), "C")["reason"] == reason
 
 
 def test_a_system_whose_matches_all_failed_contradict_or_do_not_exist_has_that_reason() -> None:
@@ -580,7 +587,7 @@ def export(matches: Matches, store: Store) -> Matches:
 
 
 def counted(*sets: Matches) -> list[object]:
-    tables = rate(*sets).to_dict()
+    tables = rate(*sets, replicates=100).to_dict()
     return [tables[name] for name in ("ratings", "win_rates", "differences")]
 
 
