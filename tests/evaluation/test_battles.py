@@ -302,3 +302,11 @@ def test_responses_are_texts_or_what_an_assistant_says() -> None:
     styles = read_battles(rows).table(["style_a", "style_b"]).to_pylist()
     lengths = [[row[side]["characters"] for side in ("style_a", "style_b")] for row in styles]
     assert lengths == [[len("a\n\nb"), 2], [3, len("a\n\nb")]]
+
+
+def test_an_empty_response_has_no_characters_and_a_missing_one_is_unknown() -> None:
+    row = {"model_a": "x", "model_b": "y", "winner": "model_b", "response_b": "text"}
+    rows = [row | {"id": "1", "response_a": ""}, row | {"id": "2", "response_a": None}]
+    empty, unknown = read_battles(rows).table(["style_a"])["style_a"].to_pylist()
+    assert empty["characters"] == empty["words"] == 0
+    assert unknown is None

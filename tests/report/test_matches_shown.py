@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
+from rich.console import Console
 
 from evaluand import Dataset, DirectoryStore, Matcher, MemoryStore, RemoteProvider, Reply, Runner, asks, rate, span
 from evaluand.cli.report import write
@@ -22,6 +23,7 @@ from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.evaluation.matching.totals import count_pairs, sum_usage, usage_text
 from evaluand.report.facts.match_sets import judge_text
 from evaluand.report.html.charts import Axis, Dot, strip
+from evaluand.report.terminal.ratings import ratings_table
 
 NUMBER = itertools.count()
 HOSTILE = "</td><script>alert(1)</script>\u202e\x00"
@@ -178,3 +180,22 @@ def test_stored_ratings_look_the_same_in_a_notebook(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     ratings = rate(judge_with_costs(store), penalty=1.0, name="rated")
     assert Ratings.open(store, "rated")._repr_html_() == ratings._repr_html_()
+
+
+def test_matches_with_one_system_alone_need_no_matrix(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    rows = [
+        {"id": str(i), "model_a": name, "model_b": "<base>", "winner": "model_a" if (i + n) % 3 else "model_b"}
+        for i in range(9)
+        for n, name in enumerate(("x", "y", "z"))
+    ]
+    ratings = rate(read_battles(rows, store, name="star"), method="win_rate", baseline="<base>", name="star")
+    path, *_ = write(store, "star", str(tmp_path / "report.html"))
+    page = Path(path).read_text()
+    assert "All matches are against <bdi>&lt;base&gt;</bdi>" in page
+    assert "Who wins against whom" not in page
+    assert ratings._repr_html_().count("<table>") == 1
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(ratings_table(ratings.to_dict()))
+    assert "all matches are against <base>" in shown.get()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluand.comparison.ratings.wording import bias_texts, format_rating, is_share
+from evaluand.comparison.ratings.wording import bias_texts, find_only_opponent, format_rating, is_share
 from evaluand.core.text.html_table import html_notes, html_table
 
 _MATRIX: Final = 10
@@ -42,7 +42,7 @@ def _ranking_cells(row: Mapping[str, Any], share: bool) -> Iterator[str]:
 
 def _win_rates(facts: Mapping[str, Any]) -> str:
     systems = [row["system"] for row in facts["ratings"]]
-    if not 1 < len(systems) <= _MATRIX:
+    if not 1 < len(systems) <= _MATRIX or (len(systems) > 2 and find_only_opponent(facts["win_rates"]) is not None):
         return ""
     rates = {(row["a"], row["b"]): row["win_rate"] for row in facts["win_rates"]}
     rows = ([a, *("" if a == b else _percent(rates.get((a, b))) for b in systems)] for a in systems)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from evaluand.comparison.ratings.estimates import Estimates
-from evaluand.comparison.significance import DRAWN_CLUSTERS, DRAWS, EXACT_CLUSTERS, draw_sums, sign_flip
+from evaluand.comparison.significance import DRAWN_CLUSTERS, EXACT_CLUSTERS, draw_sums, drawn_p, sign_flip
 from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.win_rates import WinRates
@@ -171,6 +171,6 @@ def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
             found[i, j] = found[j, i] = sign_flip(sums).p
         else:
             observed = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())
-            extreme = np.count_nonzero(np.abs(drawn[i] - drawn[j]) >= observed)
-            found[i, j] = found[j, i] = (extreme + 1) / (DRAWS + 1)
+            extreme = int(np.count_nonzero(np.abs(drawn[i] - drawn[j]) >= observed))
+            found[i, j] = found[j, i] = drawn_p(extreme, sums, observed)
     return found

@@ -114,6 +114,13 @@ def method_texts(facts: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
+def find_only_opponent(win_rates: Iterable[Mapping[str, Any]]) -> str | None:
+    """The system that is in every match; None if there is none, or if only two systems met."""
+    met = [{row["a"], row["b"]} for row in win_rates if row["win_rate"] is not None]
+    common = set.intersection(*met) if met else set()
+    return common.pop() if len(common) == 1 else None
+
+
 def is_share(facts: Mapping[str, Any]) -> bool:
     """Whether ratings are shares of wins, and not points."""
     return bool(facts["method"]["kind"] != "bradley_terry")

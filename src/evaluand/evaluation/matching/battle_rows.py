@@ -268,7 +268,7 @@ class _Row:
         return number
 
     def texts(self) -> Texts:
-        columns, conversations = self.columns, [self.get(f"response_{side}") for side in "ab"]
+        columns, conversations = self.columns, [self._response(side) for side in "ab"]
         if columns.is_own:
             return Texts(*(self.text(field) for field in Texts._fields))
         asked = self.get("input") if columns.input else None
@@ -277,6 +277,11 @@ class _Row:
             asked = next((said for each in conversations if (said := _said(each, "user"))), None)
         responses = [_said(each, "assistant", is_list=is_list) for each in conversations]
         return Texts(_said(asked, "user", is_list=is_list), *responses)
+
+    def _response(self, side: str) -> Any:
+        """A response, which may be the empty text."""
+        place = self.columns.places.get(f"response_{side}")
+        return "" if place is not None and self.row.get(place) == "" else self.get(f"response_{side}")
 
     def battles(self, texts: Texts) -> Iterator[Battle]:
         example, judge = self.text("example"), self.text("judge")

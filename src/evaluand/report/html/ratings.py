@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evaluand.comparison.ratings.wording import bias_texts, is_share, method_texts
+from evaluand.comparison.ratings.wording import bias_texts, find_only_opponent, is_share, method_texts
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
@@ -131,6 +131,9 @@ def _win_rates(facts: Facts) -> str:
     if len(systems) < 2:
         return ""
     cells = {(row["a"], row["b"]): row for row in facts["win_rates"]}
+    if (only := find_only_opponent(facts["win_rates"])) is not None and len(systems) > 2:
+        note = f"All matches are against {name(only)}, so the win rates of the table above are those against it."
+        return f'<p class="note">{note}</p>'
     numbered = len(systems) > _NAMED
     heads = th("wins of ↓ against →", "text") + "".join(
         f'<th scope="col" title="{clean(system, LABEL)}">{place if numbered else name(system)}</th>'

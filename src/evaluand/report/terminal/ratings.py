@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from evaluand.comparison.ratings.wording import find_only_opponent
 from evaluand.core.errors import plural
 from evaluand.evaluation.matching.totals import usage_text
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
@@ -138,6 +139,8 @@ def _win_rates(facts: Facts) -> RenderableType:
     """The share of the win that the system of each line gets from that of each column."""
     systems = [row["system"] for row in facts["ratings"]]
     rates = {(row["a"], row["b"]): row["win_rate"] for row in facts["win_rates"]}
+    if (only := find_only_opponent(facts["win_rates"])) is not None and len(systems) > 2:
+        return Text(f"all matches are against {safe(only, CELL)}, so the win rates above are those against it", "dim")
     if len(systems) > _MATRIX:
         return _NumberedWinRates(systems, rates, str(facts["id"])[:SHORT_ID])
     table = plain_table("win rate \\ against", numbers=[safe(name, _NAME) for name in systems])
