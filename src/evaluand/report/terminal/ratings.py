@@ -12,7 +12,6 @@ from rich.text import Text
 
 from evaluand.comparison.ratings.wording import find_only_opponent
 from evaluand.core.errors import plural
-from evaluand.evaluation.matching.totals import usage_text
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.statuses import SCORE_STATUSES
@@ -58,6 +57,8 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
         table.add_row(Text(safe(row["a"], CELL)), Text(safe(row["b"], CELL)), *counts)
     yield table
     if facts["usage"]:
+        from evaluand.evaluation.matching.totals import usage_text  # imports Arrow, which lists do without
+
         yield name_values([(safe(each["judge"] or "usage", CELL), safe(usage_text(each))) for each in facts["usage"]])
     for row in facts["rows"]:
         yield _match(row)
