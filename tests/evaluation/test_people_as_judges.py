@@ -24,7 +24,7 @@ from evaluand import (
 from evaluand.cli import main
 from evaluand.evaluation import Matcher, Matches
 from evaluand.evaluation.matching.battles import read_battles
-from evaluand.evaluation.matching.people import agreement, match_by_people, pairs_to_judge, read_judged
+from evaluand.evaluation.matching.people import agreement, match_by_people, pairs_to_judge, read_judged, read_to_append
 from evaluand.store.store import Store
 
 
@@ -130,6 +130,48 @@ def test_the_same_command_continues_also_after_a_line_was_torn(folder: Path) -> 
     assert len(lines_of(path)) == 5
 
 
+def test_only_what_a_killed_process_left_of_an_answer_is_removed(folder: Path) -> None:
+    assert label("--by", "ann", typed="1 schön \\u00 \\n\n2\nq\n").exit_code == 0
+    path = folder / "pairs-ann.jsonl"
+    whole = path.read_bytes()
+    first, second = whole.splitlines()
+    for n in range(1, len(second)):
+        path.write_bytes(first + b"\n" + second[:n])
+        assert [each.winner for each in read_to_append(path)] == ["first"]
+        assert path.read_bytes() == first + b"\n"
+    path.write_bytes(whole[:-1])
+    assert [each.winner for each in read_to_append(path)] == ["first", "second"]
+    assert path.read_bytes() == whole
+    path.write_bytes(second[:9])
+    assert read_to_append(path) == []
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.txt", "remember the milk"),
+        ("notes.txt", "first\n{"),
+        ("notes.jsonl", '{"key": "k", "winner": "first"}\n{"name": "a'),
+        ("notes.jsonl", '{"key": "k", "winner": "first"}\n{"key": "k", "winner": first}'),
+        ("table.csv", "key,winner\nk,first\nk,second"),
+        ("list.json", '["key"'),
+    ],
+)
+def test_a_file_of_something_else_stays_as_it_is(folder: Path, name: str, content: str) -> None:
+    (folder / name).write_text(content)
+    refused = label("--by", "ann", "-o", name, typed="1\nq\n")
+    assert refused.exit_code == 1
+    assert name in refused.stderr
+    assert (folder / name).read_text() == content
+
+
+def test_answers_are_not_appended_to_csv(folder: Path) -> None:
+    refused = label("--by", "ann", "-o", "new.csv")
+    assert refused.stderr == "error: new.csv: answers are appended as JSON lines; give a file that ends in .jsonl\n"
+    assert not (folder / "new.csv").exists()
+
+
 def test_several_people_are_imported_with_their_agreement(folder: Path) -> None:
     label("--by", "ann", typed="t\n" * 5)
     assert label("--export", "bob.csv").stderr == "5 pairs to judge in bob.csv\n"
@@ -211,9 +253,16 @@ def test_every_fault_of_a_file_has_its_line(tmp_path: Path) -> None:
         read_judged([path])
     assert str(raised.value).splitlines() == [
         f"{path}:1: winner is 'frist' (did you mean 'first'?); give one of first, second, tie, skip",
-        f"{path}:2: has no key; keep the key that `evaluand label pairs` wrote",
+        f"{path}:2: has no key; keep the key that `evaluand label pairs --export` wrote",
         f"{path}:3: by is a number; give a text",
     ]
+
+
+def test_a_table_without_keys_names_the_command_that_writes_them(tmp_path: Path) -> None:
+    path = tmp_path / "bob.csv"
+    path.write_text("id,winner\n1,first\n")
+    with pytest.raises(DataError, match="has no column key; keep the columns that `evaluand label pairs --export` wr"):
+        read_judged([path])
 
 
 def earlier_if_small(first: str, second: str) -> str:

@@ -25,6 +25,7 @@ from evaluand.evaluation.matching.people import (
     match_by_people,
     pairs_to_judge,
     read_judged,
+    read_to_append,
 )
 from evaluand.report.export import write_csv
 from evaluand.report.text import SHORT_ID, safe
@@ -130,8 +131,7 @@ _CHOICES = {"1": "first", "2": "second", "t": "tie", "s": "skip"}
 
 def _judge(pairs: Sequence[PairToJudge], by: str, path: Path) -> None:
     """Shows the pairs that a person has not judged yet, one by one, and appends each answer to a file at once."""
-    _mend_last_line(path)
-    done = {each.key for each in (read_judged([path]) if path.exists() else ()) if each.by == by}
+    done = {each.key for each in read_to_append(path) if each.by == by}
     rest = [pair for pair in pairs if pair.key not in done]
     if not pairs:
         raise SpecError("there is nothing to judge: the runs gave equal responses to every example, or none")
@@ -150,13 +150,6 @@ def _judge(pairs: Sequence[PairToJudge], by: str, path: Path) -> None:
     n_done += at
     more = "" if n_done == len(pairs) else "; the same command continues"
     click.echo(f"{n_done:,} of {plural(len(pairs), 'pair')} judged in {safe(path)}{more}", err=True)
-
-
-def _mend_last_line(path: Path) -> None:
-    """Removes what a killed process has left of a line."""
-    if path.exists() and (content := path.read_bytes()) and not content.endswith(b"\n"):
-        with path.open("r+b") as file:
-            file.truncate(content.rfind(b"\n") + 1)
 
 
 def _append(file: IO[bytes], pair: PairToJudge, judged: Judged) -> None:

@@ -40,6 +40,8 @@ COLUMNS: Final = ("key", INDEX, "replication", RESPONSE_INDEX, "id", "input", "e
 
 NOT_LABELLED: Final = "not labelled yet"
 
+_EXPORT: Final = "evaluand label export"
+
 
 class Label(NamedTuple):
     """The label of one person for one answer."""
@@ -147,14 +149,17 @@ def read_labels(
     return HumanLabels({key: tuple(labels.values()) for key, labels in found.items()})
 
 
-def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) -> list[Line]:
+def filled_in(
+    files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line], *, written_by: str = _EXPORT
+) -> list[Line]:
     """Parses the rows of filled-in files: JSON lines, or CSV with a column `key`.
 
-    A DataError reports all files that cannot be read and all rows for which `read` raises one, with file and line.
+    A DataError reports all files that cannot be read and all rows for which `read` raises one, with file and line;
+    `written_by` is the command that such a file comes from.
     """
     lines: list[Line] = []
     faults: list[Fault] = []
-    for where, row in (found for file in files for found in _rows(file)):
+    for where, row in (found for file in files for found in _rows(file, written_by)):
         try:
             lines.append(read(_require_intact(row)))
         except DataError as error:
@@ -280,10 +285,10 @@ class _Allowed(NamedTuple):
             raise DataError(f"label {label!r} is none of {', '.join(known)}{nearest(label, known)}")
 
 
-def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(file: Path, written_by: str = _EXPORT) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a file, each with its place; a broken row holds only the reason, under `_BROKEN`."""
     if file.suffix.lower() == ".csv":
-        yield from _csv_rows(file)
+        yield from _csv_rows(file, written_by)
         return
     try:
         lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
@@ -302,10 +307,10 @@ def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 _BROKEN: Final = ""
 
 
-def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _csv_rows(file: Path, written_by: str) -> Iterator[tuple[str, dict[str, Any]]]:
     source, number = open_texts(file), 0
     if "key" not in source.schema.names:
-        raise DataError(f"{file}: has no column key; keep the columns that `evaluand label export` wrote")
+        raise DataError(f"{file}: has no column key; keep the columns that `{written_by}` wrote")
     for batch in source.batches():
         for row in batch.to_pylist():
             cells = dict.fromkeys(FIELDS) | row
@@ -335,7 +340,7 @@ def _require_intact(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def _key(row: Mapping[str, Any]) -> str:
     key = _require_intact(row).get("key")
     if not isinstance(key, str):
-        raise DataError("has no key; keep the key that `evaluand label export` wrote")
+        raise DataError(f"has no key; keep the key that `{_EXPORT}` wrote")
     return key.strip()
 
 

@@ -9,10 +9,13 @@ random order too, so that those judged so far are a sample of all.
 
 from __future__ import annotations
 
+import codecs
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from pydantic_core import from_json
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, kind_of, nearest, plural, warn
@@ -35,6 +38,9 @@ FIELDS: Final = ("winner", "by", "explanation")
 
 COLUMNS: Final = ("key", "id", "input", "first", "second", *FIELDS)
 """The columns of a row to fill in, in this order."""
+
+
+_EXPORT: Final = "evaluand label pairs --export"
 
 
 class PairToJudge(NamedTuple):
@@ -131,8 +137,46 @@ def read_judged(files: Sequence[Path]) -> list[Judged]:
     Raises:
         DataError: a row is invalid; reports every fault with file and line.
     """
-    rows = [judged for judged in filled_in(files, _judged) if judged.winner]
+    rows = [judged for judged in filled_in(files, _judged, written_by=_EXPORT) if judged.winner]
     return [*{(each.key, each.by): each for each in rows}.values()]
+
+
+def read_to_append(path: Path) -> list[Judged]:
+    """The answers in a file of JSON lines, whose last line is completed so that more can be appended.
+
+    A missing line break is added. A last line that a killed process left incomplete is removed; anything else that is
+    no answer is an error, and the file remains as it is.
+
+    Raises:
+        DataError: the file has rows that are no answers.
+        SpecError: the file is CSV.
+    """
+    if path.suffix.lower() == ".csv":
+        raise SpecError(f"{path}: answers are appended as JSON lines; give a file that ends in .jsonl")
+    content = path.read_bytes() if path.exists() else b""
+    last = content[content.rfind(b"\n") + 1 :]
+    try:
+        found = read_judged([path]) if content else []
+    except DataError as error:
+        is_last = [fault.where for fault in error.faults] == [f"{path}:{len(content.splitlines())}"]
+        if not is_last or not _is_cut_off(last):
+            raise
+        with path.open("r+b") as file:
+            file.truncate(len(content) - len(last))
+        return read_judged([path])
+    if last:
+        with path.open("ab") as file:
+            file.write(b"\n")
+    return found
+
+
+def _is_cut_off(line: bytes) -> bool:
+    """Whether a line is the beginning of a row to fill in, as a killed process leaves it."""
+    try:
+        row = from_json(codecs.getincrementaldecoder("utf-8")().decode(line), allow_partial="trailing-strings")
+    except ValueError:
+        return False
+    return isinstance(row, dict) and [*row] == [*COLUMNS[: len(row)]]
 
 
 def match_by_people(
@@ -305,7 +349,7 @@ def _recorded(row: _Row, first: int, second: int, judged: Judged) -> RecordedMat
 def _judged(row: Mapping[str, Any]) -> Judged:
     key = row.get("key")
     if not isinstance(key, str) or not key.strip():
-        raise DataError("has no key; keep the key that `evaluand label pairs` wrote")
+        raise DataError(f"has no key; keep the key that `{_EXPORT}` wrote")
     winner, by, explanation = (_read_text(name, row.get(name)) for name in FIELDS)
     if winner is not None and winner.casefold() not in WINNERS:
         raise DataError(f"winner is {winner!r}{nearest(winner, [*WINNERS])}; give one of {', '.join(WINNERS)}")
