@@ -299,9 +299,12 @@ def test_names_that_mean_nothing_are_reported(store: MemoryStore, base: Evaluati
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        ("accuracy >= 90", r"accuracy lies between 0 and 1, never at 90; did you mean 0\.9\?$"),
+        ("accuracy >= 90", r"accuracy lies between 0 and 1, never at 90; write 90 % or 0\.9$"),
         ("accuracy <= -0.1", r"accuracy lies between 0 and 1, never at -0\.1$"),
         ("accuracy > 900", r"never at 900$"),
+        ("accuracy >= 150 %", r"accuracy lies between 0 % and 100 %, never at 150 %$"),
+        ("mean >= 90%", r"mean is no share from 0 to 1; write the threshold without %$"),
+        ("accuracy not worse than base by 2 %", r"at 35: write 0\.02 for 2%$"),
         (
             "accuracy not worse than base by 2",
             r"values of accuracy differ by at most 1, never by 2; did you mean 0\.02\?$",
@@ -314,7 +317,7 @@ def test_a_number_that_no_value_can_reach_is_refused(base: Evaluation, gate: str
     measures = [Measure("score", Mean(range=(-10, 10)))]
     with pytest.raises(SpecError, match=message):
         one(base, gate, base, measures=measures)
-    for sound in ("accuracy >= 1", "accuracy > 0", "mean > -10", "mean not worse than base by 20"):
+    for sound in ("accuracy >= 1", "accuracy >= 100 %", "accuracy > 0", "mean > -10", "mean not worse than base by 20"):
         one(base, sound, base, measures=measures)
     one(base, "mean >= 1000", base)  # whose range is not known
 
@@ -583,7 +586,10 @@ def test_the_bound_of_a_disparity_towards_none_leaves_out_that_its_end_errs_more
         ),
         ("equalised difference by topic <= 0.5", r"no metric is called 'equalised' \(did you mean 'equalized'\?\)"),
         ("equalized difference by topc <= 0.5", r"'topc' is not an attribute \(did you mean 'topic'\?\)"),
-        ("accuracy ratio by topic >= 80", "the ratio of accuracy lies between 0 and 1, never at 80; did you mean 0.8"),
+        (
+            "accuracy ratio by topic >= 80",
+            "the ratio of accuracy lies between 0 and 1, never at 80; write 80 % or 0.8$",
+        ),
         (
             "accuracy[topic=algebra] ratio by topic >= 1",
             r"a disparity compares all groups; leave out the group in \[\]",
@@ -752,7 +758,7 @@ def test_wrong_use_is_reported_without_a_traceback(folder: Path) -> None:
 
 def test_nothing_is_stored_where_a_gate_is_refused(folder: Path) -> None:
     refused = call(folder, "compare", "exp", "--gate", "accuracy >= 90")
-    assert (refused.exit_code, "did you mean 0.9?" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "write 90 % or 0.9" in refused.stderr) == (1, True)
     assert list(DirectoryStore(folder / "store").ids("comparisons")) == []
 
 

@@ -1,12 +1,15 @@
 """Gates of ratings."""
 
 import math
+from typing import Any
 
 import pytest
 from support.matches import Outcomes, play
 
 from evaluand import MemoryStore, Ratings, SpecError, rate
 from evaluand.comparison.gates import GateResult
+from evaluand.comparison.ratings.gate_limits import check_limits
+from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.rule import Gate
 from evaluand.evaluation.matching.battles import read_battles
@@ -42,6 +45,9 @@ def check(rule: str, ratings: Ratings) -> GateResult:
         ("win_rate(mine, base) >= 0.62 at 95%", False, "lower 95% bound 0.6129; win rate 0.75 of 40 matches"),
         ("win_rate(mine, base) >= 0.62 at 90%", True, "lower 90% bound 0.6412; win rate 0.75 of 40 matches"),
         ("position_bias <= 0.55", True, "0.5; 240 judgements in both orders"),
+        ("position_bias <= 55 %", True, "0.5; 240 judgements in both orders"),
+        ("inconsistency <= 7% at 95 %", True, "upper 95% bound about"),
+        ("win_rate(mine, base) > 75 %", False, "0.75; win rate 0.75 of 40 matches"),
         ("inconsistency <= 0.07 at 95%", True, "upper 95% bound about"),
     ],
 )
@@ -106,12 +112,59 @@ def test_the_baseline_of_win_rates_has_that_name() -> None:
         ("rating(mine)[topic=a] >= 0.5", "ratings have no groups"),
         ("rating(mine) better than mine", "compares a system with itself"),
         ("inconsistency(mine) <= 0.5", "is a number of all matches"),
+        ("position_bias <= 55", "a share of judgements, lies between 0 and 1, never at 55; write 55 % or 0.55"),
+        ("inconsistency <= 10 at 95%", "a share of pairs, lies between 0 and 1, never at 10; write 10 % or 0.1"),
+        ("mine wins against base <= 55", "a share of wins lies between 0 and 1, never at 55; write 55 % or 0.55"),
+        ("win_rate(mine) >= 150 %", "a share of wins lies between 0 % and 100 %, never at 150 %"),
+        ("win_rate(mine) >= -0.1", "a share of wins lies between 0 and 1, never at -0.1"),
+        (
+            "rating(mine) >= 55 %",
+            "a Bradley–Terry rating, in points, is no share from 0 to 1; write the threshold with",
+        ),
     ],
 )
 def test_what_is_no_rule_about_ratings_is_refused(rule: str, message: str, ratings: Ratings) -> None:
     with pytest.raises(SpecError) as error:
         check_rating_gates([rule], ratings)
     assert message in str(error.value)
+
+
+def test_thresholds_of_shares_as_ratings_are_shares() -> None:
+    ratings = rate(play(MemoryStore(), OUTCOMES), method="win_rate")
+    assert check("rating(mine) >= 68 %", ratings).passed
+    assert check("rating(mine) not worse than base by 0.2", ratings).passed
+    for rule, message in (
+        ("rating(mine) >= 68", "a share of wins lies between 0 and 1, never at 68; write 68 % or 0.68"),
+        ("rating(mine) not worse than base by 20", "differ by at most 1, never by 20; did you mean 0.2?"),
+        ("rating(mine) >= base + 60", "ratings by win_rate differ by at most 1, never by 60; did you mean 0.6?"),
+    ):
+        with pytest.raises(SpecError) as error:
+            check(rule, ratings)
+        assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "written"),
+    [
+        ("win_rate(a) >= 0.5 at 90%", "rating(a) >= 0.5 at 90%"),
+        ("a wins against base > 50 %", "rating(a) > 0.5"),
+        ("win_rate(a, b) >= 0.5", "rating(a) >= 0.5"),
+    ],
+)
+def test_length_controlled_ratings_have_no_raw_win_rate_to_gate(rule: str, written: str) -> None:
+    method = RatingMethod(kind="length_controlled", baseline="base")
+    with pytest.raises(SpecError) as error:
+        check_limits(Gate.parse(rule), method)
+    assert "rating(a) is the length-controlled win rate (LC win rate)" in str(error.value)
+    assert f"write `{written}`, or rate by method win_rate" in str(error.value)
+    check_limits(Gate.parse(written), method)
+
+
+def test_swapped_arguments_are_refused(ratings: Ratings) -> None:
+    swapped: Any = [ratings, ["win_rate(mine) >= 0.5"]]
+    for rules, about in (swapped, ("win_rate(mine) >= 0.5", ratings)):
+        with pytest.raises(SpecError, match="takes a list of rules and then the ratings"):
+            check_rating_gates(rules, about)
 
 
 def test_a_win_rate_is_no_number_of_an_evaluation() -> None:

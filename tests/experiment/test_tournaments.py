@@ -332,6 +332,11 @@ def test_a_judge_by_a_scorer_with_faults_is_not_reported_twice(folder: Path) -> 
         ("win_rate(upper, early, matches=helpful) > 0.5", "no matches are called 'helpful': matches"),
         ("upper wins against early", "at 25: found the end, expected >=, <=, >, <"),
         ("upper wins > 0.5 by 3", "at 18: found 'by', expected `at …%` or the end"),
+        ("upper wins > 55", "a share of wins lies between 0 and 1, never at 55; write 55 % or 0.55"),
+        (
+            "rating(upper) > 55 %",
+            "a Bradley–Terry rating, in points, is no share from 0 to 1; write the threshold without %",
+        ),
     ],
 )
 def test_faults_of_gates_of_matches_are_reported_by_line(folder: Path, gate: str, message: str) -> None:
@@ -341,7 +346,7 @@ def test_faults_of_gates_of_matches_are_reported_by_line(folder: Path, gate: str
 
 def test_a_gate_of_matches_needs_matches_that_are_rated(folder: Path) -> None:
     [line] = faults(folder, "gates: ['upper wins > 0.5']\n")
-    assert line.startswith("6: gates.0: gate 'upper wins > 0.5': win_rate is a number of ratings, not of an evaluation")
+    assert line == "6: gates.0: gate 'upper wins > 0.5' is about matches; add matches: FILE.py:JUDGE"
     [line] = faults(folder, "matches: {judge: app.py:cased, rating: none}\ngates: [rating(upper) > 1]\n")
     assert line == "7: gates.0: gate 'rating(upper) > 1' needs ratings, and 'matches' has rating: none"
 
@@ -411,6 +416,19 @@ def test_scorers_and_metrics_are_needed_together(
     if more.startswith(("metrics", "scorers")):
         with pytest.raises(jsonschema.ValidationError):
             file_schema.validate(yaml.safe_load(PAIRWISE + more))
+
+
+@pytest.mark.parametrize(
+    ("more", "reported"),
+    [
+        ("matches: {judge: app.py:cased, task: [upper]}", "4: matches.task: unknown key; write tasks: [NAME]"),
+        ("match: app.py:cased", "4: match: unknown key; write matches: {judge: judge.py:better}"),
+        ("", "1: matches: is missing, and gate 'upper wins > 0.5' is about matches; add matches: FILE.py:JUDGE"),
+    ],
+)
+def test_a_gate_of_matches_with_faults_is_not_reported_too(folder: Path, more: str, reported: str) -> None:
+    without = PAIRWISE.replace("matches: app.py:cased\n", f"{more}\n")
+    assert faults(folder, "gates: [upper wins > 0.5]\n", without) == [reported]
 
 
 RECORDED = (

@@ -1,5 +1,6 @@
 """`evaluand rate`: rates systems from matches or from files of battles, and checks gates."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,6 +21,7 @@ from evaluand.comparison.ratings.method import COVARIATES, POSITION, Contradicto
 from evaluand.comparison.ratings.rating import rate
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.ratings.stored import Ratings
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.matches import Matches
@@ -114,10 +116,11 @@ def command(
     store = DirectoryStore(folder)
     require_gates(gates, junit)
     reading = {"columns": _parse_columns(columns), "a": first, "b": second, "in_order": in_order}
+    rules = [Gate.parse(text) for text in gates]
     with show_notes():
         found = [each for source in sources for each in _find_matches(store, source, reading)]
         ratings = rate(*found, **options)
-        results = gate_facts(check_rating_gates(gates, ratings))
+        results = gate_facts(check_rating_gates(rules, ratings))
     if as_json:
         print_json(ratings_facts(ratings) | {"gates": results})
     else:
@@ -150,6 +153,7 @@ def _find_matches(store: DirectoryStore, source: str, reading: dict[str, Any]) -
         kind, id = _resolve(store, source)
     except NotFound:
         if not Path(source).exists():
+            _refuse_other_kinds(store, source)
             names = [ref.name for ref in store.refs() if ref.kind in ("matches", "ratings")]
             raise click.UsageError(
                 f"{source}: no such file, and no stored matches of this name{nearest(source, names)}"
@@ -162,6 +166,21 @@ def _find_matches(store: DirectoryStore, source: str, reading: dict[str, Any]) -
     if len(found) < len(ratings.matches):
         raise SpecError(f"ratings {id[:SHORT_ID]}: some of their matches are not in the store")
     return found
+
+
+def _refuse_other_kinds(store: DirectoryStore, source: str) -> None:
+    """Refuses what is stored, but is neither matches nor ratings.
+
+    Raises:
+        UsageError: says what it is, and how its matches are made.
+    """
+    for kind in ("runs", "evaluations"):
+        with suppress(NotFound):
+            resolve(store, source, kind)
+            raise click.UsageError(
+                f"{source}: is {'a run' if kind == 'runs' else 'an evaluation'}, not matches; judge it against others"
+                f" with `evaluand compare --pairwise {source} OTHER --judge FILE.py:JUDGE`"
+            )
 
 
 def _resolve(store: DirectoryStore, source: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Gates: rules that a result must fulfil, written in words and checked by number.
 
-    accuracy >= 0.9                                  the value itself; also <=, > and <
+    accuracy >= 0.9                                  the value itself; also <=, > and <; a share may be written as 90 %
     accuracy >= 0.88 at 95%                          the one-sided 95 % confidence bound of the value
     accuracy better than base                        the one-sided 95 % bound of the difference lies above 0
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either sets another level
@@ -42,7 +42,7 @@ from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
-from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate
+from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
@@ -554,17 +554,18 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
 def _check_number(gate: Gate, metric: Metric) -> None:
     """Refuses a threshold that no value can have, and a margin by which no two values can differ."""
     low, high = metric.range
-    number = gate.number if gate.baseline is None else abs(gate.number)
-    if gate.baseline is not None:
-        within, limit = number <= high - low, f"values of {gate.metric} differ by at most {high - low:g}, never by"
-    else:
+    if gate.baseline is None:
         what = gate.metric if gate.disparity is None else f"the {gate.disparity} of {gate.metric}"
         if gate.disparity is not None and gate.disparity not in ("min", "max"):
             low, high = (0.0, 1.0) if gate.disparity.startswith("ratio") else (0.0, high - low)
-        within, limit = low <= gate.number <= high, f"{what} lies between {low:g} and {high:g}, never at"
-    if not within:
-        hint = f"; did you mean {gate.number / 100:g}?" if (low, high) == (0, 1) and 1 < gate.number <= 100 else ""
-        raise SpecError(f"gate {gate.text!r}: {limit} {number:g}{hint}")
+        check_threshold(gate, what, low, high)
+        return
+    number = abs(gate.number)
+    if number > high - low:
+        hint = f"; did you mean {number / 100:g}?" if (low, high) == (0, 1) and number <= 100 else ""
+        raise SpecError(
+            f"gate {gate.text!r}: values of {gate.metric} differ by at most {high - low:g}, never by {number:g}{hint}"
+        )
 
 
 def _with_missing(metric: Metric, missing: Missing | None) -> Metric:

@@ -19,6 +19,8 @@ LEVEL: Final = 0.95
 WIN_RATE: Final = "win_rate"
 AGAINST: Final = "against"
 """The parameter of `win_rate` that names the opponent; `win_rate(mine, base)` is `win_rate(mine, against=base)`."""
+MATCH_GATES: Final = (WIN_RATE, "rating", "position_bias", "inconsistency")
+"""The numbers of ratings that gates can check."""
 
 RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,
@@ -40,7 +42,8 @@ class Gate:
         parameters: name → value: selects one of several metrics of a kind.
         relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
         number: the threshold, or the margin by which it may be worse; with a sign of relation and a baseline, the
-            difference from the baseline that is the threshold.
+            difference from the baseline that is the threshold. A threshold in percent is a share: 0.9 for `90 %`.
+        in_percent: the threshold has a percent sign.
         baseline: the name of the evaluation to compare with.
         level: the confidence level of the bound; None checks the value itself.
         disparity: the kind of disparity that is checked in position of the value; see `disparity.Kind`.
@@ -58,6 +61,7 @@ class Gate:
     parameters: tuple[tuple[str, str], ...] = ()
     disparity: str | None = None
     by: tuple[str, ...] = ()
+    in_percent: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Gate:
@@ -70,13 +74,42 @@ class Gate:
             >>> gate = Gate.parse("accuracy(answer)[topic=algebra] not worse than base by 0.02 at 95%")
             >>> gate.scorer, gate.where, gate.relation, gate.baseline, gate.number, gate.level
             ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
-            >>> Gate.parse("B wins against A >= 55%").metric, Gate.parse("win_rate(B, A) >= 0.55").number
+            >>> Gate.parse("B wins against A >= 55 %").metric, Gate.parse("win_rate(B, A) >= 0.55").number
             ('win_rate', 0.55)
             >>> Gate.parse("accuracy => 0.9")
             Traceback (most recent call last):
             evaluand.SpecError: gate 'accuracy => 0.9': at 10: found '=', expected >=, <=, >, <, ...
         """
         return _Parser(text).gate()
+
+
+def check_threshold(gate: Gate, what: str, low: float, high: float) -> None:
+    """Refuses a threshold that a number never has.
+
+    Args:
+        what: the number, for the message.
+        low, high: its range.
+
+    Raises:
+        SpecError: the threshold lies outside, or is in percent where the number is no share.
+
+    Example:
+        >>> check_threshold(Gate.parse("accuracy >= 90"), "accuracy", 0, 1)
+        Traceback (most recent call last):
+        evaluand.SpecError: gate 'accuracy >= 90': accuracy lies between 0 and 1, never at 90; write 90 % or 0.9
+    """
+    is_share = (low, high) == (0, 1)
+    if gate.in_percent and not is_share:
+        raise SpecError(f"gate {gate.text!r}: {what} is no share from 0 to 1; write the threshold without %")
+    if low <= gate.number <= high:
+        return
+    if gate.in_percent:
+        outside = f"between 0 % and 100 %, never at {100 * gate.number:g} %"
+    else:
+        outside = f"between {low:g} and {high:g}, never at {gate.number:g}"
+        if is_share and 1 < gate.number <= 100:
+            outside += f"; write {gate.number:g} % or {gate.number / 100:g}"
+    raise SpecError(f"gate {gate.text!r}: {what} lies {outside}")
 
 
 class _Token(NamedTuple):
@@ -137,6 +170,7 @@ class _Parser:
             parts |= self._read_disparity(parts)
         if self.tokens[0].text in RELATIONS and self.tokens[0].kind == "sign":
             parts |= {"relation": self._advance().text, **self._read_threshold(has_baseline="disparity" not in parts)}
+            parts |= self._read_percent(parts)
         elif "disparity" in parts:
             self._fail(", ".join(RELATIONS))
         elif self._accept("better"):
@@ -170,12 +204,19 @@ class _Parser:
         against = ((AGAINST, self._read_name("the name of a system")),) if self._accept(AGAINST) else ()
         if self.tokens[0].text not in RELATIONS:
             self._fail(f"{'' if against else f'`{AGAINST}`, '}{', '.join(RELATIONS)}")
-        relation, number = self._advance().text, self._read_number("a share of wins, such as 55%")
-        number = number / 100 if self._accept("%") else number
+        parts: dict[str, Any] = {"text": self.text, "metric": WIN_RATE, "scorer": system, "parameters": against}
+        parts |= {"relation": self._advance().text, "number": self._read_number("a share of wins, such as 55%")}
+        parts |= self._read_percent(parts)
         level = self._read_level() if self._accept("at") else None
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if level is None else "the end")
-        return Gate(self.text, WIN_RATE, relation, number, level=level, scorer=system, parameters=against)
+        return Gate(**parts, level=level)
+
+    def _read_percent(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """Reads the percent sign of a threshold; that of a margin could mean percent of the baseline."""
+        if parts.get("baseline") is not None or not self._accept("%"):
+            return {}
+        return {"number": float(f"{parts['number'] / 100:.15g}"), "in_percent": True}
 
     def _read_threshold(self, has_baseline: bool) -> dict[str, Any]:
         """Reads a number, or a baseline with a difference: `baseline`, `baseline - 0.02`, `"my run" + 0.01`."""

@@ -210,7 +210,7 @@ class Experiment(metaclass=NearNames):
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
         if len(rated) == len(spec.matches):  # else gates may be about those with faults
             check_gates_of_matches(document, gates, rated, spec.task_names)
-        of_metrics = {i: gate for i, gate in gates.items() if not (spec.matches and is_match_gate(gate))}
+        of_metrics = {i: gate for i, gate in gates.items() if not ("matches" in document.value and is_match_gate(gate))}
         check_gates(document, of_metrics, dataset, scorers, measures)
         document.check()
         assert spec.name is not None

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evaluand.comparison.gates import GateResult
+from evaluand.comparison.ratings.gate_limits import check_limits
+from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.ratings.stored import Ratings
-from evaluand.comparison.ratings.tables import MATCH_GATES
-from evaluand.comparison.rule import AGAINST, BASELINE, Gate
+from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.experiment.tournament import Tournament
 
@@ -29,7 +30,7 @@ def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], 
         tasks: those of the experiment.
 
     Raises:
-        SpecError: matches or a system do not exist, or the systems are not rated.
+        SpecError: matches or a system do not exist, the systems are not rated, or no rating can have the number.
     """
     by_name = {one.name: one for one in tournaments}
     for gate in gates:
@@ -41,6 +42,8 @@ def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], 
             if label is not None and label not in (*systems, BASELINE):
                 listed = ", ".join(systems)
                 raise SpecError(f"gate {gate.text!r}: no system is called {label!r}{nearest(label, systems)}: {listed}")
+        assert isinstance(tournament.rating, RatingMethod)  # a name of a kind has become one
+        check_limits(gate, tournament.rating)
 
 
 def evaluate_match_gates(

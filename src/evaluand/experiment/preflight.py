@@ -20,10 +20,11 @@ from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment.match_gates import check_match_gates, is_match_gate
-from evaluand.experiment.spec import KindSpec, ValidParts
+from evaluand.experiment.spec import ADD_MATCHES, KindSpec, ValidParts
 from evaluand.experiment.tournament import Tournament
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.names import is_name
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
 from evaluand.store.store import MemoryStore
 from evaluand.tradeoff.confidences import positive_label
@@ -90,8 +91,11 @@ def check_gates(
     """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
     declared = [measure for those in measures.values() for measure in those]
     is_graded = {"scorers", "metrics"} & {*document.value} or "matches" not in document.value
+    kinds = {measure.metric.kind for measure in declared}
     for i, gate in rules.items() if dataset is not None and (declared or not is_graded) else ():
         with document.at("gates", i):
+            if is_match_gate(gate) and not (gate.metric in {*kinds, *scorers} or is_name(gate.metric)):
+                raise SpecError(f"gate {gate.text!r} is about matches; {ADD_MATCHES}")
             if not declared:
                 raise SpecError(f"gate {gate.text!r} is about a metric; write scorers and metrics into the file")
             known = [] if gate.baseline is None else [gate.baseline]

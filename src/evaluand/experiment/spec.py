@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from evaluand.aggregation.fairness import Criterion
 from evaluand.comparison.ratings.method import Kind as RatingKind, RatingMethod
+from evaluand.comparison.rule import MATCH_GATES, Gate
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document, Place
@@ -23,6 +24,9 @@ from evaluand.experiment.near_keys import advice, entry_advice, meant_key
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.names import is_name, metric_names, resolve_metric
 from evaluand.store.store import check_name
+
+ADD_MATCHES = "add matches: FILE.py:JUDGE"
+"""What a gate of matches needs in a file without matches."""
 
 MATCHES_NAME = "matches"
 """The name of matches that the file does not name."""
@@ -515,12 +519,25 @@ def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Do
 
 def _require_grading(value: Mapping[str, Any], document: Document) -> None:
     """Adds missing scorers or metrics to the faults; with matches, both may be missing."""
-    if "matches" in value and not {"scorers", "metrics", "fairness", "tradeoffs"} & {*value}:
+    meant = {(meant_key((key,)) or key) for key in value}
+    is_graded = bool({"scorers", "metrics", "fairness", "tradeoffs"} & meant)
+    if "matches" in meant and not is_graded:
+        return
+    if not is_graded and (gate := _find_match_gate(value.get("gates"))) is not None:
+        document.add(("matches",), f"is missing, and gate {gate!r} is about matches; {ADD_MATCHES}")
         return
     for group in ("scorers", "metrics"):
-        meant = {(meant_key((key,)) or key) for key in value}
         if group not in meant:  # else the unknown key that means it has a fault
             document.add((group,), f"is missing; write {advice((group,))}")
+
+
+def _find_match_gate(gates: Any) -> str | None:
+    """The first gate that is about matches."""
+    for text in gates if isinstance(gates, list) else ():
+        with suppress(SpecError):
+            if isinstance(text, str) and Gate.parse(text).metric in MATCH_GATES:
+                return text
+    return None
 
 
 def _write_out(value: Mapping[str, Any]) -> dict[str, Any]:

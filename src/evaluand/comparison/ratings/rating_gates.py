@@ -4,6 +4,7 @@
     win_rate(mine, base) >= 0.55 at 95%      its one-sided 95 % confidence bound
     mine wins against base >= 55% at 95%     the same in words
     win_rate(mine) >= 0.5                    the mean over opponents, or against the baseline of the ratings
+    rating(mine) >= 0.5                      of length-controlled ratings: the LC win rate; they have no `win_rate`
     rating(mine) >= 1050 at 95%              the rating, in the unit of the ratings
     rating(mine) better than base            the one-sided 95 % bound of the difference of ratings lies above 0
     rating(mine) not worse than base by 20   … above −20
@@ -21,16 +22,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from evaluand.comparison.gates import GateResult
+from evaluand.comparison.ratings.gate_limits import check_limits
 from evaluand.comparison.ratings.gathering import A, B, MatchTable, gather
 from evaluand.comparison.ratings.method import POSITION, RatingMethod
 from evaluand.comparison.ratings.stored import Ratings
-from evaluand.comparison.ratings.tables import MATCH_GATES, compute_tables, decide_missing
-from evaluand.comparison.rule import AGAINST, BASELINE, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.ratings.tables import compute_tables, decide_missing
+from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, NOT_WORSE, RELATIONS, Gate
 from evaluand.core.errors import DataError, SpecError, nearest, plural
 from evaluand.metrics.stats.intervals import clopper_pearson
 
@@ -40,8 +42,13 @@ Tables = dict[str, list[dict[str, Any]]]
 def check_rating_gates(gates: Sequence[str | Gate], ratings: Ratings) -> list[GateResult]:
     """Checks each gate.
 
+    Args:
+        gates: the rules, as text.
+        ratings: what they are about.
+
     Raises:
-        SpecError: a text is no gate of ratings, or names a system that was not rated.
+        SpecError: a text is no gate of ratings, names a system that was not rated, or has a threshold that no rating
+            can have; or the arguments are swapped.
 
     Example:
         >>> from evaluand import Dataset, Matcher, Runner, rate
@@ -53,6 +60,12 @@ def check_rating_gates(gates: Sequence[str | Gate], ratings: Ratings) -> list[Ga
         >>> print(*check_rating_gates(["win_rate(once, more) >= 0.55 at 95%"], ratings))
         passed  win_rate(once, more) >= 0.55 at 95%  once: lower 95% bound 0.9513; win rate 1 of 60 matches
     """
+    rules, about = cast("tuple[Any, Any]", (gates, ratings))  # callers without types swap them
+    if not isinstance(about, Ratings) or not isinstance(rules, list | tuple):
+        raise SpecError(
+            "check_rating_gates takes a list of rules and then the ratings, such as"
+            ' check_rating_gates(["win_rate(mine, base) >= 0.55"], ratings)'
+        )
     context = _Context(ratings)
     return [_check(gate if isinstance(gate, Gate) else Gate.parse(gate), context) for gate in gates]
 
@@ -159,6 +172,7 @@ def _check(gate: Gate, context: _Context) -> GateResult:
     unknown = [name for name, _ in gate.parameters if name != AGAINST or gate.metric != "win_rate"]
     if unknown:
         raise SpecError(f"gate {gate.text!r}: {gate.metric} has no parameter {unknown[0]!r}")
+    check_limits(gate, context.ratings.method)
     try:
         return _READERS[gate.metric](gate, context)
     except DataError as error:

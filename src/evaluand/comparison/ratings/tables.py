@@ -23,9 +23,6 @@ from evaluand.metrics.ratings.positions import inconsistency, position_bias
 from evaluand.metrics.ratings.win_rates import WinRates, win_rates
 from evaluand.store.tables import STYLE
 
-MATCH_GATES: Final = ("win_rate", "rating", "position_bias", "inconsistency")
-"""The numbers of ratings that gates can check."""
-
 _DIGITS: Final = 10
 """Significant digits of stored numbers: the same on machines whose linear algebra rounds otherwise."""
 
