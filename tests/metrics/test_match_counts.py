@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, merge_counts, resample_counts
+from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, resample_counts
 from evaluand.metrics.stats.intervals import cluster_sums, normal_quantile
 from evaluand.metrics.stats.resampling import UNITS, bca_ends, bootstrap, draw_weights, resample_sums, resampling_units
 
@@ -54,19 +54,11 @@ def test_weights_multiply_and_rows_without_weight_are_left_out() -> None:
     assert (counts.a.tolist(), counts.b.tolist(), counts.wins.tolist()) == ([0, 1], [1, 2], [2.5, 0.0])
 
 
-@given(st.lists(MATCH, min_size=1, max_size=30), st.integers(0, 30), st.randoms())
-def test_shards_merge_to_the_counts_of_all_in_any_order(matches: list[Any], cut: int, random: Any) -> None:
-    whole = count_matches(read(matches))
-    parts = [count_matches(read(part)) for part in (matches[:cut], matches[cut:]) if part]
+@given(st.lists(MATCH, min_size=1, max_size=30), st.randoms())
+def test_counts_do_not_depend_on_the_order_of_matches(matches: list[Any], random: Any) -> None:
     shuffled = random.sample(matches, len(matches))
-    assert equal(merge_counts(parts[::-1]), whole)
-    assert equal(count_matches(read(shuffled)), whole)
+    assert equal(count_matches(read(shuffled)), count_matches(read(matches)))
     assert equal(resample_counts(read(shuffled), 5, 1), resample_counts(read(matches), 5, 1))
-
-
-def test_counts_of_different_systems_do_not_merge() -> None:
-    with pytest.raises(SpecError, match="counts of 3 systems cannot be merged"):
-        merge_counts([count_matches(read([(0, 1, 1.0, 0)], systems=k)) for k in (3, 4)])
 
 
 @pytest.mark.parametrize(

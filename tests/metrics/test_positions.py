@@ -1,4 +1,4 @@
-"""Position bias, inconsistency, and the rule for pairs whose orders contradict each other.
+"""Position bias, inconsistency, and which pairs contradict each other.
 
     pytest -m slow tests/metrics/test_positions.py -s
 
@@ -14,7 +14,7 @@ import pytest
 
 from evaluand import SpecError
 from evaluand.metrics.ratings.counts import MatchRows
-from evaluand.metrics.ratings.positions import inconsistency, pair_numbers, position_bias, resolve_orders
+from evaluand.metrics.ratings.positions import contradictory_pairs, inconsistency, pair_numbers, position_bias
 from evaluand.metrics.ratings.win_rates import win_rates
 from evaluand.metrics.stats.intervals import wilson
 
@@ -68,13 +68,6 @@ def test_pairs_of_systems_in_one_order_say_nothing_about_positions() -> None:
     assert unknown.one_order == 1
 
 
-def test_weights_count_matches_several_times() -> None:
-    a, b, outcome, a_first, cluster = judge(6, 0.3, 0.5, seed=4)
-    weight = np.array([2.0, 2.0] + [1.0] * 10)
-    again = [np.concatenate([each, each[:2]]) for each in (a, b, outcome, a_first, cluster)]
-    assert position_bias(a, b, outcome, a_first, cluster, weight=weight) == pytest.approx(position_bias(*again))
-
-
 def test_inconsistency_counts_opposite_winners_only() -> None:
     found = inconsistency(OUTCOME, A_FIRST, PAIR, PAIR)
     assert found.share == pytest.approx(1 / 3)
@@ -96,42 +89,17 @@ def test_nothing_was_judged_in_both_orders() -> None:
     assert (found.pairs, found.one_order) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("rule", "row", "outcome"),
-    [
-        ("average", [0, 2, 4, 6], [0.5, 0.1, 0.75, 0.8]),
-        ("tie", [0, 2, 4, 6], [0.5, 0.1, 0.75, 0.8]),
-        ("drop", [2, 4, 6], [0.1, 0.75, 0.8]),
-    ],
-)
-def test_a_rule_makes_one_outcome_of_both_orders(rule: str, row: list[int], outcome: list[float]) -> None:
-    resolved = resolve_orders(OUTCOME, A_FIRST, PAIR, rule)  # type: ignore[arg-type]
-    assert resolved.row.tolist() == row
-    assert resolved.outcome.tolist() == pytest.approx(outcome)
-    assert resolved.dropped == 4 - len(row)
-
-
-def test_a_tie_replaces_contradictory_probabilities() -> None:
-    outcome, a_first, pair = np.array([0.9, 0.3]), np.array([True, False]), np.zeros(2, int)
-    assert resolve_orders(outcome, a_first, pair, "average").outcome.tolist() == pytest.approx([0.6])
-    assert resolve_orders(outcome, a_first, pair, "tie").outcome.tolist() == [0.5]
-
-
-def test_each_order_counts_half_however_many_judged_it() -> None:
-    resolved = resolve_orders(np.array([1.0, 1.0, 1.0, 0.5]), np.array([True, True, True, False]), np.zeros(4, int))
-    assert resolved.outcome.tolist() == [0.75]
-
-
-def test_an_unknown_rule_is_refused() -> None:
-    with pytest.raises(SpecError, match="one of average, tie, drop, not 'ignore'"):
-        resolve_orders(OUTCOME, A_FIRST, PAIR, "ignore")  # type: ignore[arg-type]
+def test_pairs_with_opposite_winners_contradict() -> None:
+    assert contradictory_pairs(OUTCOME, A_FIRST, PAIR).tolist() == [0]
+    several = np.array([1.0, 0.0, 0.0, 0.5, 0.8]), np.array([True, True, True, False, False])
+    assert contradictory_pairs(*several, np.full(5, 4)).tolist() == [4]
 
 
 def test_unusable_columns_are_refused() -> None:
     with pytest.raises(SpecError, match="row 1: the outcome must be a number from 0 to 1"):
         inconsistency(np.array([1, np.nan]), A_FIRST[:2], PAIR[:2], PAIR[:2])
     with pytest.raises(SpecError, match="all columns must have the same length"):
-        resolve_orders(OUTCOME, A_FIRST[:3], PAIR)
+        contradictory_pairs(OUTCOME, A_FIRST[:3], PAIR)
 
 
 def test_equal_keys_have_equal_numbers() -> None:
@@ -148,9 +116,7 @@ def test_a_biased_judge_is_found_out_and_both_orders_recover_the_truth() -> None
     one_order = win_rates(MatchRows.read(a[::2], b[::2], outcome[::2], cluster[::2])).rate
     assert one_order.low[0, 1] > true
 
-    resolved = resolve_orders(outcome, a_first, cluster)
-    rows = MatchRows.read(a[resolved.row], b[resolved.row], resolved.outcome, cluster[resolved.row])
-    both = win_rates(rows, "weighted").rate
+    both = win_rates(MatchRows.read(a, b, outcome, cluster)).rate
     assert both.low[0, 1] < true < both.high[0, 1]
     assert both.high[0, 1] < one_order.low[0, 1]
 
@@ -169,11 +135,10 @@ def test_dropping_contradictions_recovers_the_truth_of_a_judge_who_sometimes_onl
     a_first, cluster = np.tile([True, False], n), np.repeat(np.arange(n), 2)
     outcome = np.where(lazy, a_first, verdict).astype(float)
     ends = {}
-    for rule in ("average", "drop"):
-        resolved = resolve_orders(outcome, a_first, cluster, rule)  # type: ignore[arg-type]
-        n_pairs = len(resolved.row)
-        rows = MatchRows.read([0] * n_pairs, [1] * n_pairs, resolved.outcome, cluster[resolved.row])
-        rate = win_rates(rows, "weighted").rate
+    contradictory = np.isin(cluster, contradictory_pairs(outcome, a_first, cluster))
+    for rule, used in (("average", np.ones(2 * n, bool)), ("drop", ~contradictory)):
+        n_used = int(used.sum())
+        rate = win_rates(MatchRows.read([0] * n_used, [1] * n_used, outcome[used], cluster[used])).rate
         ends[rule] = (rate.low[0, 1], rate.high[0, 1])
     assert ends["average"][1] < true
     assert ends["drop"][0] < true < ends["drop"][1]

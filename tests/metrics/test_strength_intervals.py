@@ -13,7 +13,7 @@ from support.places import ROOT_FOLDER
 
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
 from evaluand.metrics.ratings.connectivity import Ties
-from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, merge_counts
+from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches
 from evaluand.metrics.ratings.standard_errors import influences, standard_errors
 from evaluand.metrics.ratings.strength_intervals import draw_strengths, explain_open_ends, strength_intervals
 from evaluand.metrics.stats.resampling import acceleration, bca_ends, resampling_units
@@ -77,7 +77,7 @@ def test_errors_need_two_examples_and_a_strength() -> None:
     assert np.isnan(errors.strength).tolist() == [False, False, True]
     assert np.isnan(errors.difference[2]).all()
     only_ties = MatchRows.read([0, 0], [1, 1], [0.5, 0.5], [0, 1])
-    for ties in ("davidson", "rao-kupper"):
+    for ties in ("davidson", "rao_kupper"):
         fit = fit_bradley_terry(count_matches(only_ties), ties, penalty=1.0)  # type: ignore[arg-type]
         assert np.isnan(standard_errors(only_ties, fit).strength).all()
         assert np.isnan(strength_intervals(only_ties, fit, replicates=100).low).all()
@@ -201,15 +201,6 @@ def test_sparse_replicates_converge() -> None:
         drawn = draw_strengths(rows, fit, 100)
         assert np.isfinite(drawn.strength).all()
         assert fit.converged
-
-
-def test_counts_of_shards_have_the_errors_of_all() -> None:
-    rows = draw(20, 4, seed=5)
-    halves = [rows.select(rows.cluster % 2 == part) for part in range(2)]
-    fit = fit_bradley_terry(merge_counts([count_matches(half) for half in halves]))
-    assert np.array_equal(
-        standard_errors(rows, fit).strength, standard_errors(rows, fit_bradley_terry(count_matches(rows))).strength
-    )
 
 
 # Coverage

@@ -7,15 +7,12 @@ prints a part of the table in docs/intervals.md.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from evaluand import SpecError
-from evaluand.metrics.ratings.counts import MatchRows, count_matches, resample_counts
-from evaluand.metrics.ratings.win_rates import Kind, WinRates, count_win_rates, win_rates
+from evaluand.metrics.ratings.counts import MatchRows
+from evaluand.metrics.ratings.win_rates import WinRates, win_rates
 from evaluand.metrics.stats.intervals import Spread, clustered_wilson
 
 NAN = float("nan")
@@ -38,26 +35,23 @@ def assert_equal_rates(left: WinRates, right: WinRates) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def test_discrete_rates_count_ties_as_halves_and_weighted_rates_average_probabilities() -> None:
+def test_rates_average_probabilities_and_count_ties_as_halves() -> None:
     rows = MatchRows.read(a=[0, 1, 0, 2], b=[1, 0, 1, 0], outcome=[0.6, 0.5, 0.1, 0.9], cluster=[0, 1, 2, 0])
-    discrete, weighted = win_rates(rows), win_rates(rows, "weighted")
-    np.testing.assert_allclose(discrete.rate.value, [[NAN, 0.5, 0], [0.5, NAN, NAN], [1, NAN, NAN]])
-    np.testing.assert_allclose(weighted.rate.value, [[NAN, 0.4, 0.1], [0.6, NAN, NAN], [0.9, NAN, NAN]])
-    np.testing.assert_allclose(weighted.average.value, [0.25, 0.6, 0.9])
-    for rates in (discrete, weighted):
-        assert rates.wins.tolist() == [[0, 1, 0], [1, 0, 0], [1, 0, 0]]
-        assert rates.ties.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
-        assert rates.n.tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
-        assert rates.examples.tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
-        assert (rates.opponents.tolist(), rates.average_examples.tolist()) == ([2, 1, 1], [3, 3, 1])
+    rates = win_rates(rows)
+    np.testing.assert_allclose(rates.rate.value, [[NAN, 0.4, 0.1], [0.6, NAN, NAN], [0.9, NAN, NAN]])
+    np.testing.assert_allclose(rates.average.value, [0.25, 0.6, 0.9])
+    assert rates.wins.tolist() == [[0, 1, 0], [1, 0, 0], [1, 0, 0]]
+    assert rates.ties.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert rates.n.tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
+    assert rates.examples.tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
+    assert (rates.opponents.tolist(), rates.average_examples.tolist()) == ([2, 1, 1], [3, 3, 1])
 
 
-@pytest.mark.parametrize("kind", ["discrete", "weighted"])
-def test_rates_do_not_depend_on_which_system_is_called_a(kind: Kind) -> None:
+def test_rates_do_not_depend_on_which_system_is_called_a() -> None:
     rows = crossed(30, 4)
     swapped = MatchRows.read(rows.b, rows.a, 1 - rows.outcome, rows.cluster, systems=4)
-    assert_equal_rates(win_rates(rows, kind), win_rates(swapped, kind))
-    low, high = win_rates(rows, kind).rate.low, win_rates(rows, kind).rate.high
+    assert_equal_rates(win_rates(rows), win_rates(swapped))
+    low, high = win_rates(rows).rate.low, win_rates(rows).rate.high
     np.testing.assert_allclose(low, 1 - high.T)
 
 
@@ -79,23 +73,22 @@ def test_rates_are_those_of_a_loop_over_all_matches(matches: list[tuple[int, int
     a, further, outcome, cluster, weight = map(np.array, zip(*matches, strict=True))
     b = (a + further) % 4
     rows = MatchRows.read(a, b, outcome.astype(float), cluster, systems=4, weight=weight)
-    discrete, weighted = win_rates(rows), win_rates(rows, "weighted")
+    rates = win_rates(rows)
     for i in range(4):
         seen = [(b[k], outcome[k], weight[k]) for k in range(len(a)) if a[k] == i]
         seen += [(a[k], 1 - outcome[k], weight[k]) for k in range(len(a)) if b[k] == i]
         opponents = sorted({each[0] for each in seen})
-        for rates, score in ((discrete, lambda share: (np.sign(share - 0.5) + 1) / 2), (weighted, float)):
-            means = []
-            for j in opponents:
-                own = [(score(share), n) for opponent, share, n in seen if opponent == j]
-                means.append(sum(share * n for share, n in own) / sum(n for _, n in own))
-                assert rates.rate.value[i, j] == pytest.approx(means[-1])
-                assert rates.n[i, j] == sum(n for _, n in own)
-            assert rates.average.value[i] == pytest.approx(np.mean(means) if means else NAN, nan_ok=True)
-            assert rates.opponents[i] == len(opponents)
-            known = ~np.isnan(rates.average.low[i])
-            assert not known or 0 <= rates.average.low[i] <= rates.average.value[i] + 1e-12
-            assert not known or rates.average.value[i] - 1e-12 <= rates.average.high[i] <= 1
+        means = []
+        for j in opponents:
+            own = [(share, n) for opponent, share, n in seen if opponent == j]
+            means.append(sum(share * n for share, n in own) / sum(n for _, n in own))
+            assert rates.rate.value[i, j] == pytest.approx(means[-1])
+            assert rates.n[i, j] == sum(n for _, n in own)
+        assert rates.average.value[i] == pytest.approx(np.mean(means) if means else NAN, nan_ok=True)
+        assert rates.opponents[i] == len(opponents)
+        known = ~np.isnan(rates.average.low[i])
+        assert not known or 0 <= rates.average.low[i] <= rates.average.value[i] + 1e-12
+        assert not known or rates.average.value[i] - 1e-12 <= rates.average.high[i] <= 1
 
 
 def test_the_interval_of_an_average_is_that_of_the_means_of_examples() -> None:
@@ -134,26 +127,6 @@ def test_no_matches_give_no_rates() -> None:
     rates = win_rates(MatchRows.read(empty, empty, np.zeros(0), empty, systems=2))
     assert np.isnan(rates.rate.value).all()
     assert np.isnan(rates.average.value).all()
-
-
-@pytest.mark.parametrize("kind", ["discrete", "weighted"])
-def test_win_rates_of_replicates_are_those_of_the_rows_drawn(kind: Kind) -> None:
-    rows = crossed(25, 3)
-    rows = replace(rows, outcome=np.round(0.8 * rows.outcome + 0.1 * (rows.a + 1), 3))
-    rate, average = count_win_rates(count_matches(rows), kind)
-    expected = win_rates(rows, kind)
-    np.testing.assert_allclose(rate, expected.rate.value)
-    np.testing.assert_allclose(average, expected.average.value)
-    replicates = count_win_rates(resample_counts(rows, 1000), kind)
-    assert replicates[0].shape == (1000, 3, 3)
-    spread = expected.average.high - expected.average.low
-    np.testing.assert_allclose(np.quantile(replicates[1], 0.975, axis=0), expected.average.high, atol=0.2 * spread[0])
-    np.testing.assert_allclose(replicates[1].std(axis=0) * 4, spread, rtol=0.15)
-
-
-def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(SpecError, match="must be one of discrete, weighted, not 'soft'"):
-        win_rates(crossed(3, 2), "soft")  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from evaluand.evaluation.matching.match_keys import (
     read_judge_keys,
 )
 from evaluand.evaluation.matching.matches import Matches
-from evaluand.metrics.ratings.positions import resolve_orders
+from evaluand.metrics.ratings.positions import contradictory_pairs
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, STYLE
 
 NOBODY, A, B, BOTH = range(4)
@@ -107,9 +107,7 @@ class MatchTable(_Columns):
     def contradictory(self) -> np.ndarray:
         """The entries of pairs with opposite winners in their two orders."""
         known = self.known & self.ordered
-        found = resolve_orders(self.outcome[known], self.a_first[known], self.pair[known])
-        pairs = self.pair[known][found.row[found.contradictory]]
-        return np.isin(self.pair, pairs)
+        return np.isin(self.pair, contradictory_pairs(self.outcome[known], self.a_first[known], self.pair[known]))
 
 
 def gather(sets: Sequence[Matches]) -> MatchTable:

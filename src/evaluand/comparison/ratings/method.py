@@ -10,13 +10,13 @@ from typing import Any, Final, Literal, get_args
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
+from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.metrics.ratings.length_control import name_definition
 
 VERSION: Final = 1
 """Raised whenever the same matches and parameters would give other numbers."""
 
 Kind = Literal["bradley_terry", "win_rate", "length_controlled"]
-Ties = Literal["half", "davidson", "rao_kupper"]
 Contradictory = Literal["average", "tie", "drop"]
 Missing = Literal["leave_out", "lose", "refuse"]
 Outcomes = Literal["weighted", "discrete"]

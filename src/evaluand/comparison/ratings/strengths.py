@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from evaluand.comparison.ratings.estimates import Estimates
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unrated, fit_bradley_terry
+from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.covariates import CovariateFit, fit_with_covariates
 from evaluand.metrics.ratings.standard_errors import standard_errors
@@ -32,8 +33,7 @@ def estimate_strengths(rows: MatchRows, method: RatingMethod, confidence: float,
     if method.covariates:
         return _with_covariates(rows, method, confidence, labels)
     counts = count_matches(rows)
-    ties: Any = str(method.ties).replace("_", "-")
-    fit = fit_bradley_terry(counts, ties, float(method.penalty or 0.0))
+    fit = fit_bradley_terry(counts, cast(Ties, method.ties), float(method.penalty or 0.0))
     errors = standard_errors(rows, fit)
     ends = strength_intervals(rows, fit, confidence, int(method.replicates or 0), int(method.seed or 0))
     difference = _differences(fit.strength)

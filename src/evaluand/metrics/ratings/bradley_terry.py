@@ -5,7 +5,7 @@ mean 0, because only their differences mean something. Of two systems that diffe
 
     half         win : loss = exp(d) : 1, and a tie is half a win and half a loss
     davidson     win : tie : loss = exp(d/2) : ν : exp(−d/2), with ν ≥ 0 common to all pairs
-    rao-kupper   win = 1 / (1 + θ exp(−d)), loss = 1 / (1 + θ exp(d)), with θ ≥ 1 common to all pairs
+    rao_kupper   win = 1 / (1 + θ exp(−d)), loss = 1 / (1 + θ exp(d)), with θ ≥ 1 common to all pairs
 
 `half` takes probabilities as outcomes; the other two count the side that an outcome above ½ favours as the winner.
 Fits are the maximum of the likelihood, by Newton's method, for all replicates of a bootstrap at once.
@@ -400,14 +400,14 @@ def _rao_kupper_pairs(counts: MatchCounts, d: np.ndarray, tie: np.ndarray) -> _P
     return _Pairs(value, up - down, both, bend_down - bend_up, separation - up - down, both + bend)
 
 
-_PAIRS = {"half": _half_pairs, "davidson": _davidson_pairs, "rao-kupper": _rao_kupper_pairs}
+_PAIRS = {"half": _half_pairs, "davidson": _davidson_pairs, "rao_kupper": _rao_kupper_pairs}
 
 
 def _probabilities(d: np.ndarray, tie: np.ndarray, ties: Ties) -> tuple[np.ndarray, np.ndarray]:
     """The probabilities of a win and of a loss for the difference d; those of `half` add up to 1."""
     if ties == "half":
         return logistic(d), logistic(-d)
-    if ties == "rao-kupper":
+    if ties == "rao_kupper":
         return logistic(d - np.log(tie)), logistic(-d - np.log(tie))
     far = np.exp(-np.abs(d))
     total = 1 + far + tie * np.sqrt(far)
@@ -422,7 +422,7 @@ def _starting_tie(counts: MatchCounts, ties: Ties) -> np.ndarray:
     with np.errstate(divide="ignore"):
         if ties == "davidson":
             return np.asarray(np.log(2 * share / (1 - share)))
-        return np.asarray(2 * np.arctanh(share)) if ties == "rao-kupper" else np.zeros(len(n))
+        return np.asarray(2 * np.arctanh(share)) if ties == "rao_kupper" else np.zeros(len(n))
 
 
 def _tie_parameter(at: np.ndarray, ties: Ties, bounded: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from evaluand.metrics.ratings.counts import MatchCounts
 
-Ties = Literal["half", "davidson", "rao-kupper"]
+Ties = Literal["half", "davidson", "rao_kupper"]
 """How ties enter the likelihood of strengths: as half a win for either side, or with a parameter."""
 
 UNRATED: Final = -1

@@ -206,28 +206,6 @@ def resample_counts(rows: MatchRows, replicates: int, seed: int = 0, first: int 
     return _counts(rows.systems, codes, sums)
 
 
-def merge_counts(parts: Sequence[MatchCounts]) -> MatchCounts:
-    """The counts of the matches of all parts together, which have the same systems and leading axes.
-
-    Example:
-        >>> rows = MatchRows.read(a=[0, 1], b=[1, 2], outcome=[1.0, 0.5], cluster=[0, 0])
-        >>> merge_counts([count_matches(rows)] * 2).wins.tolist()
-        [2.0, 0.0]
-    """
-    systems = parts[0].systems
-    if any(part.systems != systems for part in parts):
-        raise SpecError(f"matches: counts of {systems} systems cannot be merged with those of another number")
-    each = [part.a * systems + part.b for part in parts]
-    codes = np.unique(np.concatenate(each))
-    shape = (*parts[0].wins.shape[:-1], len(codes))
-    sums = [np.zeros(shape) for _ in _SIDES]
-    for part, code in zip(parts, each, strict=True):
-        place = np.searchsorted(codes, code)
-        for name, total in zip(_SIDES, sums, strict=True):
-            total[..., place] += getattr(part, name)
-    return _counts(systems, codes, sums)
-
-
 def _columns(rows: MatchRows) -> list[np.ndarray]:
     """What each match adds to the counts of its pair, seen from the system with the lower number."""
     share = np.where(rows.a < rows.b, rows.outcome, 1 - rows.outcome)

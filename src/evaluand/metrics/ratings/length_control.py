@@ -203,7 +203,7 @@ def length_controlled_difference(first: LengthControl, second: LengthControl) ->
     Source: G. Zou & A. Donner (see `mean_of_shares`), with the correlation of the examples' influences.
 
     Args:
-        first: with an interval of the confidence wanted for the difference, as `second`.
+        first: with an interval of the confidence that the difference shall have, as `second`.
 
     Returns:
         The difference and the ends of its interval, NaN where one of the win rates has none.

@@ -1,7 +1,7 @@
-"""What the order of presentation does to the outcomes of matches: position bias, inconsistency, and a rule for both.
+"""What the order of presentation does to the outcomes of matches: position bias and inconsistency.
 
 Of two responses a judge sees one first. How often the first one wins is the position bias. A pair that was judged in
-both orders may get opposite winners; a declared rule makes one outcome of the two.
+both orders may get opposite winners.
 
 All functions take arrays with an entry per match. `outcome` is the share of the win that system `a` gets, and `a_first`
 says whether the judge saw the response of `a` first. Matches with the same number in `pair` compare the same two
@@ -11,15 +11,12 @@ replication, systems and judge.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, interval_within, runs
-
-Rule = Literal["average", "tie", "drop"]
-"""What becomes of a pair with opposite winners in its two orders: the average of both outcomes, a tie, or nothing."""
 
 
 class PositionBias(NamedTuple):
@@ -29,9 +26,9 @@ class PositionBias(NamedTuple):
         share: of wins of the first, a tie as a half; ½ means no bias, NaN that no order can be compared. Of each pair
             of systems both orders count equally, so that a system shown first more often does not shift it.
         low: the lower end of its interval by example, NaN below two examples; `high` the upper end.
-        first: the weight of matches that the first won.
-        ties: of those that ended in a tie.
-        second: of those that the second won.
+        first: how many matches the first won.
+        ties: how many ended in a tie.
+        second: how many the second won.
         examples: how many examples these matches are on.
         one_order: how many matches of other pairs of systems were left out, because all of them had the same order, so
             that a better system cannot be distinguished from a better position.
@@ -40,9 +37,9 @@ class PositionBias(NamedTuple):
     share: float
     low: float
     high: float
-    first: float
-    ties: float
-    second: float
+    first: int
+    ties: int
+    second: int
     examples: int
     one_order: int
 
@@ -70,22 +67,6 @@ class Inconsistency(NamedTuple):
     one_order: int
 
 
-class ResolvedOrders(NamedTuple):
-    """One outcome per pair.
-
-    Attributes:
-        row: the place of the first match of each pair, where its systems, example and weight are.
-        outcome: the share of the win that `a` gets.
-        contradictory: whether its two orders had opposite winners.
-        dropped: how many pairs the rule left out.
-    """
-
-    row: np.ndarray
-    outcome: np.ndarray
-    contradictory: np.ndarray
-    dropped: int
-
-
 def position_bias(
     a: np.ndarray,
     b: np.ndarray,
@@ -93,7 +74,6 @@ def position_bias(
     a_first: np.ndarray,
     cluster: np.ndarray,
     *,
-    weight: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> PositionBias:
     """How often the response that was shown first wins, with an interval by example.
@@ -101,33 +81,31 @@ def position_bias(
     Args:
         a: the number of a system; `b` that of its opponent.
         cluster: the number of the example; all matches on one example belong together.
-        weight: of each match; 1 by default.
 
     Example:
         >>> outcome, a_first = np.array([1.0, 0.0, 1.0, 1.0]), np.array([True, False, True, False])
         >>> bias = position_bias(np.zeros(4, int), np.ones(4, int), outcome, a_first, np.array([0, 0, 1, 1]))
         >>> bias.share, bias.first, bias.second
-        (0.75, 3.0, 1.0)
+        (0.75, 3, 1)
     """
     outcome = _read_outcomes(outcome, a, b, a_first, cluster)
-    weights = np.ones(len(outcome)) if weight is None else np.asarray(weight, np.float64)
     swapped = a > b
     systems = pair_numbers(np.where(swapped, b, a), np.where(swapped, a, b))
     low_first = a_first != swapped
     n_pairs = int(systems.max()) + 1 if len(systems) else 0
-    by_order = np.stack([np.bincount(systems, weights * (low_first == order), n_pairs) for order in (False, True)])
+    by_order = np.stack([np.bincount(systems, low_first == order, n_pairs) for order in (False, True)])
     comparable = np.all(by_order > 0, axis=0)[systems]
-    systems, low_first, weights = systems[comparable], low_first[comparable], weights[comparable]
+    systems, low_first = systems[comparable], low_first[comparable]
     shares = np.where(a_first, outcome, 1.0 - outcome)[comparable]
-    balanced = weights * by_order.sum(axis=0)[systems] / (2 * by_order[low_first.astype(np.intp), systems])
+    balanced = by_order.sum(axis=0)[systems] / (2 * by_order[low_first.astype(np.intp), systems])
     share, low, high = _share_by_example(shares, balanced, cluster[comparable], confidence)
     return PositionBias(
         share=share,
         low=low,
         high=high,
-        first=float(weights[shares > 0.5].sum()),
-        ties=float(weights[shares == 0.5].sum()),
-        second=float(weights[shares < 0.5].sum()),
+        first=int(np.count_nonzero(shares > 0.5)),
+        ties=int(np.count_nonzero(shares == 0.5)),
+        second=int(np.count_nonzero(shares < 0.5)),
         examples=len(np.unique(cluster[comparable])),
         one_order=int(np.count_nonzero(~comparable)),
     )
@@ -147,7 +125,7 @@ def inconsistency(
     row, by_order = _outcomes_by_order(_read_outcomes(outcome, a_first, pair, cluster), a_first, pair)
     both = ~np.isnan(by_order).any(axis=0)
     winner = np.sign(by_order[:, both] - 0.5)
-    contradictory = winner[0] * winner[1] < 0
+    contradictory = _contradicts(by_order[:, both])
     share, low, high = _share_by_example(
         contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], confidence
     )
@@ -163,40 +141,16 @@ def inconsistency(
     )
 
 
-def resolve_orders(
-    outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarray, rule: Rule = "average"
-) -> ResolvedOrders:
-    """Make one outcome of the matches of each pair.
-
-    A pair gets the mean of its two orders, and that of an order with several matches is their mean; a pair judged in
-    one order only has the outcome of that order. The rule decides about pairs whose orders have opposite winners:
-
-        average  the mean of both orders, as for all others
-        tie      a tie, ½
-        drop     the pair is left out
-
-    Raises:
-        SpecError: There is no such rule.
+def contradictory_pairs(outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarray) -> np.ndarray:
+    """The numbers of the pairs with opposite winners in their two orders; several matches in an order are averaged.
 
     Example:
         >>> outcome, a_first = np.array([1.0, 0.0, 1.0, 0.5]), np.array([True, False, True, False])
-        >>> resolve_orders(outcome, a_first, np.array([0, 0, 1, 1]), "drop").outcome.tolist()
-        [0.75]
+        >>> contradictory_pairs(outcome, a_first, np.array([7, 7, 8, 8])).tolist()
+        [7]
     """
-    if rule not in get_args(Rule):
-        raise SpecError(f"the rule for contradictory pairs must be one of {', '.join(get_args(Rule))}, not {rule!r}")
     row, by_order = _outcomes_by_order(_read_outcomes(outcome, a_first, pair), a_first, pair)
-    resolved = np.where(np.isnan(by_order[0]), by_order[1], by_order[0])
-    both = ~np.isnan(by_order).any(axis=0)
-    resolved[both] = by_order[:, both].mean(axis=0)
-    contradictory = np.zeros(len(row), np.bool_)
-    contradictory[both] = ((by_order[0] - 0.5) * (by_order[1] - 0.5))[both] < 0
-    if rule == "tie":
-        resolved[contradictory] = 0.5
-    remaining = ~contradictory if rule == "drop" else np.ones(len(row), np.bool_)
-    return ResolvedOrders(
-        row[remaining], resolved[remaining], contradictory[remaining], int(np.count_nonzero(~remaining))
-    )
+    return np.asarray(pair[row[_contradicts(by_order)]])
 
 
 def pair_numbers(*keys: np.ndarray) -> np.ndarray:
@@ -238,6 +192,11 @@ def _outcomes_by_order(outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarra
         total = np.bincount(place[in_order], outcome[in_order], minlength=len(row))
         by_order.append(np.divide(total, n, out=np.full(len(row), np.nan), where=n > 0))
     return row, np.stack(by_order)
+
+
+def _contradicts(by_order: np.ndarray) -> np.ndarray:
+    """Whether both orders of each pair have opposite winners."""
+    return np.asarray((by_order[0] - 0.5) * (by_order[1] - 0.5) < 0)
 
 
 def _share_by_example(

@@ -1,23 +1,18 @@
 """Win rates: how often each system wins against each other one, and on average over its opponents.
 
-A win counts 1, a tie ½. `discrete` rounds each outcome to the winner, so that probabilities of 0.6 and 1 are both wins;
-`weighted` takes the probability itself. Intervals treat examples as the sample: all matches on an example, of all pairs
-and in both orders, belong together.
+A win counts 1, a tie ½, and a probability is a share of a win. Intervals treat examples as the sample: all matches on
+an example, of all pairs and in both orders, belong together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
-from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches
+from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Arrays, cluster_sums, cluster_variance, interval_within
-
-Kind = Literal["discrete", "weighted"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +20,6 @@ class WinRates:
     """The win rates of some systems; NaN where systems never met.
 
     Attributes:
-        kind: `discrete` or `weighted`.
         rate: systems × systems with intervals, the share of wins of the row's system against the column's; intervals
             are NaN below two examples.
         wins: systems × systems, the weight of the matches that the row's system won; `ties` of the ties, `n` of all.
@@ -35,7 +29,6 @@ class WinRates:
         average_examples: how many examples each system had matches on.
     """
 
-    kind: Kind
     rate: IntervalEnds
     wins: np.ndarray
     ties: np.ndarray
@@ -46,47 +39,17 @@ class WinRates:
     average_examples: np.ndarray
 
 
-def count_win_rates(counts: MatchCounts, kind: Kind = "discrete") -> tuple[np.ndarray, np.ndarray]:
-    """The win rates in counts with any leading axes, such as the replicates of a bootstrap.
-
-    Returns:
-        … × systems × systems, the share of wins of the row's system against the column's, NaN where they never met; and
-        … × systems, the mean over opponents.
-
-    Raises:
-        SpecError: There is no such kind.
-
-    Example:
-        >>> rows = MatchRows.read(a=[0, 0, 0, 1], b=[1, 1, 2, 2], outcome=[1.0, 0.5, 0.8, 1.0], cluster=[0, 1, 0, 1])
-        >>> count_win_rates(count_matches(rows))[1].tolist()
-        [0.875, 0.625, 0.0]
-    """
-    _check_kind(kind)
-    won = counts.square("wins") + counts.square("ties") / 2 if kind == "discrete" else counts.square("score")
-    n = _Square(counts.systems, counts.a, counts.b).fill(counts.n, counts.n, 0.0)
-    rate = np.divide(won, n, out=np.full(won.shape, np.nan), where=n > 0)
-    opponents = np.count_nonzero(n, axis=-1)
-    total = np.nansum(rate, axis=-1)
-    return rate, np.divide(total, opponents, out=np.full(total.shape, np.nan), where=opponents > 0)
-
-
-def win_rates(rows: MatchRows, kind: Kind = "discrete", *, confidence: float = 0.95) -> WinRates:
+def win_rates(rows: MatchRows, *, confidence: float = 0.95) -> WinRates:
     """The win rates of all pairs of systems and on average, with intervals by example.
 
-    Raises:
-        SpecError: There is no such kind.
-
     Example:
         >>> rows = MatchRows.read(a=[0, 0, 0, 1], b=[1, 1, 2, 2], outcome=[1.0, 0.5, 0.8, 1.0], cluster=[0, 1, 0, 1])
-        >>> win_rates(rows).rate.value.tolist()
-        [[nan, 0.75, 1.0], [0.25, nan, 1.0], [0.0, 0.0, nan]]
-        >>> win_rates(rows, "weighted").average.value.round(3).tolist()
+        >>> win_rates(rows).rate.value.round(3).tolist()
+        [[nan, 0.75, 0.8], [0.25, nan, 1.0], [0.2, 0.0, nan]]
+        >>> win_rates(rows).average.value.round(3).tolist()
         [0.775, 0.625, 0.1]
     """
-    _check_kind(kind)
     share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
-    if kind == "discrete":
-        share = (np.sign(share - 0.5) + 1) / 2
     counts = count_matches(rows)
     cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
     rate, examples = _pair_rates(cells, counts.n, confidence)
@@ -94,7 +57,6 @@ def win_rates(rows: MatchRows, kind: Kind = "discrete", *, confidence: float = 0
     mirrored = IntervalEnds(1 - rate.value, 1 - rate.high, 1 - rate.low)
     average, opponents, average_examples = _averages(cells, rate.value, square, confidence)
     return WinRates(
-        kind=kind,
         rate=IntervalEnds(*(square.fill(*sides, np.nan) for sides in zip(rate, mirrored, strict=True))),
         wins=counts.square("wins"),
         ties=counts.square("ties"),
@@ -104,11 +66,6 @@ def win_rates(rows: MatchRows, kind: Kind = "discrete", *, confidence: float = 0
         opponents=opponents,
         average_examples=average_examples,
     )
-
-
-def _check_kind(kind: str) -> None:
-    if kind not in get_args(Kind):
-        raise SpecError(f"the kind of win rates must be one of {', '.join(get_args(Kind))}, not {kind!r}")
 
 
 @dataclass(frozen=True)

@@ -313,8 +313,8 @@ def _read_cases(matches: Matches, chosen: _Chosen, limit: int) -> Iterator[Facts
     """The cases of a set, in the order of the key, with the numbers that systems have in the set."""
     if not chosen.positions:
         return
-    wanted = np.concatenate(chosen.positions)
-    found = _take(matches, np.sort(wanted)).take(pa.array(np.argsort(np.argsort(wanted))))  # in the order of the key
+    positions = np.concatenate(chosen.positions)
+    found = _take(matches, np.sort(positions)).take(pa.array(np.argsort(np.argsort(positions))))  # as the keys are
     read = (row for batch in found.to_batches(_CHUNK_ROWS) for row in batch.to_pylist())
     texts: _RunTexts | _FileTexts
     texts = _RunTexts(matches, limit) if matches.manifest["spec"].get("runs") else _FileTexts(matches, limit)
@@ -384,13 +384,13 @@ def _read_spans(matches: Matches, judgements: pa.ChunkedArray) -> dict[int, list
     """The steps of some calls of a judge, by judgement: how many there are, and the first ones as cells."""
     if SPANS_TABLE not in matches.manifest["tables"]:
         return {}
-    wanted = pc.unique(pc.drop_null(judgements))
-    n = max(len(wanted), 1)
+    judged = pc.unique(pc.drop_null(judgements))
+    n = max(len(judged), 1)
     most, room = max(min(_SPANS, _ALL_SPANS // n), 1), _ROOM // n
     found: dict[int, list[Any]] = {}
     budgets: dict[int, Budget] = {}
     for batch in matches.store.read("matches", matches.id, SPANS_TABLE):
-        chosen = batch.filter(pc.is_in(batch.column("judgement"), wanted))
+        chosen = batch.filter(pc.is_in(batch.column("judgement"), judged))
         for number, *row in read_tuples(chosen):
             spans = found.setdefault(number, [0, []])
             spans[0] += 1
