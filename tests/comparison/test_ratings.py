@@ -328,6 +328,26 @@ def test_wrong_parameters_are_refused_in_one_sentence(two: Matches, options: dic
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("parameter", [{"ties": "davidson"}, {"missing": "leave_out"}, {"weighted": False}])
+def test_parameters_next_to_a_method_that_has_them_are_refused(two: Matches, parameter: dict[str, Any]) -> None:
+    [name] = parameter
+    with pytest.raises(SpecError, match=f"{name} is a parameter of the RatingMethod that is the method; set it there"):
+        rate(two, method=RatingMethod(kind="win_rate"), **parameter)
+    assert rate(two, method=RatingMethod(kind="win_rate", missing="lose")).method.missing == "lose"
+
+
+def test_a_parameter_that_rate_lacks_is_refused(two: Matches) -> None:
+    with pytest.raises(SpecError, match=r"rate has no parameter 'tie' \(did you mean 'ties'\?\)"):
+        rate(two, tie="half")
+
+
+def test_undefined_differences_have_a_reason() -> None:
+    for outcomes in ([0.5] * 4, [0.75]):
+        [row] = rate(play(MemoryStore(), {("A", "B"): outcomes})).differences
+        assert [row[name] for name in ("low", "high", "p")] == [None] * 3
+        assert row["reason"] == "the examples show no spread, so there is no interval"
+
+
 def test_a_table_that_ratings_lack_is_refused(two: Matches) -> None:
     with pytest.raises(SpecError, match=r"ratings have no table 'win_rate' \(did you mean 'win_rates'\?\)"):
         rate(two).table("win_rate")
@@ -459,6 +479,17 @@ def test_ties_of_equal_responses_say_nothing_about_the_position() -> None:
     runs = [Runner(store).run(answer("A"), data), other]
     judge = comparison_scorer(lambda first, index: "second" if index % 4 == 0 else "first")
     ratings = rate(Matcher().match(runs, judge, labels=["A", "B"]), covariates=["position"])
+    assert ratings.parameters[0]["value"] == pytest.approx(math.log(3))
+
+
+def test_missing_responses_say_nothing_about_the_position() -> None:
+    def judge(first: str, second: str, index: int) -> str:
+        return "second" if index % 4 == 0 else "first"
+
+    runs = play_runs(MemoryStore(), ["A", "B"], 14, fails={"A": {8, 9, 10}, "B": {11, 12, 13}})
+    matches = Matcher().match(runs, comparison_scorer(judge), labels=["A", "B"])
+    ratings = rate(matches, covariates=["position"], missing="lose")
+    assert row_of(ratings, "A")["lost"] == 4 + 3
     assert ratings.parameters[0]["value"] == pytest.approx(math.log(3))
 
 

@@ -45,7 +45,11 @@ Examples:
 @click.argument("artifacts", metavar="ID|NAME...", nargs=-1, required=True, callback=refuse_files)
 @repeatable("--scorer", "scorers", metavar="NAME", help="Only this scorer; repeatable.  [default: all that they share]")
 @repeatable("--metric", "metrics", metavar="KIND", help="Such as accuracy, as the experiment declares it; repeatable.")
-@click.option("--missing", type=click.Choice(get_args(Missing)), help="How rows without a score count.")
+@click.option(
+    "--missing",
+    type=click.Choice(get_args(Missing)),
+    help="How rows without a score count; of matches: see `evaluand rate`.",
+)
 @confidence_option
 @click.option(
     "--flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Examples to show."

@@ -17,7 +17,7 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes, Ties
+from evaluand.comparison.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes
 from evaluand.comparison.ratings.rating import rate
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.ratings.stored import Ratings
@@ -25,6 +25,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.matches import Matches
+from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.ratings import ratings_table
@@ -69,7 +70,7 @@ Examples:
     type=click.Choice(get_args(Missing)),
     default="leave_out",
     show_default=True,
-    help="How matches without an outcome count.",
+    help="How matches without an outcome count: left out, lost by the system without a response, or refused.",
 )
 @click.option("--weighted", is_flag=True, help="Count each match by the weight of its example.")
 @repeatable(

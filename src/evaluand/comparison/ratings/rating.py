@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from evaluand.comparison.ratings.stored import TABLES, Ratings
 from evaluand.comparison.ratings.tables import compute_tables
 from evaluand.comparison.ratings.win_shares import find_system
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, warn
+from evaluand.core.errors import SpecError, nearest, warn
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.matching.match_keys import file_origin
@@ -27,21 +28,10 @@ from evaluand.store.store import Store, check_name, exists
 def rate(
     *matches: Matches,
     method: RatingMethod | str = "bradley_terry",
-    ties: str | None = None,
-    penalty: float | None = None,
-    covariates: Sequence[str] = (),
-    baseline: str | None = None,
-    outcomes: str | None = None,
-    contradictory: str = "average",
-    missing: str = "leave_out",
-    weighted: bool = False,
-    difficulty_from: Sequence[str] = (),
-    length_variants: Sequence[str] = (),
     confidence: float = 0.95,
-    replicates: int | None = None,
-    seed: int | None = None,
     name: str | None = None,
     origin: dict[str, Any] | None = None,
+    **parameters: Any,
 ) -> Ratings:
     """Rates the systems of some matches; ratings that are already stored are returned.
 
@@ -50,11 +40,12 @@ def rate(
 
     Args:
         matches: one set or several, of one store.
-        method: `bradley_terry`, `win_rate`, `length_controlled` or a `RatingMethod`; see there for the parameters up to
-            `seed`.
+        method: `bradley_terry`, `win_rate`, `length_controlled`, or a `RatingMethod` with all of its parameters.
         confidence: of the intervals and of the statement that two systems differ.
         name: a name for the ratings.
         origin: where the request came from, for provenance.
+        parameters: those of `RatingMethod`: `ties`, `penalty`, `covariates`, `baseline`, `outcomes`, `contradictory`,
+            `missing`, `weighted`, `difficulty_from`, `length_variants`, `replicates` and `seed`.
 
     Raises:
         SpecError: a parameter is wrong, or the matches do not have what the method needs.
@@ -76,23 +67,7 @@ def rate(
     check_confidence("rate", confidence)
     if name is not None:
         check_name(name)
-    chosen = method
-    if not isinstance(chosen, RatingMethod):
-        chosen = RatingMethod(
-            kind=chosen,
-            ties=ties,
-            penalty=penalty,
-            covariates=covariates,
-            baseline=baseline,
-            outcomes=outcomes,
-            contradictory=contradictory,
-            missing=missing,
-            weighted=weighted,
-            difficulty_from=difficulty_from,
-            length_variants=length_variants,
-            replicates=replicates,
-            seed=seed,
-        )
+    chosen = _read_method(method, parameters)
     sets = _check_matches(matches)
     store = sets[0].store
     systems = list(dict.fromkeys(label for each in sets for label in each.systems))
@@ -112,6 +87,18 @@ def rate(
         store.refer(name, "ratings", id)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Ratings(store, id, receipt)
+
+
+def _read_method(method: RatingMethod | str, parameters: dict[str, Any]) -> RatingMethod:
+    known = [each.name for each in fields(RatingMethod) if each.name != "kind"]
+    for name in parameters:
+        if name not in known:
+            raise SpecError(f"rate has no parameter {name!r}{nearest(name, [*known, 'method', 'confidence', 'name'])}")
+    if not isinstance(method, RatingMethod):
+        return RatingMethod(kind=method, **parameters)
+    if parameters:
+        raise SpecError(f"{next(iter(parameters))} is a parameter of the RatingMethod that is the method; set it there")
+    return method
 
 
 def check_systems(method: RatingMethod, systems: Sequence[str]) -> None:

@@ -40,7 +40,7 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     if method.weighted:
         decided = _drop_weightless(decided)
     rows, missing = _as_rows(decided, method, _weights(decided, method))
-    rates = win_rates(rows, "weighted", confidence=confidence)
+    rates = win_rates(rows, confidence=confidence)
     if method.kind == "bradley_terry":
         estimates = estimate_strengths(rows, method, confidence, matches.systems)
     elif method.kind == "length_controlled":
@@ -59,7 +59,7 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
         base = find_system(method.baseline, matches.systems)
         rows, missing = _against_baseline(rows, missing, base)
         counts_of_baseline = _Counts(_against_baseline(*played, base), (rows, missing))
-        relevant = win_rates(rows, "weighted", confidence=confidence), counts_of_baseline
+        relevant = win_rates(rows, confidence=confidence), counts_of_baseline
     tables = {
         "ratings": [
             _rating_row(matches.systems[i], estimates, i, *relevant, ranks.get(i), letters.get(i)) for i in order
@@ -149,7 +149,8 @@ def _covariates(matches: MatchTable, names: Sequence[str]) -> np.ndarray:
             unknown = int((~matches.ordered & ~matches.equal).sum())
             if unknown:
                 raise SpecError(f"covariate position: the order of {plural(unknown, 'match', 'matches')} is unknown")
-            columns.append(np.where(matches.equal, 0.0, np.where(matches.a_first, 1.0, -1.0)))  # equal: no judge saw it
+            is_judged = ~matches.equal & (matches.missing == NOBODY)  # of others, no judge saw an order
+            columns.append(np.where(is_judged, np.where(matches.a_first, 1.0, -1.0), 0.0))
             continue
         sides = _read_counts(matches, name)
         columns.append(relative_differences(sides[:, 0], sides[:, 1]))
@@ -235,7 +236,12 @@ def _difference_reason(estimates: Estimates, i: int, j: int, numbers: Row) -> st
         return " and ".join(str(estimates.reason[each]) for each in unrated)
     if math.isinf(numbers["low"]) or math.isinf(numbers["high"]):
         return "the interval is open: in too many draws of the examples one of them wins every match"
-    return None
+    if math.isnan(numbers["low"]) or math.isnan(numbers["high"]):
+        return _NO_SPREAD
+    return "the examples show no spread, so there is no p value" if math.isnan(numbers["p"]) else None
+
+
+_NO_SPREAD: Final = "the examples show no spread, so there is no interval"
 
 
 def _rank(
@@ -371,10 +377,10 @@ def _bias_of(judged: MatchTable, judge: str | None, confidence: float) -> Iterat
         "share": bias.share,
         "low": bias.low,
         "high": bias.high,
-        "n": bias.first + bias.second + bias.ties,
-        "first": bias.first,
-        "second": bias.second,
-        "neither": bias.ties,
+        "n": float(bias.first + bias.second + bias.ties),
+        "first": float(bias.first),
+        "second": float(bias.second),
+        "neither": float(bias.ties),
         "n_left_out": bias.one_order,
     }
     found = inconsistency(judged.outcome, judged.a_first, judged.pair, judged.cluster, confidence=confidence)

@@ -164,7 +164,7 @@ def _win_cell(row: Mapping[str, Any] | None, same: bool) -> str:
     kind = f' class="{"h" if distance > 0 else "l"}{min(shade, _SHADES)}"' if shade else ""
     counts = ", ".join(f"{what} {_count(row[what])}" for what in ("won", "tied", "lost"))
     missing = f", {_count(row['n_missing'])} missing" if row["n_missing"] else ""
-    interval = _interval(row["low"], row["high"], _percent) or "unknown"
+    interval = _interval(row["low"], row["high"], _percent)
     title = (
         f"{row['a']} against {row['b']}: {counts}{missing} on {plural(row['examples'], 'example')}; interval {interval}"
     )
@@ -215,7 +215,7 @@ def _difference_line(row: Facts, facts: Facts) -> str:
     why = f'<span class="why">{clean(row["reason"], _CELL)}</span>' if row["reason"] else ""
     return (
         f'<tr><th scope="row">{name(row["a"])}{why}</th><td class="text">{name(row["b"])}</td>'
-        f'<td class="value">{difference}</td><td>{"" if row["difference"] is None else interval}</td><td>{p}</td></tr>'
+        f'<td class="value">{difference}</td><td>{interval}</td><td>{p}</td></tr>'
     )
 
 
@@ -230,9 +230,9 @@ def _rating(value: float | None, facts: Facts) -> str:
 
 
 def _interval(low: float | None, high: float | None, form: Any) -> str:
-    """An interval, one end of which may be open; empty if both are unknown."""
+    """An interval, one end of which may be open; – if it is undefined."""
     if low is None and high is None:
-        return ""
+        return "–"
     return f"{'−∞' if low is None else form(low)} – {'∞' if high is None else form(high)}"
 
 

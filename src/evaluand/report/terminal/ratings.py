@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.cells import cell_len
@@ -122,14 +122,15 @@ def _percent(share: float | None) -> str:
 
 
 def _interval(row: Facts, facts: Facts) -> str:
-    if row["low"] is None and row["high"] is None:
+    return _ends(row, lambda end: f"{100 * end:.1f}" if _is_share(facts) else f"{end:,.0f}")
+
+
+def _ends(row: Facts, form: Callable[[float], str]) -> str:
+    """An interval, one end of which may be open; – if it is undefined."""
+    low, high = row["low"], row["high"]
+    if low is None and high is None:
         return "–"
-    ends = (row["low"], row["high"])
-    low, high = (
-        ("−∞", "∞")[place] if end is None else f"{100 * end:.1f}" if _is_share(facts) else f"{end:,.0f}"
-        for place, end in enumerate(ends)
-    )
-    return f"[{low}, {high}]"
+    return f"[{'−∞' if low is None else form(low)}, {'∞' if high is None else form(high)}]"
 
 
 def _count(n: float) -> str:
@@ -184,15 +185,12 @@ def _differences(facts: Facts) -> RenderableType:
         if row["difference"] is None:
             table.add_row(name, "–", "–", "–")
             continue
-        low, high = (
-            ("−∞", "∞")[place] if end is None else f"{factor * end:+,.{digits}f}"
-            for place, end in enumerate((row["low"], row["high"]))
-        )
         p = row["p_holm"]
-        shown = "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
-        table.add_row(name, f"{factor * row['difference']:+,.{digits}f}", f"[{low}, {high}]", shown)
+        p_text = "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+        interval = _ends(row, lambda end: f"{factor * end:+,.{digits}f}")
+        table.add_row(name, f"{factor * row['difference']:+,.{digits}f}", interval, p_text)
     unrated = {row["system"] for row in facts["ratings"] if row["rating"] is None}  # their reasons are above
-    rows = [row for row in facts["differences"] if row["difference"] is None and not {row["a"], row["b"]} & unrated]
+    rows = [row for row in facts["differences"] if row["reason"] and not {row["a"], row["b"]} & unrated]
     notes = dict.fromkeys(f"{row['a']} − {row['b']}: {row['reason']}" for row in rows)
     return Group(table, *(Text(safe(note), "dim") for note in notes))
 
