@@ -28,6 +28,7 @@ from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.evaluator import N_FIELDS, ScorerFailed
 from evaluand.evaluation.grading import GATHER, batched, packed, unpacked
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
+from evaluand.evaluation.matching.judge_view import JudgeView
 from evaluand.evaluation.matching.judging import (
     SPANS_TABLE,
     ComparisonGrader,
@@ -300,9 +301,8 @@ class _Job:
         self.matcher, self.store, self.request = matcher, store, request
         self.manifest, self.inputs = manifest, inputs
         self.entrants = Entrants.of(request.runs, request.labels, request.limit)
-        arguments = request.judge.arguments
-        sees_index = "index" in arguments or "example" in arguments
-        self.presenter = Presenter(self.entrants, request.orders, request.seed, sees_index, "replication" in arguments)
+        view = JudgeView.of(request.judge, has_ids=request.runs[0].dataset.roles.id is not None)
+        self.presenter = Presenter(self.entrants, request.orders, request.seed, view)
         self.n_orders = 2 if request.orders == "both" else 1
         self.lane: WorkLog | None = None
         self.n_lanes = 0

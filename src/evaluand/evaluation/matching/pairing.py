@@ -17,6 +17,7 @@ import numpy as np
 
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, nearest
+from evaluand.evaluation.matching.judge_view import JudgeView
 from evaluand.evaluation.matching.schedule import Pairs
 from evaluand.evaluation.scorer import described
 from evaluand.run.runner import Run
@@ -190,15 +191,13 @@ class Presenter:
         entrants: the systems.
         orders: `both`, or `random`: one order of each pair, a pure function of the seed, the example and the responses.
         seed: of random orders.
-        sees_index: whether the judge can see `_index_`.
-        sees_replication: whether it can see the replication.
+        view: what the judge can see of where an example is.
     """
 
     entrants: Entrants
     orders: str
     seed: int
-    sees_index: bool
-    sees_replication: bool
+    view: JudgeView
 
     def pairs(self, pairs: Pairs) -> Round:
         """The matches of a judge that compares two responses."""
@@ -286,9 +285,13 @@ class Presenter:
         """What a judge can see of some rows and systems, as bytes: rows × bytes."""
         at = rows // self.entrants.replications
         parts = [self.entrants.examples[at], *(self.entrants.contents[rows, each] for each in systems)]
-        if self.sees_index:
-            parts += [_as_bytes(self.entrants.index[at]), _as_bytes(at)]
-        if self.sees_replication:
+        if self.view.index != self.view.position:  # a key that has both needs no mark
+            parts.append(np.full((len(rows), 1), ord("i" if self.view.index else "p"), np.uint8))
+        if self.view.index:
+            parts.append(_as_bytes(self.entrants.index[at]))
+        if self.view.position:
+            parts.append(_as_bytes(at))
+        if self.view.replication:
             parts.append(_as_bytes(rows % self.entrants.replications))
         return np.concatenate(parts, axis=1)
 
