@@ -125,7 +125,8 @@ def test_ratings_are_a_plot_a_ranking_a_matrix_and_their_method(store: Directory
     text = " ".join(page.texts)
     assert "win_rate v1 interval=clustered_wilson 95%" in text
     assert "The response shown first won" in text
-    assert "blue cells are won more often" in text
+    assert "blue cells are above 50 %, brown ones below" in text
+    assert "interval: Wilson by example; p: sign-flip test by example, adjusted by Holm; near the limit" in text
     assert next(each["aria-label"] or "" for each in page.all("svg") if each["class"] == "strip").startswith("70.8")
 
 
@@ -250,7 +251,8 @@ def test_sentences_on_bias_and_method() -> None:
     parameters = {"baseline": "old", "difficulty_from": ["a", "b"], "length_variants": ["longer"], "weighted": True}
     method = {"kind": "length_controlled", "parameters": parameters}
     assert [*method_texts({"method": method, "confidence": 0.9})][:4] == [
-        "Ratings are the share of wins against old, as it would be at equal length; a tie is half a win.",
+        "LC win rates are the share of wins against old, as it would be at equal length, and win rates the raw share; "
+        "a tie is half a win.",
         "The difficulty of each instruction is fitted to the matches of a, b.",
         "longer: the baseline in other lengths, by which the effect of length is estimated.",
         "Each match counts by the weight of its example; counts of matches do not.",

@@ -23,6 +23,7 @@ from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.evaluation.matching.totals import count_pairs, sum_usage, usage_text
 from evaluand.report.facts.match_sets import judge_text
 from evaluand.report.html.charts import Axis, Dot, strip
+from evaluand.report.html.ratings import ratings_section
 from evaluand.report.terminal.ratings import ratings_table
 
 NUMBER = itertools.count()
@@ -83,9 +84,57 @@ def test_pairs_are_counted_by_outcome() -> None:
     rows = [{"id": str(i), "model_a": "x", "model_b": "y", "winner": winner} for i, winner in enumerate(winners)]
     rows.append({"id": "0", "model_a": "z", "model_b": "y", "winner": "model_a"})
     assert count_pairs(read_battles(rows)) == [
-        {"a": "x", "b": "y", "won": 2, "tied": 1, "lost": 1, "n_missing": 1},
-        {"a": "y", "b": "z", "won": 0, "tied": 0, "lost": 1, "n_missing": 0},
+        {"a": "x", "b": "y", "won": 2, "tied": 1, "lost": 1, "n_missing": 1, "n_probable": 0},
+        {"a": "y", "b": "z", "won": 0, "tied": 0, "lost": 1, "n_missing": 0, "n_probable": 0},
     ]
+
+
+def judge_by_length() -> Matches:
+    """A judge with probabilities who prefers the longer response: `short` seems to lose more than it does."""
+    rows = []
+    for i in range(24):
+        output = "w " * (20 + i % 7)
+        shorter, p = "w " * (3 + 5 * (i % 5)), 0.30 + 0.05 * (i % 5) + (0.2 if i % 6 == 0 else 0.0)
+        names = {"generator_1": "base", "generator_2": "short", "instruction": f"Do {i}"}
+        rows.append(names | {"output_1": output, "output_2": shorter, "preference": 1 + p})
+    return read_battles(rows)
+
+
+def test_a_length_controlled_win_rate_has_its_name_and_the_raw_one_next_to_it() -> None:
+    ratings = rate(judge_by_length(), method="length_controlled", baseline="base")
+    row = next(row for row in ratings.ratings if row["system"] == "short")
+    controlled, raw = (f"{100 * row[name]:.1f} %" for name in ("rating", "win_rate"))
+    assert controlled != raw
+    text = print_ratings(ratings)
+    assert text.split()[:8] == ["system", "alike", "LC", "win", "rate", "95%", "interval", "win"]
+    assert re.search(f"short +[ab] +{controlled} .*{raw}", text)
+    assert "LC win rate: at equal length (length-controlled); win rate: the raw share of wins" in text
+    assert re.search(rf"short: LC win rate {controlled} \[.*; win rate {raw}; won", str(ratings))
+    assert "<th>LC win rate</th><th>win rate</th>" in ratings._repr_html_()
+    assert ratings.to_dict()["rating_label"] == "LC win rate"
+    section = ratings_section({"ratings": [ratings.to_dict()], "unrated": []})
+    assert "LC win rate, in %, best first" in section
+    assert "Share of wins" not in section
+
+
+def test_counts_of_probabilities_are_explained_wherever_they_are_shown() -> None:
+    matches = judge_by_length()
+    [pair] = count_pairs(matches)
+    assert (pair["won"] + pair["tied"] + pair["lost"], pair["n_probable"]) == (24, 24 - pair["tied"])
+    note = "outcomes are probabilities: won"
+    assert note in matches._repr_html_()
+    for ratings, is_explained in ((rate(matches), True), (rate(matches, outcomes="discrete"), False)):
+        section = ratings_section({"ratings": [ratings.to_dict()], "unrated": []})
+        for page in (print_ratings(ratings), ratings._repr_html_(), section):
+            assert (note in page) == is_explained
+    assert "interval: bootstrap over examples; p: Student's t by example; near the limit" in print_ratings(ratings)
+
+
+def print_ratings(ratings: Ratings) -> str:
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(ratings_table(ratings.to_dict()))
+    return captured.get()
 
 
 def test_notebooks_show_matches_and_ratings_as_tables() -> None:

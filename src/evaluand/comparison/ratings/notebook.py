@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluand.comparison.ratings.wording import bias_texts, find_only_opponent, format_rating, is_share
+from evaluand.comparison.ratings.wording import (
+    bias_texts,
+    count_texts,
+    find_only_opponent,
+    format_rating,
+    is_length_controlled,
+    is_share,
+    rating_label,
+)
 from evaluand.core.text.html_table import html_notes, html_table
 
 _MATRIX: Final = 10
@@ -20,11 +28,12 @@ def ratings_html(facts: Mapping[str, Any]) -> str:
     """
     rows = facts["ratings"]
     reasons = dict.fromkeys(f"{row['system']}: {row['reason']}" for row in rows if row["reason"])
-    heads = ["system", "rank", "alike", "rating", "win rate", "won", "tied", "lost", "missing"]
+    rating = rating_label(facts["method"]) if is_length_controlled(facts) else "rating"
+    heads = ["system", "rank", "alike", rating, "win rate", "won", "tied", "lost", "missing"]
     return "".join(
         (
             html_table(heads, (_ranking_cells(row, is_share(facts)) for row in rows), facts["signature"]),
-            html_notes(reasons),
+            html_notes([*reasons, *count_texts(facts)]),
             _win_rates(facts),
             html_notes(bias_texts(row for row in facts["bias"] if row["judge"] is None)),
         )

@@ -10,7 +10,7 @@ import pyarrow as pa
 from evaluand.comparison.comparing import tables_digest
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.notebook import ratings_html
-from evaluand.comparison.ratings.wording import format_rating
+from evaluand.comparison.ratings.wording import format_rating, rating_label
 from evaluand.comparison.verdict import printable
 from evaluand.core.errors import SpecError, nearest
 from evaluand.engine.keyed_work import Artifact
@@ -52,7 +52,10 @@ class Ratings(Artifact):
             counts = f"won {row['won']:g}, tied {row['tied']:g}, lost {row['lost']:g}"
             missing = f", {row['n_missing']:g} missing" if row["n_missing"] else ""
             letters = f" {row['letters']}" if row["letters"] else ""
-            yield f"{row['system']}: {format_rating(row, self.is_share)}{letters}; {counts}{missing}"
+            rating = f"{format_rating(row, self.is_share)}{letters}"
+            if self.method.kind == "length_controlled" and row["win_rate"] is not None:
+                rating = f"LC win rate {rating}; win rate {100 * row['win_rate']:.1f} %"
+            yield f"{row['system']}: {rating}; {counts}{missing}"
 
     @property
     def systems(self) -> list[str]:
@@ -134,6 +137,7 @@ class Ratings(Artifact):
             "confidence": self.confidence,
             "systems": self.systems,
             "method": self.manifest["spec"]["method"],
+            "rating_label": rating_label(self.manifest["spec"]["method"]),
             "matches": list(self.manifest["provenance"]["matches"]),
             **{table: self.read_rows(table) for table in TABLES},
         }

@@ -6,7 +6,7 @@ Reports need the words without the arithmetic, so this module imports neither Nu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from evaluand.core.errors import plural
 
@@ -89,8 +89,11 @@ def method_texts(facts: Mapping[str, Any]) -> Iterator[str]:
         ties = parameters.get("ties")
         yield "A tie is half a win." if ties == "half" else f"Ties have a parameter ({ties})."
     elif baseline is not None:
-        at = ", as it would be at equal length" if method["kind"] == "length_controlled" else ""
-        yield f"Ratings are the share of wins against {baseline}{at}; a tie is half a win."
+        if is_length_controlled(facts):
+            equal = f"the share of wins against {baseline}, as it would be at equal length"
+            yield f"LC win rates are {equal}, and win rates the raw share; a tie is half a win."
+        else:
+            yield f"Ratings are the share of wins against {baseline}; a tie is half a win."
     else:
         yield "Ratings are the mean share of wins over opponents, each of which counts equally; a tie is half a win."
     if systems := parameters.get("difficulty_from"):
@@ -124,6 +127,66 @@ def find_only_opponent(win_rates: Iterable[Mapping[str, Any]]) -> str | None:
 def is_share(facts: Mapping[str, Any]) -> bool:
     """Whether ratings are shares of wins, and not points."""
     return bool(facts["method"]["kind"] != "bradley_terry")
+
+
+def rating_label(method: Mapping[str, Any]) -> str:
+    """What a table calls the ratings of a method.
+
+    Args:
+        method: its spec.
+
+    Example:
+        >>> rating_label({"kind": "length_controlled"}), rating_label({"kind": "bradley_terry"})
+        ('LC win rate', 'rating')
+    """
+    return _LABELS[method["kind"]]
+
+
+_LABELS: Final = {"bradley_terry": "rating", "win_rate": "win rate", "length_controlled": "LC win rate"}
+
+
+def is_length_controlled(facts: Mapping[str, Any]) -> bool:
+    """Whether ratings are win rates at equal length, which differ from the raw ones."""
+    return bool(facts["method"]["kind"] == "length_controlled")
+
+
+def count_texts(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What the columns of a ranking count, where readers could take one for another."""
+    if is_length_controlled(facts):
+        yield "LC win rate: at equal length (length-controlled); win rate: the raw share of wins"
+    if not facts["method"]["parameters"].get("weighted") and any(map(_has_probabilities, facts["win_rates"])):
+        yield f"{PROBABILITIES}; rates add them up"
+
+
+PROBABILITIES: Final = "outcomes are probabilities: won, tied and lost count the side with the higher one"
+
+
+def _has_probabilities(row: Mapping[str, Any]) -> bool:
+    """Whether a win rate is not that of the matches won and tied."""
+    if row["win_rate"] is None:
+        return False
+    return bool(abs(row["won"] + row["tied"] / 2 - row["win_rate"] * row["n"]) > _ROUNDING * row["n"])
+
+
+_ROUNDING: Final = 1e-6
+
+
+def difference_text(facts: Mapping[str, Any]) -> str:
+    """What the intervals and p values of differences are."""
+    method = facts["method"]
+    interval, test = _STATEMENTS["covariates" if method["parameters"].get("covariates") else method["kind"]]
+    adjusted = ", adjusted by Holm" if len(facts["differences"]) > 1 else ""
+    text = f"interval: {interval}; p: {test}{adjusted}"
+    return f"{text}; near the limit they may disagree" if adjusted or interval != test else text
+
+
+_STATEMENTS: Final = {
+    "bradley_terry": ("bootstrap over examples", "Student's t by example"),
+    "covariates": ("Student's t by example", "Student's t by example"),
+    "win_rate": ("Wilson by example", "sign-flip test by example"),
+    "length_controlled": ("Wilson by example", "Student's t by example"),
+}
+"""Method → where intervals and p values of differences come from; design/0018 says why they have two sources."""
 
 
 def _percent(share: float | None) -> str:

@@ -63,6 +63,8 @@ class Matches(Artifact):
         pairs, names = count_pairs(self), ("won", "tied", "lost", "n_missing")
         rows = [[row["a"], row["b"], *(f"{row[name]:,}" for name in names)] for row in pairs[:_MOST_PAIRS]]
         notes = [", ".join(f"{n:,} {status}" for status, n in self.counts.items())]
+        probable = sum(row["n_probable"] for row in pairs)
+        notes += [f"{probable:,} outcomes are probabilities: won counts the higher one"] if probable else []
         notes += [f"and {plural(len(pairs) - _MOST_PAIRS, 'more pair')}"] if len(pairs) > _MOST_PAIRS else []
         notes += [f"{total['judge'] or 'judging'}: {usage_text(total)}" for total in sum_usage(self)]
         return title + html_table(("a", "b", "won by a", "tied", "won by b", "no outcome"), rows) + html_notes(notes)

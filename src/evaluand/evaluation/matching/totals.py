@@ -23,20 +23,25 @@ def count_pairs(matches: Matches) -> list[dict[str, Any]]:
     """The judgements of each pair of systems, in the order of the systems.
 
     Returns:
-        `a` and `b`, `won` (by a), `tied`, `lost` and `n_missing` (without an outcome).
+        `a` and `b`, `won` (by a), `tied`, `lost`, `n_missing` (without an outcome) and `n_probable` (whose outcome is a
+        probability, and counts for the side with the higher one).
     """
     labels = matches.systems
     names = ("lost", "tied", "won", "n_missing")
     counts = np.zeros((len(labels), len(labels), len(names)), np.int64)
+    probable = np.zeros(counts.shape[:2], np.int64)
     for batch in matches.batches(["a", "b", "outcome"]):
         a, b = (np.asarray(batch.column(side)) for side in "ab")
         outcome = batch.column("outcome").to_numpy(zero_copy_only=False).astype(float)
         kind = np.where(np.isnan(outcome), 3, 1 + np.sign(np.nan_to_num(outcome, nan=0.5) - 0.5)).astype(np.int64)
         np.add.at(counts, (a, b, kind), 1)
+        np.add.at(probable, (a, b), ~np.isnan(outcome) & ~np.isin(outcome, (0.0, 0.5, 1.0)))
     met = np.argwhere(counts.any(axis=2)).tolist()
     order = ("won", "tied", "lost", "n_missing")
     return [
-        {"a": labels[a], "b": labels[b]} | {name: int(counts[a, b, names.index(name)]) for name in order}
+        {"a": labels[a], "b": labels[b]}
+        | {name: int(counts[a, b, names.index(name)]) for name in order}
+        | {"n_probable": int(probable[a, b])}
         for a, b in met
     ]
 

@@ -6,7 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evaluand.comparison.ratings.wording import bias_texts, find_only_opponent, is_share, method_texts
+from evaluand.comparison.ratings.wording import (
+    bias_texts,
+    count_texts,
+    difference_text,
+    find_only_opponent,
+    is_length_controlled,
+    is_share,
+    method_texts,
+    rating_label,
+)
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
@@ -72,9 +81,11 @@ def _plot(facts: Facts) -> str:
         f'<td class="value">{_rating(row["rating"], facts)}</td></tr>'
         for row, dot in zip(rows, dots, strict=True)
     ]
-    head = th("System", "text") + th("rating and interval", "text") + th("rating")
+    label = _label(facts)
+    head = th("System", "text") + th(f"{label} and interval", "text") + th(label)
     foot = f'<td class="chart">{charts.scale(axis)}</td><td></td>'
     what = "Share of wins, in %" if is_share(facts) else "Rating"
+    what = f"{label}, in %" if is_length_controlled(facts) else what
     is_any_open = any(dot.open_low or dot.open_high for dot in dots)
     arrows = "; an arrow is an interval without an end" if is_any_open else ""
     return figure(f"{what}, best first, with its interval{arrows}", head, lines, foot)
@@ -83,11 +94,19 @@ def _plot(facts: Facts) -> str:
 def _ranking(facts: Facts) -> str:
     rows = facts["ratings"]
     missing = any(row["n_missing"] for row in rows)
-    heads = [("rank", ""), ("system", "text"), ("rating", ""), ("interval", ""), ("letters", "text"), ("win rate", "")]
+    heads = [
+        ("rank", ""),
+        ("system", "text"),
+        (_label(facts), ""),
+        ("interval", ""),
+        ("letters", "text"),
+        ("win rate", ""),
+    ]
     heads += [(name, "") for name in ("won", "tied", "lost", *["missing"] * missing, "examples")]
     body = "".join(_ranking_line(row, facts, missing) for row in rows)
     caption = "Systems, best first; both orders of a pair are one match"
     ranking = table(caption, "".join(th(*head) for head in heads), f"<tbody>{body}</tbody>", "ranking")
+    ranking += "".join(f'<p class="note">{clean(text, _CELL)}.</p>' for text in count_texts(facts))
     unrated = [row for row in rows if row["rating"] is None]
     if not unrated:
         return ranking
@@ -149,7 +168,7 @@ def _win_rates(facts: Facts) -> str:
     note = (
         f'<p class="note">The first {len(systems)} systems; {more:,} more are in the table above.</p>' if more else ""
     )
-    caption = "Win rates: blue cells are won more often than lost, brown ones less often"
+    caption = "Win rates: blue cells are above 50 %, brown ones below"
     body = f"<tbody>{''.join(lines)}</tbody>"
     return f"<h4>Who wins against whom</h4>\n{table(caption, heads, body, 'matrix wins')}{note}"
 
@@ -204,7 +223,8 @@ def _differences(facts: Facts) -> str:
     left = len(facts["differences"]) - len(rows)
     more = f'<p class="note">{left:,} more are in the table <code>differences</code>.</p>' if left else ""
     total = plural(len(facts["differences"]), "difference")
-    return f"<details><summary>{total} of ratings</summary>{body}{more}</details>"
+    note = f'<p class="note">{clean(difference_text(facts), _CELL)}.</p>'
+    return f"<details><summary>{total} of ratings</summary>{body}{note}{more}</details>"
 
 
 def _difference_line(row: Facts, facts: Facts) -> str:
@@ -223,6 +243,11 @@ def _method(facts: Facts) -> str:
     sentences = " ".join(method_texts(facts))
     signature = f"<code>{clean(facts['signature'], 2 * _CELL)}</code>"
     return f'<p class="note">{clean(sentences, 4 * _CELL)}</p>\n<p class="note">Signature: {signature}</p>'
+
+
+def _label(facts: Facts) -> str:
+    """What the ratings are called; next to raw win rates they need another name."""
+    return rating_label(facts["method"]) if is_length_controlled(facts) else "rating"
 
 
 def _rating(value: float | None, facts: Facts) -> str:

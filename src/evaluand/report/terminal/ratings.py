@@ -10,7 +10,15 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from evaluand.comparison.ratings.wording import find_only_opponent
+from evaluand.comparison.ratings.wording import (
+    PROBABILITIES,
+    count_texts,
+    difference_text,
+    find_only_opponent,
+    is_length_controlled,
+    is_share,
+    rating_label,
+)
 from evaluand.core.errors import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, safe
@@ -56,6 +64,8 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
         counts = (_count(row[name]) for name in ("won", "tied", "lost", "n_missing"))
         table.add_row(Text(safe(row["a"], CELL)), Text(safe(row["b"], CELL)), *counts)
     yield table
+    if any(row["n_probable"] for row in facts["pairs"]):
+        yield Text(PROBABILITIES, "dim")
     if facts["usage"]:
         from evaluand.evaluation.matching.totals import usage_text  # imports Arrow, which lists do without
 
@@ -64,14 +74,10 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
         yield _match(row)
 
 
-def _is_share(facts: Facts) -> bool:
-    return bool(facts["method"]["kind"] != "bradley_terry")
-
-
 def _ranking(facts: Facts) -> RenderableType:
-    heads = ("win rate" if _is_share(facts) else "rating", f"{100 * facts['confidence']:g}% interval")
+    heads = (rating_label(facts["method"]), f"{100 * facts['confidence']:g}% interval")
     missing = any(row["n_missing"] for row in facts["ratings"])
-    extra = () if _is_share(facts) else ("win rate",)
+    extra = () if is_share(facts) and not is_length_controlled(facts) else ("win rate",)
     numbers = (*heads, *extra, "won", "tied", "lost", *(("missing",) if missing else ()))
     table = plain_table("", "system", "alike", numbers=numbers)
     for row in facts["ratings"]:
@@ -85,6 +91,7 @@ def _ranking(facts: Facts) -> RenderableType:
     notes = [f"systems that share a letter cannot be distinguished at {level} (Holm)", safe(facts["signature"])]
     if all(row["rank"] is None for row in facts["ratings"]):
         notes = notes[1:]
+    notes[:0] = count_texts(facts)
     if missing:
         notes.insert(0, _bounds(facts))
     notes += (_count_statuses(each) for each in facts.get("sets", ()))
@@ -114,7 +121,7 @@ def _bounds(facts: Facts) -> str:
 def _value(value: float | None, facts: Facts) -> str:
     if value is None:
         return "–"
-    return _percent(value) if _is_share(facts) else f"{value:,.0f}"
+    return _percent(value) if is_share(facts) else f"{value:,.0f}"
 
 
 def _percent(share: float | None) -> str:
@@ -122,7 +129,7 @@ def _percent(share: float | None) -> str:
 
 
 def _interval(row: Facts, facts: Facts) -> str:
-    return _ends(row, lambda end: f"{100 * end:.1f}" if _is_share(facts) else f"{end:,.0f}")
+    return _ends(row, lambda end: f"{100 * end:.1f}" if is_share(facts) else f"{end:,.0f}")
 
 
 def _ends(row: Facts, form: Callable[[float], str]) -> str:
@@ -176,10 +183,10 @@ class _NumberedWinRates:
 
 
 def _differences(facts: Facts) -> RenderableType:
-    unit = "points" if _is_share(facts) else "difference"
+    unit = "points" if is_share(facts) else "difference"
     interval = f"{100 * facts['confidence']:g}% interval"
     table = plain_table("", numbers=(unit, interval, "p (Holm)" if len(facts["differences"]) > 1 else "p"))
-    factor, digits = (100, 1) if _is_share(facts) else (1, 0)
+    factor, digits = (100, 1) if is_share(facts) else (1, 0)
     for row in facts["differences"]:
         name = Text(f"{safe(row['a'], CELL)} − {safe(row['b'], CELL)}")
         if row["difference"] is None:
@@ -192,7 +199,7 @@ def _differences(facts: Facts) -> RenderableType:
     unrated = {row["system"] for row in facts["ratings"] if row["rating"] is None}  # their reasons are above
     rows = [row for row in facts["differences"] if row["reason"] and not {row["a"], row["b"]} & unrated]
     notes = dict.fromkeys(f"{row['a']} − {row['b']}: {row['reason']}" for row in rows)
-    return Group(table, *(Text(safe(note), "dim") for note in notes))
+    return Group(table, *(Text(safe(note), "dim") for note in (difference_text(facts), *notes)))
 
 
 def _parameters(facts: Facts) -> RenderableType:
