@@ -141,6 +141,46 @@ def test_items_are_one_response_and_an_empty_list_is_an_answer(tmp_path: Path) -
     assert run.table()["n_responses"].to_pylist() == [1, 1, 0, 0]
 
 
+def test_the_error_of_a_row_is_that_of_the_call_and_is_not_repeated(tmp_path: Path) -> None:
+    rows = [
+        {"_index_": 0, "text": "zero", "error": None},
+        {"_index_": 1, "text": None, "error": "RateLimitError: 429"},
+        {"_index_": 2, "text": "half an ans", "error": "timed out"},
+        {"_index_": 3, "text": None, "error": ""},
+    ]
+    path = file(tmp_path, rows)
+    read = Runner().run(RecordedTask(path=path, response="text", error="error"), examples(0, 1, 2, 3, 4))
+    assert outcomes(read) == [["zero"], *[("TaskError", "recorded")] * 2, None, NOT_RECORDED]
+    assert [row.error["message"] for row in read if row.error][:2] == ["RateLimitError: 429", "timed out"]
+    assert (read.failures, read.failures_to_repeat) == ({"TaskError": 3}, {})
+    with pytest.warns(DoubtfulJoin, match="'error' is not read, but says why 1 row without a response failed, such as"):
+        ignored = Runner().run(RecordedTask(path=path, response="text"), examples(0, 1, 2, 3))
+    assert outcomes(ignored) == [["zero"], None, ["half an ans"], None]
+    assert ignored.manifest["spec"]["task"] != read.manifest["spec"]["task"]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ({"type": "E", "code": 3}, '{"code":3,"type":"E"}'),
+        (503, "503"),
+        (0, "0"),
+        (True, "true"),
+        (False, None),
+    ],
+)
+def test_errors_of_other_types_are_written_as_json(tmp_path: Path, error: Any, message: str | None) -> None:
+    path = file(tmp_path, [{"_index_": 0, "text": "zero", "call": {"error": error}}])
+    [row] = Runner().run(RecordedTask(path=path, response="text", error="call.error"), examples(0))
+    assert (row.error and row.error["message"]) == message
+
+
+def test_a_column_of_errors_that_the_file_does_not_have_is_refused(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"_index_": 0, "text": "zero"}])
+    with pytest.raises(SpecError, match="error: "):
+        Runner().run(RecordedTask(path=path, response="text", error="eror"), examples(0))
+
+
 def test_a_null_response_is_no_answer_and_a_missing_row_a_failure(tmp_path: Path) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": None}, {"_index_": 1, "text": "one"}])
     run = Runner().run(RecordedTask(path=path, response="text"), examples(0, 1, 2))

@@ -87,6 +87,7 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
     help="How many repeats there are.  [default: as in FILE]",
 )
 @click.option("--fold", metavar="PLACE", help="The place of the number of the fold.")
+@click.option("--error", metavar="PLACE", help="The place of the error of a call that failed.")
 @click.option("--items", is_flag=True, help="Each output is a list of items that together form the response.")
 @click.option(
     "--format", "form", type=click.Choice(format_names()), help="The format of FILE.  [default: from its suffix]"
@@ -123,6 +124,7 @@ def command(
     replication: str | None,
     replications: int | None,
     fold: str | None,
+    error: str | None,
     items: bool,
     form: str | None,
     delimiter: str | None,
@@ -160,6 +162,7 @@ def command(
         key=key,
         replication=replication,
         fold_key=fold,
+        error=error,
         items=items,
         format=form,
         delimiter=delimiter,

@@ -40,6 +40,10 @@ from evaluand.trace.traces import Trace
 LANE = "responses"
 INPUTS = "inputs"
 N_FIELDS = 12  # of a journal record, before the inputs that were observed
+NOT_RECORDED = "not_recorded"
+"""The code of the error where a recorded file has no output."""
+RECORDED = "recorded"
+"""The code of an error that a recorded file has."""
 
 
 @dataclass(slots=True)

@@ -36,7 +36,9 @@ from evaluand.run.responses import (
     INPUTS,
     LANE,
     N_FIELDS,
+    NOT_RECORDED,
     READ,
+    RECORDED,
     Response,
     completed,
     contents_of,
@@ -80,6 +82,19 @@ class Run(Artifact):
     @property
     def failures(self) -> dict[str, int]:
         """How many calls failed, by class of error, most frequent first."""
+        return self._count_failures(lambda error: True)
+
+    @property
+    def failures_to_repeat(self) -> dict[str, int]:
+        """The failures that another attempt may mend: not those of recorded outputs."""
+        return self._count_failures(lambda error: error["code"] not in (NOT_RECORDED, RECORDED))
+
+    def _count_failures(self, counts: Callable[[dict[str, Any]], bool]) -> dict[str, int]:
+        """Failed calls by class of error, most frequent first.
+
+        Args:
+            counts: whether an error counts.
+        """
         if not self.counts.get(FAILED):
             return {}
         errors = (
@@ -87,7 +102,7 @@ class Run(Artifact):
             for batch in self.batches(["status", "error"])
             for error in batch.filter(pc.equal(batch.column("status"), FAILED)).column("error").to_pylist()
         )
-        return dict(Counter(error["type"] for error in errors).most_common())
+        return dict(Counter(error["type"] for error in errors if counts(error)).most_common())
 
     @property
     def items(self) -> bool:

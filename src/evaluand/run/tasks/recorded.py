@@ -20,6 +20,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
+from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
 from evaluand.store import tables as rows
 from evaluand.trace.spans import TaskSpan
@@ -45,6 +46,7 @@ class RecordedTask(Task[Any, Any]):
         key: path of the index or id in a row; `_index_` or `id` by default.
         replication: path of the number of the repeat in a row, if the file has several.
         fold_key: path of the number of the fold in a row, if the outputs come from a cross-validation.
+        error: path of the error in a row: where it is not empty, the call has failed with this message.
         items: the output is a list of items that together are the response.
         format: the file's format, if its suffix does not say.
         delimiter: the separator of a CSV file, if not a comma.
@@ -63,6 +65,7 @@ class RecordedTask(Task[Any, Any]):
     key: str | None = None
     replication: str | None = None
     fold_key: str | None = None
+    error: str | None = None
     items: bool = False
     format: str | None = None
     delimiter: str | None = None
@@ -149,8 +152,9 @@ class RecordedTask(Task[Any, Any]):
             "fold_key": self.fold_key,
             "items": self.items,
         }
-        if self.delimiter is not None:
-            spec["delimiter"] = self.delimiter
+        for name in ("delimiter", "error"):
+            if getattr(self, name) is not None:
+                spec[name] = getattr(self, name)
         return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
 
     def fold(self, index: int, id: str, replication: int) -> int | None:
@@ -195,16 +199,17 @@ class RecordedTask(Task[Any, Any]):
                 f"{self.path} is joined by: id, but the dataset has no ids; set its role id to their column"
             )
         self._warn_of_unmatched_rows(dataset)
+        self._warn_of_unread_errors()
         self._warn_of_other_truth(dataset)
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
         row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
-        output = None if row is None or row in self._outputs.lacking else identity.decode(self._outputs.text(row))
+        output = None if row is None or self._outputs.has_failed(row) else identity.decode(self._outputs.text(row))
         return () if output is None else (output,)
 
     def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
         outputs = self._outputs
-        if type(self) is not RecordedTask or self.items or self.output_schema is not None or outputs.lacking:
+        if type(self) is not RecordedTask or self.items or self.output_schema is not None or outputs.has_failures:
             return None
         keys: list[Hashable] = [*islice(dataset.ids() if self.by == "id" else dataset.indices, examples)]
         if replications > 1:
@@ -219,9 +224,11 @@ class RecordedTask(Task[Any, Any]):
         row = self._outputs.rows.get(_key(key, request.replication))
         if row is None:
             what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
-            raise TaskError(f"{self.path} has no row for {what}", code="not_recorded")
+            raise TaskError(f"{self.path} has no row for {what}", code=NOT_RECORDED)
+        if row in self._outputs.errors:
+            raise TaskError(self._outputs.errors[row], code=RECORDED)
         if row in self._outputs.lacking:
-            raise TaskError(self._outputs.reason(row), code="not_recorded")
+            raise TaskError(self._outputs.reason(row), code=NOT_RECORDED)
         return identity.decode(self._outputs.text(row))
 
     def _drop_stale_outputs(self) -> None:
@@ -236,7 +243,7 @@ class RecordedTask(Task[Any, Any]):
     def _places(self) -> list[tuple[str, str]]:
         """(parameter, path in a row) of everything that is read from a row."""
         responses = [self.response] if isinstance(self.response, str) else self.response.values()
-        others = ((name, getattr(self, name)) for name in ("key", "replication", "fold_key"))
+        others = ((name, getattr(self, name)) for name in ("key", "replication", "fold_key", "error"))
         return [
             *(("response", place) for place in responses),
             *((n, place) for n, place in others if place is not None),
@@ -263,6 +270,8 @@ class RecordedTask(Task[Any, Any]):
                 message = f"{self.by} {_example_key(key)!r} occurs twice (first at {first}); keep one row for each"
                 faults.add(source.where(number), message)
             outputs.rows.setdefault(key, number)
+            if self.error and (failure := _error_message(self.error, row)):
+                outputs.errors[number] = failure
             try:
                 outputs.add(identity.encode(self._output(row)))
             except DataError as error:
@@ -318,6 +327,27 @@ class RecordedTask(Task[Any, Any]):
                 count = f"{len(unused):,} rows match no example, such as {example}"
             warn(f"{self.path}: {count}", DoubtfulJoin)
 
+    def _warn_of_unread_errors(self) -> None:
+        """Warns if rows without a response have texts under `error`, and no errors are read."""
+        source = self._outputs.source
+        if source is None or self.error is not None or _ERROR not in source.schema.names:
+            return
+        if _ERROR in dict(self._places).values():
+            return
+        texts = self._outputs.texts(range(len(self._outputs)))
+        unread = [
+            (number, row[_ERROR])
+            for (number, row), text in zip(enumerate(_rows(source)), texts, strict=True)
+            if text in ("", "null") and isinstance(row[_ERROR], str) and row[_ERROR]
+        ]
+        if unread:
+            number, error = unread[0]
+            warn(
+                f"{self.path}: {_ERROR!r} is not read, but says why {plural(len(unread), 'row')} without a response"
+                f" failed, such as {source.where(number)}: {error}; set error: {_ERROR} to count them as failed",
+                DoubtfulJoin,
+            )
+
     def _warn_of_other_truth(self, dataset: Dataset) -> None:
         """Warns if the file has the column of the expected values too, with other values."""
         source, name = self._outputs.source, dataset.roles.expected
@@ -355,6 +385,7 @@ class _Outputs:
         rows: key → number of the row.
         folds: key → fold.
         lacking: number of the row → why it has no output.
+        errors: number of the row → the error that it has.
     """
 
     source: DataSource | None
@@ -362,6 +393,7 @@ class _Outputs:
     rows: dict[Hashable, int] = field(default_factory=dict)
     folds: dict[Hashable, int] = field(default_factory=dict)
     lacking: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
     _texts: bytearray = field(default_factory=bytearray)
     _ends: array[int] = field(default_factory=lambda: array("q", [0]))
 
@@ -400,6 +432,13 @@ class _Outputs:
         rows = ((*place, text) for place, text in zip(places, texts, strict=True))
         return identity.digest_of_digests(map(identity.digest_of_text, map(orjson.dumps, rows))).hex()
 
+    @property
+    def has_failures(self) -> bool:
+        return bool(self.lacking or self.errors)
+
+    def has_failed(self, row: int) -> bool:
+        return row in self.lacking or row in self.errors
+
     def add(self, text: bytes) -> None:
         self._texts += text
         self._ends.append(len(self._texts))
@@ -416,6 +455,9 @@ class _Outputs:
         where = row if self.source is None else self.source.where(row)
         return f"{where}: {self.lacking[row]}"
 
+
+_ERROR = "error"
+"""The column in which files of outputs usually have errors."""
 
 _selector = cache(Selector)
 
@@ -435,6 +477,17 @@ def _whole_number(column: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise DataError(f"{column} is {value!r}, not an integer; to join by names set by: id")
     return value
+
+
+def _error_message(place: str, row: Mapping[str, Any]) -> str | None:
+    """The error of a row as text; None where it is empty."""
+    try:
+        value = _selector(place).get(row)
+    except DataError:  # the row has no such path
+        return None
+    if value is None or value is False or value == "":
+        return None
+    return value if isinstance(value, str) else identity.encode(value).decode()
 
 
 def _number(column: str, value: Any) -> int:
