@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ CODE = (
     + """
 
 from pathlib import Path
+from urllib.request import urlopen
+
+from evaluand import comparison_scorer
 
 
 def interrupted(first, second):
@@ -29,6 +33,18 @@ def interrupted(first, second):
 
 def broken(first, second):
     raise ValueError("no idea")
+
+
+@comparison_scorer(version="1")
+def service(first, second):
+    if (Path(__file__).parent / "down").exists() and first.isupper():
+        raise ConnectionError("503")
+    return cased(first, second)
+
+
+def costly(first, second):
+    with urlopen("http://127.0.0.1:1/") as answer:
+        return answer.read().decode()
 """
 )
 EXPERIMENT = casing.EXPERIMENT + "matches: app.py:cased\n"
@@ -126,6 +142,10 @@ def test_a_judge_that_always_fails_is_an_error(folder: Path) -> None:
     assert result.exit_code == 1
     assert "20 done now; 20 failed (20 ValueError)" in result.stdout
     assert "error: the judge of 'matches' failed on every comparison: ValueError: no idea" in result.stderr
+    assert "judge: ValueError: no idea" in result.stdout
+    assert "bradley_terry" not in result.stdout
+    assert "note: 20 judgements of matches failed; repeat with: evaluand run e.yaml --retry-failed" in result.stderr
+    assert "nothing to do: the same judge compared the same responses before" in call("run", "e.yaml").stdout
     (folder / "app.py").write_text(CODE.replace('raise ValueError("no idea")', 'return "first"'))
     assert call("run", "e.yaml", "--retry-failed").exit_code == 0
 
@@ -172,6 +192,90 @@ def test_stored_runs_are_compared_by_a_judge_and_extended_by_a_further_one() -> 
     assert shown.exit_code == 3
     assert "passed  upper wins against early >= 70%" in shown.stdout
     assert "rated otherwise: evaluand rate all" in shown.stdout
+
+
+def test_failed_judgements_are_counted_and_repeated_with_the_command_of_the_note(run_folder: Path) -> None:
+    arguments = ("compare", "--pairwise", "casing/upper", "casing/early", "--judge", "app.py:service", "--name", "all")
+    (run_folder / "down").touch()
+    first = call(*arguments)
+    again = call(*arguments)
+    for result in (first, again):
+        assert result.exit_code == 0, result.output
+        [note] = [line for line in result.stderr.splitlines() if "judgements of all failed; repeat with: " in line]
+    assert "nothing to do: " in again.stdout
+    assert "; retry_failed repeats what failed; 5 failed" in again.stdout
+    (run_folder / "down").unlink()
+    facts = read(*shlex.split(note.partition("repeat with: evaluand ")[2]))
+    assert (facts["receipt"]["called"], facts["receipt"]["reused"], facts["failures"]) == (5, 5, {})
+
+
+@pytest.mark.usefixtures("run_folder")
+def test_a_judge_that_fails_alike_from_the_start_is_stopped_and_no_ratings_are_shown() -> None:
+    arguments = ("compare", "--pairwise", "casing/upper", "casing/early", "--judge", "app.py:broken")
+    result = call(*arguments, "--same-failures", "3")
+    assert result.exit_code == 1
+    assert "error: the first 3 calls failed, all with the same error: ValueError: no idea" in result.stderr
+    assert "stopped: 0 of 10 done (judge); continue with: evaluand resume " in result.stderr
+    result = call(*arguments, "--same-failures", "0")
+    assert result.exit_code == 1
+    assert "10 done now; 10 failed (10 ValueError)" in result.stdout
+    assert "bradley_terry" not in result.stdout
+
+
+@pytest.mark.usefixtures("run_folder")
+def test_a_judge_of_a_service_is_reported_as_unpinned_before_it_is_called() -> None:
+    result = call("compare", "--pairwise", "casing", "--judge", "app.py:costly", "--limit", "1")
+    note = result.stderr.splitlines()[0]
+    assert note.startswith("note: the judge of matches is unpinned, so it compares everything again every time: ")
+    assert note.endswith('; declare @comparison_scorer(version="1") to pin it')
+
+
+def test_interrupted_comparisons_are_resumed_by_their_name(run_folder: Path) -> None:
+    arguments = ("compare", "--pairwise", "casing", "--judge", "app.py:interrupted", "--baseline", "casing/early")
+    arguments = (*arguments, "--limit", "9", "--name", "all")
+    (run_folder / "stop").touch()
+    stopped = call(*arguments)
+    assert stopped.exit_code == 130, stopped.output
+    assert "continue with: evaluand resume " in stopped.stderr
+    (run_folder / "stop").unlink()
+    facts = read("resume", "all")
+    assert facts["receipt"]["kept"] > 0
+    assert facts["ratings"]["name"] == "all"
+    again = read(*arguments)
+    assert (again["digest"], again["receipt"]["called"]) == (facts["digest"], 0)
+
+
+def test_interrupted_comparisons_of_somebody_else_are_not_resumed(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("compare", "--pairwise", "casing", "--judge", "app.py:interrupted", "--name", "a b")
+    (run_folder / "stop").touch()
+    assert call(*arguments).exit_code == 130
+    monkeypatch.setattr("evaluand.store.ownership.keyed_digest", lambda content: "00")
+    result = call("resume", "a b")
+    assert result.exit_code == 1
+    assert f"to start anew, type: evaluand {shlex.join(arguments)}" in result.stderr
+
+
+@pytest.mark.usefixtures("run_folder")
+def test_options_with_credentials_are_not_stored(run_folder: Path) -> None:
+    judge = "{function: 'app.py:interrupted', version: 'https://me:secret@host'}"
+    (run_folder / "stop").touch()
+    stopped = call("compare", "--pairwise", "casing", "--judge", judge, "--name", "all")
+    assert "run the same command again to continue" in stopped.stderr
+    result = call("resume", "all")
+    assert "cannot be continued by its id; repeat the command or the Python call that began it" in result.stderr
+
+
+@pytest.mark.usefixtures("run_folder")
+def test_a_trial_that_takes_over_a_name_is_reported() -> None:
+    arguments = ("compare", "--pairwise", "casing", "--judge", "app.py:cased", "--name", "all")
+    full = read(*arguments)
+    trial = call(*arguments, "--limit", "2")
+    more = f"those of more examples: evaluand show {full['id'][:12]};"
+    assert f"note: all now names the matches of the first 2 examples; {more}" in trial.stderr
+    assert "now names" not in call(*arguments, "--limit", "2").stderr
+    assert "now names" not in call(*arguments).stderr
 
 
 @pytest.mark.usefixtures("run_folder")

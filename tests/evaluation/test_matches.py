@@ -22,6 +22,7 @@ from evaluand import (
     comparison_scorer,
     span,
 )
+from evaluand.engine.engine import Aborted
 from evaluand.evaluation import AgainstBaseline, ByScore, Matcher, Matches, Preference, ScorerFailed
 from evaluand.evaluation.scorer import scorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
@@ -244,6 +245,42 @@ def test_a_judge_abstains_with_none_and_its_failures_are_retried_on_request(stor
     again = Matcher(policy=policy).match(runs, judge, retry_failed=True)
     assert receipt_of(again) == (1, 1, 0)
     assert rows_of(again, "status") == [("scored",), ("abstained",)]
+
+
+def test_a_judge_that_fails_alike_from_the_start_is_stopped_and_asked_again_later(store: Store) -> None:
+    asked: list[str] = []
+
+    @comparison_scorer(version="1")
+    def judge(first: str, second: str) -> str:
+        asked.append(first)
+        if len(asked) <= 5:
+            raise PermissionError("401: invalid key")
+        return "first"
+
+    runs, matcher = run_all(store, once, twice), Matcher(policy=Policy(concurrency=1, same_failures=5))
+    with pytest.raises(Aborted, match="the first 5 calls failed, all with the same error: PermissionError: 401: inv"):
+        matcher.match(runs, judge, name="judged")
+    assert len(asked) == 5
+    matches = matcher.match(runs, judge, name="judged")
+    assert (receipt_of(matches), matches.failures, len(asked)) == ((8, 0, 0), {}, 13)
+
+
+def test_failures_are_counted_by_judgement_and_class_of_error(store: Store) -> None:
+    @comparison_scorer(version="1")
+    def judge(first: str, second: str) -> str:
+        if len(first) > 3:
+            raise KeyError(first) if len(first) > 6 else ValueError(first)
+        return "A is better" if len(first) == 1 else "first"
+
+    runs = run_all(store, once, twice)
+    matches = Matcher(policy=Policy(concurrency=1)).match(runs[::-1], judge)
+    assert matches.failures == {"ValueError": 3, "DataError": 1, "KeyError": 1}
+    reasons = matches.table()["reason"].drop_null().to_pylist()
+    assert {reason.partition(": ")[0] for reason in reasons} == {"judge"}
+    again = Matcher().match(runs[::-1], judge)
+    assert again.receipt is not None
+    assert str(again.receipt).startswith("0 of 8 done now, 5 failed earlier (3 ValueError, 1 DataError, 1 KeyError), 8")
+    assert again.receipt.why.endswith("; retry_failed repeats what failed")
 
 
 @pytest.mark.parametrize("text", ["half \ud800", "null \0", "\udfff\0"])

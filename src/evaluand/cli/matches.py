@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from evaluand.cli.output import print_json, show
+from evaluand.core.errors import plural
+from evaluand.experiment.tournament import Tournament
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import matches_table
@@ -30,11 +32,22 @@ def print_matches(facts: Facts, gates: Sequence[Facts] = (), *, as_json: bool) -
     return bool(failures)
 
 
+def suggest_judging_again(matches: Facts, command: str) -> None:
+    """Notes how many judgements failed, with the command that repeats them."""
+    if n_failed := sum(matches["failures"].values()):
+        failures = f"{plural(n_failed, 'judgement')} of {safe(matches['matches'])} failed"
+        click.echo(f"note: {failures}; repeat with: {safe(command)}", err=True)
+
+
+def note_unpinned(tournament: Tournament, *, in_yaml: bool) -> None:
+    """Notes before its calls that an unpinned judge is asked about everything again."""
+    for note in tournament.unpinned_notes(in_yaml=in_yaml):
+        click.echo(f"note: {safe(note)}", err=True)
+
+
 def match_failures(matches: Facts) -> Iterator[str]:
     """That a judge failed on every comparison that it was asked for, or that systems could not be rated."""
-    reasons = [reason for reason in matches["missing"] if reason["reason"].startswith("scorer: ")]
-    if reasons and sum(reason["count"] for reason in reasons) == matches["judged"]:
-        why = reasons[0]["reason"].removeprefix("scorer: ")
-        yield f"the judge of {matches['matches']!r} failed on every comparison: {why}"
+    if matches["judge_error"] is not None:
+        yield f"the judge of {matches['matches']!r} failed on every comparison: {matches['judge_error']}"
     if matches["unrated"] is not None:
         yield f"the systems of {matches['matches']!r} were not rated: {matches['unrated']}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import join, quote
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -156,8 +156,15 @@ experiment_argument = click.argument("file", required=False, callback=find_exper
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TARGET = click.Path(dir_okay=False, path_type=Path)
 
+DEFAULT_CONFIDENCE: Final = 0.95
+
 confidence_option = click.option(
-    "--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Confidence level of the intervals."
+    "--confidence",
+    type=float,
+    default=DEFAULT_CONFIDENCE,
+    show_default=True,
+    metavar="X",
+    help="Confidence level of the intervals.",
 )
 force_option = click.option("--force", is_flag=True, help="Replace existing files.")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.gates import conclude, gate_facts, require_gates
-from evaluand.cli.matches import print_matches
-from evaluand.cli.options import suggest_command
+from evaluand.cli.matches import note_unpinned, print_matches, suggest_judging_again
+from evaluand.cli.options import DEFAULT_CONFIDENCE, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import WatchedStore, reported_stop
@@ -20,22 +22,30 @@ from evaluand.comparison.comparing import read_run
 from evaluand.comparison.measures import read_evaluations
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import NotFound, SpecError, singular
+from evaluand.core.errors import NotFound, SpecError, plural, singular
 from evaluand.core.labels import short_labels
+from evaluand.core.redaction import redact_command
+from evaluand.engine.engine import Policy
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.matching.matcher import Matcher
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.experiment.match_gates import check_match_gates, is_match_gate
-from evaluand.experiment.tournament import Tournament
 from evaluand.experiment.tournament_entries import read_tournament
+from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
-from evaluand.store.store import Store, resolve
+from evaluand.store.ownership import describe_foreign, is_own
+from evaluand.store.store import Manifest, Store, resolve
 
 _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed", "limit", "name")
-"""The options that need `--pairwise`."""
+"""The options that need `--pairwise` and say which matches are played."""
+_HOW = ("retry_failed", "same_failures")
+"""The further options that need it."""
 _OLD = ("scorers", "metrics", "missing", "flips")
 """The options that `--pairwise` does not have."""
+_ORIGIN: Final = "compare"
+"""The entry of a manifest's origin with the command that began its matches."""
 _BUDGETED = ("swiss", "information_gain")
 
 
@@ -52,6 +62,13 @@ def pairwise_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--seed", type=int, metavar="N", help="Of --pairwise: of random orders and schedules."),
         click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of --pairwise: the first N examples."),
         click.option("--name", metavar="NAME", help="Of --pairwise: a name for the matches and their ratings."),
+        click.option("--retry-failed", is_flag=True, help="Of --pairwise: repeat the judgements that failed."),
+        click.option(
+            "--same-failures",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Of --pairwise: stop if the first N judgements fail alike; 0 never stops.  [default: 20]",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -64,7 +81,7 @@ def check_options(ctx: click.Context, pairwise: bool) -> None:
     Raises:
         UsageError: names the first.
     """
-    for name in _OLD if pairwise else _NEW:
+    for name in _OLD if pairwise else (*_NEW, *_HOW):
         if ctx.get_parameter_source(name) not in (ParameterSource.DEFAULT, None):
             option = next(param.opts[0] for param in ctx.command.params if param.name == name)
             why = "has no meaning with --pairwise" if pairwise else "needs --pairwise"
@@ -86,22 +103,144 @@ def compare_pairwise(
     with stdout_to_stderr(), show_notes():
         names = {run.name: label for run, label in zip(runs, short, strict=True)}
         names |= dict(zip(labels, short, strict=True))
-        tournament = _read_tournament(options, names)
+        entry = _read_entry(options, names)
+        tournament = read_tournament(entry, Path())
         check_match_gates(rules, [tournament], short)
+        words = _command_words(artifacts, options)
+        origin = {_ORIGIN: {"entry": entry, "folder": os.getcwd(), "command": words}}
+        again = None
+        if redact_command(words) != words:  # the store must not get credentials
+            origin, again = {}, "run the same command again to continue"
         progress = display(as_json, quiet=False)
-        name = options["name"]
-        with reported_stop(store, progress, again="run the same command again to continue"):
-            matcher = Matcher(store, progress=progress)
-            by_label = dict(zip(short, runs, strict=True))
-            matches = tournament.play(matcher, by_label, name=name, limit=options["limit"])
+        matcher = Matcher(store, _policy(options["same_failures"]), progress=progress)
+        name, by_label = options["name"], dict(zip(short, runs, strict=True))
+        earlier = _find_named(store, name)
+        note_unpinned(tournament, in_yaml=False)
+        with reported_stop(store, progress, again):
+            how = {"limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
+            matches = tournament.play(matcher, by_label, name=name, **how)
             ratings = tournament.rate(matches, name=name)
+        _note_smaller(earlier, matches, store)
         assert ratings is not None  # no option leaves them out
         checked = gate_facts(check_rating_gates(rules, ratings))
-    failed = print_matches(tournament_facts(name or "matches", matches, ratings), checked, as_json=as_json)
-    if not as_json:
-        more = suggest_command("rate", name or matches.id[:SHORT_ID], store.root)
-        click.echo(f"\nmatches {matches.id[:SHORT_ID]}; rated otherwise: {safe(more)}")
+    facts = tournament_facts(name or "matches", matches, ratings)
+    failed = _print(store, facts, name, words, checked, as_json=as_json)
     conclude(checked, options["junit"], failed=failed)
+
+
+def comparison_origin(manifest: Manifest) -> ComparisonOrigin | None:
+    """The command that began matches, read with types: somebody else may have written the manifest."""
+    facts = manifest.get("provenance")
+    origin = facts.get("origin") if isinstance(facts, Mapping) else None
+    begun = origin.get(_ORIGIN) if isinstance(origin, Mapping) else None
+    if not isinstance(begun, Mapping):
+        return None
+    entry, folder, command = (begun.get(name) for name in ("entry", "folder", "command"))
+    if not isinstance(entry, dict) or not isinstance(folder, str) or not isinstance(command, list):
+        return None
+    return ComparisonOrigin(entry, folder, [str(word) for word in command])
+
+
+class ComparisonOrigin(NamedTuple):
+    """What a manifest says about the `compare --pairwise` that began its matches.
+
+    Attributes:
+        entry: the tournament, as an entry of `matches` in an experiment file.
+        folder: where the command was run.
+        command: its arguments.
+    """
+
+    entry: dict[str, Any]
+    folder: str
+    command: list[str]
+
+
+def resume_comparison(store: WatchedStore, id: str, begun: ComparisonOrigin, *, as_json: bool) -> None:
+    """Continues open matches that `compare --pairwise` has begun, and rates their systems.
+
+    Raises:
+        SpecError: somebody else has begun them, or judge or schedule have changed.
+        Exit: it was interrupted, or the judge failed on every comparison.
+    """
+    manifest = store.manifest(Matches.kind, id)
+    if not is_own(store, manifest):
+        again = suggest_command("compare", [safe(word) for word in begun.command], store.root)
+        raise SpecError(f"matches {id[:SHORT_ID]} {describe_foreign()}; to start anew, type: {again}")
+    spec, name = manifest["spec"], manifest["name"]
+    with stdout_to_stderr(), show_notes():
+        tournament = read_tournament(begun.entry, Path(begun.folder))
+        note_unpinned(tournament, in_yaml=False)
+        progress = display(as_json, quiet=False)
+        runs = zip(spec["systems"], manifest["provenance"]["runs"], strict=True)
+        by_label = {label: Run(store, run) for label, run in runs}
+        with reported_stop(store, progress):
+            matcher = Matcher(store, progress=progress)
+            origin = manifest["provenance"]["origin"]
+            how = {"limit": spec.get("limit"), "resume": id, "origin": origin}
+            matches = tournament.play(matcher, by_label, name=name, **how)
+            ratings = tournament.rate(matches, name=name)
+    facts = tournament_facts(name or "matches", matches, ratings)
+    conclude([], None, failed=_print(store, facts, name, begun.command, [], as_json=as_json))
+
+
+def _print(
+    store: WatchedStore,
+    facts: Facts,
+    name: str | None,
+    command: Sequence[str],
+    gates: Sequence[Facts],
+    *,
+    as_json: bool,
+) -> bool:
+    """Prints matches, ratings and gates, and what to do next.
+
+    Args:
+        command: the arguments of the command that began the matches.
+
+    Returns:
+        Whether the judge failed on every comparison.
+    """
+    failed = print_matches(facts, gates, as_json=as_json)
+    if not as_json:
+        id = facts["id"][:SHORT_ID]
+        more = suggest_command("rate", name or id, store.root)
+        click.echo(f"\nmatches {id}; rated otherwise: {safe(more)}")
+    retried = [*(word for word in command if word != "--retry-failed"), "--retry-failed"]
+    suggest_judging_again(facts, suggest_command("compare", retried, store.root))
+    return failed
+
+
+def _policy(same_failures: int | None) -> Policy:
+    return Policy() if same_failures is None else Policy(same_failures=same_failures)
+
+
+def _command_words(artifacts: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """The arguments of the command, so that it can be repeated."""
+    values = {name: options[name] for name in (*_NEW, *_HOW) if options[name] not in (None, False)}
+    values |= {} if options["confidence"] == DEFAULT_CONFIDENCE else {"confidence": options["confidence"]}
+    words = ["--pairwise", *artifacts]
+    for name, value in values.items():
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return [*words, *(word for gate in options["gates"] for word in ("--gate", gate))]
+
+
+def _find_named(store: Store, name: str | None) -> Matches | None:
+    """The finished matches that have a name so far."""
+    found = next((ref.id for ref in store.refs() if (ref.name, ref.kind) == (name, Matches.kind)), None)
+    return Matches(store, found) if found is not None and store.is_sealed(Matches.kind, found) else None
+
+
+def _note_smaller(earlier: Matches | None, matches: Matches, store: WatchedStore) -> None:
+    """Notes that a name now refers to the matches of fewer examples than before."""
+    limit = matches.manifest["spec"].get("limit")
+    if earlier is None or limit is None or limit >= earlier.manifest["spec"].get("limit", math.inf):
+        return
+    show = suggest_command("show", earlier.id[:SHORT_ID], store.root)
+    click.echo(
+        f"note: {safe(str(matches.name))} now names the matches of the first {plural(limit, 'example')}; those of more"
+        f" examples: {safe(show)}; repeat the command without --limit to name them again",
+        err=True,
+    )
 
 
 def _read_gates(texts: Sequence[str]) -> list[Gate]:
@@ -117,15 +256,14 @@ def _read_gates(texts: Sequence[str]) -> list[Gate]:
     return gates
 
 
-def _read_tournament(options: Mapping[str, Any], names: Mapping[str | None, str]) -> Tournament:
-    """The tournament of the options.
+def _read_entry(options: Mapping[str, Any], names: Mapping[str | None, str]) -> dict[str, Any]:
+    """The options as an entry of `matches` in an experiment file.
 
     Args:
         names: what a run may be called → its label.
 
     Raises:
         UsageError: options do not fit together.
-        SpecError: a value is wrong.
     """
     judge, by_score = options["judge"], options["by_score"]
     if (judge is None) == (by_score is None):
@@ -144,7 +282,7 @@ def _read_tournament(options: Mapping[str, Any], names: Mapping[str | None, str]
     if budget is not None and schedule not in _BUDGETED:
         raise click.UsageError(f"--budget needs --schedule {' or '.join(_BUDGETED)}")
     entry["rating"] = {"confidence": options["confidence"]}
-    return read_tournament(entry, Path())
+    return entry
 
 
 def _find_runs(store: Store, text: str) -> list[tuple[str, Run]]:

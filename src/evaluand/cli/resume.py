@@ -15,6 +15,7 @@ from evaluand.cli.gates import conclude
 from evaluand.cli.matches import print_matches
 from evaluand.cli.options import json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
+from evaluand.cli.pairwise import comparison_origin, resume_comparison
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import WatchedStore, carry_out, print_results, reported_stop
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular
@@ -64,7 +65,8 @@ def command(
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
     made (concurrency, timeout, retries) may have changed. If the file has changed, you are asked before it is executed.
-    If somebody else has begun it, or the store was moved, the file must be unchanged, and you are asked too.
+    If somebody else has begun it, or the store was moved, the file must be unchanged, and you are asked too. Matches of
+    `compare --pairwise` continue with its options.
 
     A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
     imported judge what is missing; what the others have not judged counts as failed (for a deferred recording, or
@@ -83,6 +85,10 @@ def command(
     if kind == KIND:
         return _close(store, id, allow, give_up, folder, as_json)
     begun = experiment_origin(manifest)
+    if begun is None and kind == Matches.kind and (compared := comparison_origin(manifest)) is not None:
+        return resume_comparison(store, id, compared, as_json=as_json)
+    if begun is None and kind == Matches.kind:
+        raise SpecError(f"{what} cannot be continued by its id; repeat the command or the Python call that began it")
     if begun is None:
         raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
     if begun.task is None and (kind != Matches.kind or begun.matches is None):

@@ -14,7 +14,7 @@ from click.exceptions import Exit
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.matches import match_failures
+from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
 from evaluand.cli.options import (
     experiment_argument,
     json_option,
@@ -134,6 +134,8 @@ def command(
         require_gates(parsed, junit)
         rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
+        for tournament in experiment.matches if task is None else ():
+            note_unpinned(tournament, in_yaml=True)
         results = carry_out(experiment, store, display(as_json, quiet), **options)
     evaluations = results.evaluations
     checked: list[Facts] = []
@@ -154,11 +156,16 @@ def command(
 
 
 def _suggest_retries(results: Results, command: str) -> None:
-    """Notes how many calls of each task failed, with the command that repeats them."""
+    """Notes how many calls of each task and judgements failed, with the command that repeats them.
+
+    What a recorded file lacks is not counted: no repetition adds it.
+    """
     for result in results.tasks:
-        if count := result.run.counts.get(FAILED):
+        if count := sum(result.run.failures_to_repeat.values()):
             failures = f"{plural(count, 'call')} of task {safe(result.task)} failed"
             click.echo(f"note: {failures}; repeat with: {command}", err=True)
+    for matches in results.matches_facts():
+        suggest_judging_again(matches, command)
 
 
 def _write_report(store: WatchedStore, title: str, results: Results) -> None:

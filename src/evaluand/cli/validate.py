@@ -17,7 +17,6 @@ from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, Task
 from evaluand.core.identity import digest
 from evaluand.data.dataset import Dataset
 from evaluand.engine.event_loop import run_coroutine
-from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
@@ -150,9 +149,7 @@ def _scorer_notes(experiment: Experiment) -> Iterator[str]:
         if name not in measured:
             yield f"scorer {name} is read by no metric"
     for tournament in experiment.matches:
-        judge = as_comparison_scorer(tournament.judge)
-        for why in judge.identify().reasons(in_yaml=isinstance(judge, FunctionScorer)):
-            yield f"the judge of {tournament.name} is unpinned, so it compares everything again every time: {why}"
+        yield from tournament.unpinned_notes(in_yaml=True)
 
 
 def _example_notes(experiment: Experiment) -> Iterator[str]:

@@ -101,7 +101,8 @@ class Policy:
             limits, 429 and 5xx of Python, httpx, OpenAI and Anthropic.
         abort_on_error: the first failure stops the run.
         same_failures: the run stops when so many calls have failed, all with the same error and without any success
-            before; they count as not made. 0 never stops it. An evaluation does not stop: its scorers score all rows.
+            before; they count as not made. 0 never stops it. The judge of matches stops so too, the scorers of an
+            evaluation score all rows.
         total_timeout: seconds after which no further call starts; calls in flight end, and the work stays open. Without
             `timeout`, this is also the time limit of an attempt.
         rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such

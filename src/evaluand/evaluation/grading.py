@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from itertools import count, islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -324,6 +324,9 @@ class Grader:
         name: name of the call, if its trace has none.
     """
 
+    role: ClassVar = "scorer"
+    """What it is called in the reasons of failed rows."""
+
     def __init__(
         self,
         scorer: Scorer,
@@ -493,7 +496,7 @@ class Grader:
             except Exception as error:  # an invalid score fails this row alone
                 result = error
         place = place_of(result)
-        reason = f"scorer: {type(result).__name__}: {storable_message(result)}"[:_REASON] + (
+        reason = f"{self.role}: {type(result).__name__}: {storable_message(result)}"[:_REASON] + (
             f" ({place})" if place else ""
         )
         columns = self._without_score(piece.expected)
@@ -518,7 +521,7 @@ class Grader:
             piece.number,
             piece.target,
             score.status,
-            f"scorer: {reason}"[:_REASON] if score.status == FAILED else reason,
+            f"{self.role}: {reason}"[:_REASON] if score.status == FAILED else reason,
             value,
             score.label,
             data,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from evaluand.evaluation.matching.matcher import Matcher, check_pairing
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.pairing import check_text
 from evaluand.evaluation.matching.schedule import Schedule, as_schedule
+from evaluand.evaluation.scorer import FunctionScorer
 from evaluand.experiment.spec import MATCHES_NAME
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.runner import Run
@@ -105,6 +106,17 @@ class Tournament:
             SpecError: a run does not exist, is not finished, is over other examples, or is called as those of a task.
         """
         return {label: _find_run(store, text, dataset, tasks) for label, text in _labelled(self.runs)}
+
+    def unpinned_notes(self, *, in_yaml: bool) -> Iterator[str]:
+        """Why its judge is unpinned, with what to declare so that judgements are reused; none if it is pinned.
+
+        Args:
+            in_yaml: the judge is declared in an experiment file.
+        """
+        judge = as_comparison_scorer(self.judge)
+        for why in judge.identify().reasons(in_yaml=in_yaml and isinstance(judge, FunctionScorer)):
+            remedy = why if in_yaml else why.replace("version=...", '@comparison_scorer(version="1")')
+            yield f"the judge of {self.name} is unpinned, so it compares everything again every time: {remedy}"
 
     def most_judgements(self, examples: int, tasks: Sequence[str]) -> int:
         """How many judgements are made at most: equal responses, earlier judgements and missing responses need none.

@@ -17,7 +17,7 @@ from evaluand.core.errors import DataError, plural
 from evaluand.data.dataset import Example
 from evaluand.evaluation.grading import Grader, Unit
 from evaluand.evaluation.matching.comparison_scorers import STRENGTH
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.evaluation.matching.matches import JUDGE_FAILED, Matches
 from evaluand.evaluation.matching.pairing import Entrants
 from evaluand.evaluation.matching.response_style import ResponseStyle, response_styles
 from evaluand.evaluation.scorer import Score
@@ -204,6 +204,8 @@ _N_CELLS = 10  # of a score in the journal, with its usage and before its spans
 class ComparisonGrader(Grader):
     """Asks a judge, which must say as much as it was asked; the steps that it traces are part of its line."""
 
+    role = "judge"
+
     def grade(self, unit: Unit) -> list[Any]:
         if self.scorer.cheap:  # calls nothing whose steps could be traced
             return super().grade(unit)
@@ -234,6 +236,12 @@ class ComparisonGrader(Grader):
         if not self.scorer.compares_all and score.status == SCORED and score.value is None:  # type: ignore[attr-defined]
             raise DataError("the judge gave no value; give first, second or tie, or the probability of the first")
         return super()._scored(piece, score)
+
+
+def failure_in_judgement(line: bytes) -> str:
+    """The error in the journal line of a judgement that failed: its class and message."""
+    _, _, [score, *_], *_ = orjson.loads(line)
+    return str(score[3]).removeprefix(JUDGE_FAILED)
 
 
 def read_open(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
@@ -284,26 +292,23 @@ class JudgementSummary(NamedTuple):
 
     Attributes:
         total: how many there are.
-        n_failed: at how many matches the judge failed.
-        n_answered: at how many it did not.
+        n_answered: in how many matches the judge did not fail.
         reason: why it failed first.
     """
 
     total: int
-    n_failed: int
     n_answered: int
     reason: str
 
 
 def summarize_judgements(matches: Matches) -> JudgementSummary:
     """The judgements of sealed matches in numbers."""
-    total = n_failed = n_answered = 0
+    total = n_answered = 0
     reason = ""
     for batch in matches.batches(["judgement", "status", "reason"]):
         judged = batch.filter(batch.column("judgement").is_valid())
         total = max(total, (pc.max(judged.column("judgement")).as_py() if judged.num_rows else -1) + 1)
         failed = judged.filter(pc.equal(judged.column("status"), FAILED))
         reason = reason or (str(failed.column("reason")[0].as_py()) if failed.num_rows else "")
-        n_failed += failed.num_rows
         n_answered += judged.num_rows - failed.num_rows
-    return JudgementSummary(total, n_failed, n_answered, reason)
+    return JudgementSummary(total, n_answered, reason)

@@ -34,12 +34,13 @@ from evaluand.evaluation.matching.judging import (
     ComparisonGrader,
     Judgements,
     Presentations,
+    failure_in_judgement,
     read_open,
     read_sealed,
     read_styles,
     summarize_judgements,
 )
-from evaluand.evaluation.matching.matches import TABLE, MatchDigest, Matches, describe_left_out
+from evaluand.evaluation.matching.matches import JUDGE_FAILED, TABLE, MatchDigest, Matches, describe_left_out
 from evaluand.evaluation.matching.pairing import (
     ABSENT,
     ANSWERED,
@@ -156,6 +157,8 @@ class Matcher:
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])
             why = "nothing to do: the same judge compared the same responses before"
+            if matches.failures:
+                why += "; retry_failed repeats what failed"
             return _with_receipt(matches, Tally(), why)
         with closing(_Job(self, store, request, manifest, inputs)) as job:
             job.perform()
@@ -277,17 +280,18 @@ def _n_examples(run: Run) -> int:
 
 
 def _has_failures(store: Store, id: str) -> bool:
-    """Whether the judge failed on a match."""
-    return store.is_sealed("matches", id) and summarize_judgements(Matches(store, id)).n_failed > 0
+    """Whether a judgement failed."""
+    return store.is_sealed("matches", id) and bool(Matches(store, id).failures)
 
 
 def _with_receipt(matches: Matches, tally: Tally, why: str) -> Matches:
     """The matches with their receipt, after a warning if the judge failed on all."""
     said = summarize_judgements(matches)
     kept = tally.kept if tally.done else said.total
-    matches.receipt = Receipt(said.total, tally.called, tally.reused, kept, why, failed=tally.failed)
+    failures = matches.failures
+    matches.receipt = Receipt(said.total, tally.called, tally.reused, kept, why, failed=tally.failed, failures=failures)
     if said.total and not said.n_answered:
-        reason = said.reason.removeprefix("scorer: ")
+        reason = said.reason.removeprefix(JUDGE_FAILED)
         warn(f"the judge failed on all {plural(said.total, 'comparison')}: {reason}", ScorerFailed)
     return matches
 
@@ -417,6 +421,7 @@ class _Job:
             self.is_sealed,
             wire=UnitCodec(packed, unpacked) if policy.processes and not quick else None,
             observer=self.inputs.observer,
+            failure=None if quick or judge.is_batch else failure_in_judgement,
         )
         with self.matcher.progress(self.tally) if self.matcher.progress else nullcontext():
             keyed.perform()

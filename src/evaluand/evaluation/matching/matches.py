@@ -7,7 +7,9 @@ rates are computed from this table (`evaluand.comparison.ratings`).
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import orjson
 import pyarrow as pa
@@ -21,7 +23,7 @@ from evaluand.engine.keyed_work import Artifact
 from evaluand.evaluation.matching.totals import count_pairs, sum_usage, usage_text
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
-from evaluand.store.tables import MATCHES
+from evaluand.store.tables import FAILED, MATCHES
 
 TABLE = "matches"
 
@@ -42,6 +44,9 @@ JUDGES_SCHEMA = pa.schema([("judge_key", pa.string())])
 
 _MOST_PAIRS = 45
 """The most pairs of systems in the table of a notebook: those of ten."""
+
+JUDGE_FAILED: Final = "judge: "
+"""How the reason of a match begins where the judge failed; its error follows."""
 
 _UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
 
@@ -78,6 +83,20 @@ class Matches(Artifact):
     def counts(self) -> dict[str, int]:
         """Rows by status."""
         return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many judgements failed, by class of error, most frequent first."""
+        if not self.counts.get(FAILED):
+            return {}
+        reasons: dict[int, str] = {}
+        for batch in self.batches(["judgement", "status", "reason"]):
+            is_judged = batch.filter(batch.column("judgement").is_valid())
+            failed = is_judged.filter(pc.equal(is_judged.column("status"), FAILED))
+            reasons |= {row["judgement"]: row["reason"] or "" for row in failed.to_pylist()}
+        errors = (text.removeprefix(JUDGE_FAILED) for text in reasons.values() if text.startswith(JUDGE_FAILED))
+        classes = (error.partition(":")[0] for error in errors)
+        return dict(Counter(classes).most_common())
 
     @property
     def runs(self) -> list[Run | None]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from evaluand.evaluation.matching.matches import JUDGE_FAILED
 from evaluand.report.facts.base import Facts, count_reasons
 
 if TYPE_CHECKING:
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
 def tournament_facts(name: str, matches: Matches, ratings: Ratings | None = None, unrated: str | None = None) -> Facts:
     """A set of matches: its systems, its receipt, its rows by status, why rows have no outcome, and the ratings.
 
-    `judged` counts the rows that a judgement decides.
+    `judged` counts the rows that a judgement decides, `failures` the judgements that failed, by class of error.
+    `judge_error` is the first error of a judge that failed on every comparison; None if it did not.
 
     Args:
         name: what the experiment calls it.
         unrated: why its systems have no ratings.
     """
+    judged = sum(len(batch) - batch.column(0).null_count for batch in matches.batches(["judgement"]))
+    missing = count_reasons(_iterate_undecided(matches))
     return {
         "matches": name,
         "id": matches.id,
@@ -30,11 +34,21 @@ def tournament_facts(name: str, matches: Matches, ratings: Ratings | None = None
         "systems": matches.systems,
         "counts": matches.counts,
         "receipt": None if matches.receipt is None else asdict(matches.receipt),
-        "judged": sum(len(batch) - batch.column(0).null_count for batch in matches.batches(["judgement"])),
-        "missing": count_reasons(_iterate_undecided(matches)),
+        "failures": matches.failures,
+        "judged": judged,
+        "judge_error": _find_judge_error(missing, judged),
+        "missing": missing,
         "ratings": None if ratings is None else ratings.to_dict(),
         "unrated": unrated,
     }
+
+
+def _find_judge_error(missing: Sequence[Facts], judged: int) -> str | None:
+    """The first error of a judge that failed on every comparison that it was asked for."""
+    reasons = [reason for reason in missing if reason["reason"].startswith(JUDGE_FAILED)]
+    if not reasons or sum(reason["count"] for reason in reasons) < judged:
+        return None
+    return str(reasons[0]["reason"]).removeprefix(JUDGE_FAILED)
 
 
 def _iterate_undecided(matches: Matches) -> Iterator[tuple[int, str, str]]:

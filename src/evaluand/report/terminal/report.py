@@ -88,7 +88,7 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     parts += [
         Group(Text(safe(each["matches"], CELL), "bold"), ratings_table(each["ratings"]))
         for each in facts["matches"]
-        if each["ratings"] is not None
+        if _has_ratings(each)
     ]
     if facts["disparities"]:
         parts.append(disparities_table(facts["disparities"]))
@@ -339,19 +339,21 @@ def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> Renderable
 def matches_table(facts: Facts) -> RenderableType:
     """A set of matches: what judging took, the ratings, and why matches have no outcome."""
     parts: list[RenderableType] = [_steps_table([], [facts])]
-    if facts["ratings"] is not None:
+    if _has_ratings(facts):
         parts += ["", ratings_table(facts["ratings"])]
     if facts["missing"]:
         parts += ["", missing_table([(facts["matches"], {"scorer": None} | reason) for reason in facts["missing"]])]
     return Group(*parts)
 
 
+def _has_ratings(matches: Facts) -> bool:
+    """Whether there are ratings to show; not those of equal responses alone, where the judge failed on all others."""
+    return matches["ratings"] is not None and matches["judge_error"] is None
+
+
 def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
     for each in matches:
-        reasons = (reason["reason"] for reason in each["missing"] if reason["reason"].startswith("scorer: "))
-        kinds = ", ".join(dict.fromkeys(map(_kind_of_error, reasons)))
-        n_failed = (each["receipt"] or {"failed": 0})["failed"]
-        failed = Counter({kinds: n_failed} if n_failed else {})
+        failed = Counter({safe(kind, CELL): n for kind, n in each["failures"].items()})
         grid.add_row(Text(safe(each["matches"], CELL)), "judge", each["id"][:SHORT_ID], _describe_step(each, failed))
 
 
