@@ -428,6 +428,16 @@ def test_a_copy_with_another_name_is_refused_and_two_files_of_one_name_are_repor
         assert row_of(rate(first, other, method="win_rate"), "A")["lost"] == 1
 
 
+def test_what_files_mean_does_not_depend_on_what_was_read_before(tmp_path: Path) -> None:
+    store, rows = MemoryStore(), [battle(number, "A", "B", "model_a") for number in range(3)]
+    import_battles(store, tmp_path / "before.jsonl", *rows)
+    ann, bob = (import_battles(store, tmp_path / name, *rows) for name in ("ann.jsonl", "bob.jsonl"))
+    with pytest.raises(SpecError, match=r"3 matches would count twice: matches ann\.jsonl \(.*\) and bob\.jsonl"):
+        rate(ann, bob, method="win_rate")
+    grown = import_battles(store, tmp_path / "ann.jsonl", *rows, battle(3, "A", "B", "model_b"))
+    assert row_of(rate(ann, grown, method="win_rate"), "A")["n"] == 4
+
+
 def test_columns_of_one_file_are_different_judges(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("id,model_a,model_b,ann,bob,eve,why\n1,A,B,model_a,model_b,model_a,so\n2,A,B,tie,model_b,tie,so\n")

@@ -220,14 +220,31 @@ def test_rows_without_an_example_are_reported_and_mirror_matches_left_out() -> N
 
 def test_the_id_depends_on_what_the_rows_say_and_not_on_the_file(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
-    lines = read_battles(write(tmp_path / "a.jsonl", battle(), battle("tie")), store, name="battles")
-    table = read_battles(
-        write(tmp_path / "b.csv", "question_id,model_a,model_b,winner", "q1,x,y,A", "q1,x,y,tie"), store
-    )
+    rows = [battle(prompt="hi", judge="ann"), battle("tie", prompt="hi", judge="ann")]
+    lines = read_battles(write(tmp_path / "a.jsonl", *rows), store, name="battles")
+    cells = ["question_id,model_a,model_b,winner,prompt,judge", "q1,x,y,A,hi,ann", "q1,x,y,tie,hi,ann"]
+    table = read_battles(write(tmp_path / "b.csv", *cells), store)
     assert lines.id == table.id
     assert read_battles([battle(), battle("model_b")], store).id != lines.id
     assert Matches.open(store, "battles").digest == lines.digest
     assert verify(store, "matches", lines.id) == []
+
+
+@pytest.mark.parametrize("said", [{"judge": "ann"}, {"prompt": "hi"}])
+def test_the_name_of_a_file_that_says_too_little_is_part_of_the_id(said: dict[str, str], tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    one, other = (read_battles(write(tmp_path / name, battle(**said)), store) for name in ("a.jsonl", "b.jsonl"))
+    assert one.digest == other.digest
+    assert one.id != other.id
+    assert [each.manifest["provenance"]["source"] for each in (one, other)] == ["a.jsonl", "b.jsonl"]
+    assert verify(store, "matches", other.id) == []
+
+
+def test_matches_have_the_name_that_they_get_later(tmp_path: Path) -> None:
+    store, path = DirectoryStore(tmp_path / "store"), write(tmp_path / "a.jsonl", battle())
+    assert read_battles(path, store).name is None
+    assert [read_battles(path, store, name=name).name for name in ("arena", "again")] == ["arena", "again"]
+    assert Matches.open(store, "arena").name is not None
 
 
 @pytest.mark.skipif(not LLMBAR.exists(), reason="needs the data of LLMBar")

@@ -268,7 +268,7 @@ _SPECS: Final[dict[str, Check]] = {
     "matches": _object(
         {"systems": _TEXTS},
         {"runs": _TEXTS, "dataset": _id, "judge": _OBJECT, "schedule": _KIND, "orders": _text, "seed": _integer}
-        | {"limit": _count, "battles": _text},
+        | {"limit": _count, "battles": _text, "file": _OBJECT},
     ),
     "ratings": _object({"matches": _TEXTS, "systems": _TEXTS, "confidence": _confidence, "method": _METRIC}),
     "recordings": _object({"app": _APP, "attempts": _count, "feedbacks": _map(_OBJECT), "mode": _text}),

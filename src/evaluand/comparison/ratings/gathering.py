@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import cluster_keys
+from evaluand.comparison.ratings.repeats import FileRows, count_repeated, count_shared
 from evaluand.core.errors import SpecError, plural, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.row_numbers import count_earlier, number_rows
@@ -122,6 +123,7 @@ def gather(sets: Sequence[Matches]) -> MatchTable:
     parts = [_read_set(each, systems, judges) for each in sets]
     _warn_about_changed_runs(sets)
     _refuse_overlap(sets, parts)
+    _warn_about_repeats(sets, parts)
     arrays = {each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(_Part)}
     [pair], [example] = (number_rows([arrays[name]]) for name in ("key", "example"))
     of_dataset = np.repeat(["dataset" in each.manifest["spec"] for each in sets], [len(part) for part in parts])
@@ -176,6 +178,46 @@ def _refuse_overlap(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
             )
 
 
+def _warn_about_repeats(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
+    """Warns where files whose rows have no ids seem to have the same battles, or the same ones twice."""
+    if all(part.is_identified.all() for part in parts):
+        return
+    of_files = [(each, part) for each, part in zip(sets, parts, strict=True) if "battles" in each.manifest["spec"]]
+    keys = number_rows([part.key for _, part in of_files])
+    remedy = "name the column of the example, if there is one (example=COLUMN)"
+    for each, part in of_files:
+        n = 0 if part.is_identified.any() else count_repeated(_file_rows(part, np.zeros(len(part), np.bool_), True))
+        if n:
+            warn(
+                f"matches {_battles_name(each)}: {plural(n, 'judgement')} of {len(part):,} have the same systems and"
+                f" outcomes as others, in the same order, and count twice if they are the same; {remedy}"
+            )
+    for i, j in itertools.combinations(range(len(of_files)), 2):
+        (one, first), (other, second) = of_files[i], of_files[j]
+        if first.is_identified.all() and second.is_identified.all():
+            continue
+        has_judges = bool(first.names_judge.all() and second.names_judge.all())
+        n = count_shared(
+            _file_rows(first, np.isin(keys[i], keys[j]), has_judges),
+            _file_rows(second, np.isin(keys[j], keys[i]), has_judges),
+        )
+        if n:
+            nameless = other if first.is_identified.all() else one
+            warn(
+                f"{plural(n, 'judgement')} of matches {_battles_name(one)} and {_battles_name(other)} have the same"
+                " systems and outcomes in the same order, and count twice if they are the same; rate one of both, or,"
+                f" as {_battles_name(nameless)} does not say which examples its rows are on, {remedy}"
+            )
+
+
+def _file_rows(part: _Part, excluded: np.ndarray, has_judges: bool) -> FileRows:
+    """What the rows of a file say: the systems, the outcome and perhaps the judge."""
+    outcome = np.where(np.isnan(part.outcome), -1, np.rint(1e6 * np.nan_to_num(part.outcome)).astype(np.int64))
+    return FileRows(
+        np.column_stack([part.a, part.b, outcome, part.judge if has_judges else np.zeros_like(part.a)]), excluded
+    )
+
+
 def _are_columns_of_one_file(one: Matches, other: Matches) -> bool:
     """Whether different columns of one file say who won, which are different judges."""
     first, second = (file_origin(each) or {} for each in (one, other))
@@ -183,8 +225,11 @@ def _are_columns_of_one_file(one: Matches, other: Matches) -> bool:
 
 
 def _battles_name(matches: Matches) -> str:
-    name = matches.name or matches.manifest["provenance"].get("source")
-    return f"{name} ({matches.id[:12]})" if name else matches.id[:12]
+    """Its file and its name, as far as they are known, and its id."""
+    source, id = matches.manifest["provenance"].get("source"), matches.id[:12]
+    if source is None:
+        return f"{matches.name} ({id})" if matches.name else id
+    return f"{source} ({matches.name}, {id})" if matches.name else f"{source} ({id})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,12 +241,16 @@ class _Part(_Columns):
         key: a row of integers by which each pair is identified.
         loose_key: the same with the id and input of the example alone, and with 0 for a judge that is not known.
         is_certain: whether `key` says all: another set with the same match has the same key.
+        is_identified: whether the example has an id or an input.
+        names_judge: whether the judge is known.
     """
 
     example: np.ndarray
     key: np.ndarray
     loose_key: np.ndarray
     is_certain: np.ndarray
+    is_identified: np.ndarray
+    names_judge: np.ndarray
 
 
 _COLUMNS: Final = [INDEX, "replication", "a", "b", "order", "status", "missing", "outcome", "first", "equal", "judge"]
@@ -230,6 +279,7 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
     played = np.column_stack([replication, a, b])
     judged_by = np.array(judge_keys.keys)[judge_keys.place]
     key = np.column_stack([keys.key[place], judged_by, played])
+    names_judge = np.array(judge_keys.is_known)[judge_keys.place]
     anybody = np.where(np.array(judge_keys.is_known), judge_keys.keys, 0)[judge_keys.place]
     if "schedule" in matches.manifest["spec"]:
         repeat = np.zeros(len(key), np.int64)
@@ -252,7 +302,9 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
         example=keys.key[place],
         key=np.column_stack([key, repeat]),
         loose_key=np.column_stack([keys.loose[place], anybody, played, repeat]),
-        is_certain=keys.is_certain[place] & np.array(judge_keys.is_known)[judge_keys.place],
+        is_certain=keys.is_certain[place] & names_judge,
+        is_identified=keys.is_identified[place],
+        names_judge=names_judge,
     )
 
 

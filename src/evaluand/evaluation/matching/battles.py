@@ -186,6 +186,8 @@ def _store_tables(store: Store, tables: _Tables, name: str | None, origin: Mappi
         for batch in (*(batch.select([INDEX, "key"]) for batch in others[EXAMPLES]), *tables.judges):
             content.update(b"".join(map(orjson.dumps, batch.to_pylist())))
         spec["battles"] = content.hexdigest()
+    if origin and tables.needs_file():
+        spec["file"] = dict(origin)
     id = artifact_id("matches", spec, 0)
     if not store.is_sealed("matches", id):
         made_from = provenance(None) | {"runs": [], **origin}
@@ -199,7 +201,10 @@ def _store_tables(store: Store, tables: _Tables, name: str | None, origin: Mappi
             draft.seal(manifest | {"pinned": True, "fresh": False, "work": []})
     if name is not None:
         store.refer(name, "matches", id)
-    return Matches(store, id)
+    matches = Matches(store, id)
+    if name is not None:
+        matches.manifest = matches.manifest | {"name": name}  # stored rows may have had another name
+    return matches
 
 
 _UNDIGESTED: Final = ["style_a", "style_b", "usage"]
@@ -224,6 +229,7 @@ class _Tables:
         self.judges: list[pa.RecordBatch] = []
         self._seen: dict[tuple[Any, ...], int] = {}  # the key of a match → the next replication that is free
         self._mirrors = self._without_example = 0
+        self._has_unknown_judges = False
 
     def add(self, row: Mapping[str, Any], where: str) -> None:
         before = len(self._faults)
@@ -241,7 +247,9 @@ class _Tables:
             self._rows.append(cells)
             is_swapped = own is None and self._systems[battle.a] > self._systems[battle.b]
             self._texts.append(Texts(texts.input, *texts[:0:-1]) if is_swapped else texts)
-            self._judge_keys.append(None if own is None else own.pop(_JUDGE_KEY))
+            judge_key = None if own is None else own.pop(_JUDGE_KEY)
+            self._judge_keys.append(judge_key)
+            self._has_unknown_judges |= battle.judge is None and judge_key is None
         if len(self._rows) >= BATCH_ROWS:
             self._flush()
 
@@ -276,6 +284,12 @@ class _Tables:
         columns = zip(*rows, strict=True)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, EXAMPLES_SCHEMA, strict=True)]
         return [pa.RecordBatch.from_arrays(arrays, schema=EXAMPLES_SCHEMA)]
+
+    def needs_file(self) -> bool:
+        """Whether rows say too little: without a judge or an input, the name of their file identifies them too."""
+        return self._has_unknown_judges or any(
+            text is None and index not in self._example_keys for index, (_, text) in self._ids.items()
+        )
 
     def has_other_keys(self, spec: Mapping[str, Any]) -> bool:
         """Whether rows have other keys of examples or judges than matches with this spec have by themselves."""

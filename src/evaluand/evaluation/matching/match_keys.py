@@ -34,12 +34,14 @@ class ExampleKeys:
         key: examples × 2: a number of the content, and how many equal examples come before.
         is_certain: false where another file may mean another example by the same id.
         loose: the number of the id and the input alone.
+        is_identified: whether the example has an id or an input; without both, each row of a file is an example.
     """
 
     index: np.ndarray
     key: np.ndarray
     is_certain: np.ndarray
     loose: np.ndarray
+    is_identified: np.ndarray
 
     @property
     def shared(self) -> np.ndarray:
@@ -70,24 +72,26 @@ def _read_dataset_examples(matches: Matches, dataset: str) -> ExampleKeys:
     index = [batch.column(0).to_numpy() for batch in batches]
     halves = np.concatenate([np.zeros((0, 2), np.int64), *(digest_halves(batch.column(1)) for batch in batches)])
     key = np.column_stack([halves[:, 0], count_earlier(halves)])
-    n = len(key)
-    return ExampleKeys(np.concatenate([np.zeros(0, np.int64), *index]), key, np.ones(n, np.bool_), key[:, 0])
+    all_rows = np.ones(len(key), np.bool_)
+    return ExampleKeys(np.concatenate([np.zeros(0, np.int64), *index]), key, all_rows, key[:, 0], all_rows)
 
 
 def _read_battle_examples(matches: Matches) -> ExampleKeys:
     source = battles_source(matches.manifest["spec"], file_origin(matches))
-    rows: dict[int, tuple[tuple[int, int], bool, int]] = {}
+    rows: dict[int, tuple[tuple[int, int], bool, int, bool]] = {}
     for batch in matches.store.read("matches", matches.id, EXAMPLES):
         for row in batch.to_pylist():
             written = row.get("key")
             derived = battle_example(source, row[INDEX], row["id"], row["input"])
             key = (number_of(derived), 0) if written is None else parse_example_key(written)
             says_all = written is not None or row["input"] is not None
-            rows[row[INDEX]] = key, says_all, number_of(_describe(row[INDEX], row["id"], row["input"]))
+            loose = number_of(_describe(row[INDEX], row["id"], row["input"]))
+            rows[row[INDEX]] = key, says_all, loose, says_all or row["id"] is not None
     numbers = sorted(rows)
     keys = np.array([rows[each][0] for each in numbers], np.int64).reshape(-1, 2)
-    is_certain = np.array([rows[each][1] for each in numbers], np.bool_)
-    return ExampleKeys(np.array(numbers, np.int64), keys, is_certain, np.array([rows[n][2] for n in numbers], np.int64))
+    is_certain, is_identified = (np.array([rows[each][place] for each in numbers], np.bool_) for place in (1, 3))
+    loose = np.array([rows[each][2] for each in numbers], np.int64)
+    return ExampleKeys(np.array(numbers, np.int64), keys, is_certain, loose, is_identified)
 
 
 def file_origin(matches: Matches) -> dict[str, Any] | None:

@@ -75,6 +75,13 @@ class Matches(Artifact):
         return title + html_table(("a", "b", "won by a", "tied", "won by b", "no outcome"), rows) + html_notes(notes)
 
     @property
+    def name(self) -> str | None:
+        """The name under which the matches were made, or one that they got later."""
+        if (name := self.manifest["name"]) is not None:
+            return str(name)
+        return next((ref.name for ref in self.store.refs() if (ref.kind, ref.id) == (self.kind, self.id)), None)
+
+    @property
     def systems(self) -> list[str]:
         """The labels of the systems; the columns `a` and `b` of the table are positions in this list."""
         return list(self.manifest["spec"]["systems"])
