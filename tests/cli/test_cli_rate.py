@@ -75,6 +75,35 @@ def test_wrong_usage_is_one_sentence(folder: Folder) -> None:
         assert message in " ".join(result.output.split())
 
 
+def test_messages_about_files_name_options_and_what_to_type(folder: Folder) -> None:
+    folder.write("near.jsonl", [{"model_a": "x", "modelb": "y", "winner": "tie"}])
+    folder.write("left.jsonl", [{"left": "x", "model_b": "y", "winner": "tie"}])
+    store = DirectoryStore(folder.path / "store")
+    Runner(store).run(str.upper, Dataset.from_rows([{"input": "a"}]), name="demo/upper")
+    near, left = folder.path / "near.jsonl", folder.path / "left.jsonl"
+    for arguments, message in (
+        (["rate", near], "(is 'modelb' meant to be 'model_b'? write --column b=modelb)"),
+        (["rate", left], "name the column (--column a=COLUMN) or, if it is the same in all rows, the system (--a SY"),
+        (["import", left, "--battles", "--column", "a=lft"], "--column a=lft: no column is called 'lft' (did you mean"),
+        (
+            ["rate", "demo/upper"],
+            "is a run, not matches; judge it against others with `evaluand compare --pairwise demo/upper OTHER",
+        ),
+        (["compare", "demo/uper", "x", "--pairwise", "--by-score", "y"], "did you mean 'demo/upper'?"),
+        (["report", folder.path / "battles.jsonl"], "type `evaluand rate "),
+    ):
+        assert message in " ".join(folder.call(*arguments).output.split())
+
+
+def test_an_import_shows_and_returns_its_name_although_the_rows_are_stored(folder: Folder) -> None:
+    path = folder.path / "battles.jsonl"
+    folder.call("rate", path)
+    command = ("import", path, "--battles", "--name", "arena")
+    assert "(arena) of 2 systems" in folder.call(*command).output
+    assert json.loads(folder.call(*command, "--json").output)["matches"]["name"] == "arena"
+    assert "matches arena: 40 scored" in folder.call("rate", "arena").output
+
+
 def test_undefined_ratings_are_shown_with_their_reason(folder: Folder) -> None:
     folder.write("won.jsonl", BATTLES[:5])
     result = folder.call("rate", folder.path / "won.jsonl")

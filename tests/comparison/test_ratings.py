@@ -1,6 +1,7 @@
 """Ratings of systems from matches."""
 
 import math
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -436,6 +437,26 @@ def test_what_files_mean_does_not_depend_on_what_was_read_before(tmp_path: Path)
         rate(ann, bob, method="win_rate")
     grown = import_battles(store, tmp_path / "ann.jsonl", *rows, battle(3, "A", "B", "model_b"))
     assert row_of(rate(ann, grown, method="win_rate"), "A")["n"] == 4
+
+
+def test_files_without_ids_that_seem_to_have_the_same_battles_are_reported(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    rows: list[dict[str, Any]] = [
+        {"model_a": a, "model_b": b, "winner": chance.choice(["model_a", "model_b", "tie"])}
+        for a, b in (chance.sample("ABCD", 2) for _ in range(60))
+    ]
+    named = [{"question_id": number} | row for number, row in enumerate(rows)]
+    store = MemoryStore()
+    with pytest.warns(EvaluandWarning, match="counts as a separate example"):
+        short, doubled = (
+            import_battles(store, tmp_path / f"{name}.jsonl", *some)
+            for name, some in (("short", rows[1:]), ("doubled", [row for row in rows for _ in range(2)]))
+        )
+    full = import_battles(store, tmp_path / "full.jsonl", *named)
+    with pytest.warns(EvaluandWarning, match=r"59 judgements of matches short\.jsonl .* count twice if"):
+        rate(short, full, method="win_rate")
+    with pytest.warns(EvaluandWarning, match=r"doubled\.jsonl \(.*: 60 judgements of 120 have the same systems"):
+        rate(doubled, method="win_rate")
 
 
 def test_columns_of_one_file_are_different_judges(tmp_path: Path) -> None:

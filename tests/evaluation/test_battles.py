@@ -138,7 +138,7 @@ def test_games_of_arena_hard_have_labels_by_position() -> None:
     ]
     first = {name: value for name, value in rows[0].items() if name != "baseline"}
     assert read_battles([first], a="gpt-4-0314").systems == ["gpt-4-0314", "new"]
-    with pytest.raises(SpecError, match=r"no column names the first system; name the column \(a=COLUMN\)"):
+    with pytest.raises(SpecError, match=r"names the first system; name the column \(columns={'a': 'COLUMN'}\)"):
         read_battles([first])
 
 
@@ -202,9 +202,9 @@ def test_columns_are_named_explicitly_also_by_their_place() -> None:
     assert rows_of(read_battles(rows, columns=chosen), "outcome") == [(0.0,)]
     with pytest.raises(SpecError, match=r"no field is called 'wins' \(did you mean 'winner'"):
         read_battles(rows, columns=chosen | {"wins": "better"})
-    with pytest.raises(SpecError, match=r"winner: no column is called 'beter' \(did you mean 'better'"):
+    with pytest.raises(SpecError, match=r"={'winner': 'beter'}: no column is called 'beter' \(did you mean 'better'"):
         read_battles(rows, columns=chosen | {"winner": "beter"})
-    with pytest.raises(SpecError, match=r"no column says who won; name it \(winner=COLUMN\)"):
+    with pytest.raises(SpecError, match=r"no column says who won; name it \(columns={'winner': 'COLUMN'}\)"):
         read_battles(rows, columns={"a": "left", "b": "right"})
 
 

@@ -18,6 +18,7 @@ from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest, pl
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import format_names, names_files
 from evaluand.evaluation.matching.battles import read_battles
+from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.tables import read_table
 from evaluand.report.facts.base import Facts
@@ -200,7 +201,7 @@ def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _import_battles(file: Path, folder: Path, as_json: bool, **reading: Any) -> None:
-    with show_notes():
+    with show_notes(), spelled_for("command"):
         matches = read_battles(file, DirectoryStore(folder), **reading)
     if as_json:
         facts = {"id": matches.id, "name": matches.name, "systems": matches.systems, "counts": matches.counts}
@@ -306,6 +307,8 @@ def _print_run(run: Run, folder: Path, as_json: bool, grading: str) -> None:
             click.echo(f"  {reason['count']:,} {reason['status']}: {safe(reason['reason'])}")
         click.echo(f"\nshow it:   {safe(suggest_command('show', run.name or run.id, folder))}")
         click.echo(f"grade it:  {safe(grading)}")
+        compare = suggest_command("compare --pairwise", [run.name or run.id, "OTHER"], folder)
+        click.echo(f"judge it:  {safe(compare)} --judge judge.py:FUNCTION")
     if not run.counts.get(COMPLETED):
         click.echo(f"error: no example has an output: {run.counts[FAILED]:,} failed", err=True)
         raise Exit(1)

@@ -196,8 +196,22 @@ def refuse_files(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     names = [value] if isinstance(value, str) else value or []
     if names and all(Path(name).suffix in DATA_SUFFIXES and Path(name).is_file() for name in names):
         listed = ", ".join(names)
-        raise click.UsageError(f"{listed}: data, and no stored name; type `evaluand score {join(names)}`", ctx)
+        command = "rate" if all(map(_has_battles, names)) else "score"
+        raise click.UsageError(f"{listed}: data, and no stored name; type `evaluand {command} {join(names)}`", ctx)
     return value
+
+
+def _has_battles(path: str) -> bool:
+    """Whether a file has columns that say who met and who won."""
+    from evaluand.core.errors import EvaluandError
+    from evaluand.data.sources import open_file
+    from evaluand.evaluation.matching.battle_rows import BattleColumns
+
+    try:
+        BattleColumns.choose(open_file(path).schema.names, {})
+    except (EvaluandError, OSError):
+        return False
+    return True
 
 
 class Group(click.Group):

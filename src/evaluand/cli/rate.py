@@ -24,6 +24,7 @@ from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.matching.battles import read_battles
+from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.report.facts.match_sets import ratings_facts
@@ -118,7 +119,7 @@ def command(
     require_gates(gates, junit)
     reading = {"columns": _parse_columns(columns), "a": first, "b": second, "in_order": in_order}
     rules = [Gate.parse(text) for text in gates]
-    with show_notes():
+    with show_notes(), spelled_for("command"):
         found = [each for source in sources for each in _find_matches(store, source, reading)]
         ratings = rate(*found, **options)
         results = gate_facts(check_rating_gates(rules, ratings))

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singular, warn, with_article
+from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, singular, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
@@ -278,7 +278,10 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     names = sorted({ref.name for ref in store.refs()})
     if near := [name for name in names if name.endswith(f"/{text}")]:
         raise NotFound(f"nothing is called {text!r} here; did you mean {' or '.join(map(repr, near))}?")
-    raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (at least four digits)")
+    raise NotFound(
+        f"nothing is called {text!r} here{nearest(text, names)}; see `evaluand list` for names and ids (at least four"
+        " digits)"
+    )
 
 
 def _find_datasets(store: Store, name: str) -> Iterator[str]:

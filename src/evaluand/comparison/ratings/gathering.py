@@ -21,6 +21,7 @@ from evaluand.core.errors import SpecError, plural, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.row_numbers import count_earlier, number_rows
 from evaluand.data.dataset import Dataset
+from evaluand.evaluation.matching.column_options import column_option
 from evaluand.evaluation.matching.match_keys import (
     ExampleKeys,
     JudgeKeys,
@@ -184,7 +185,7 @@ def _warn_about_repeats(sets: Sequence[Matches], parts: Sequence[_Part]) -> None
         return
     of_files = [(each, part) for each, part in zip(sets, parts, strict=True) if "battles" in each.manifest["spec"]]
     keys = number_rows([part.key for _, part in of_files])
-    remedy = "name the column of the example, if there is one (example=COLUMN)"
+    remedy = f"name the column of the example, if there is one ({column_option('example')})"
     for each, part in of_files:
         n = 0 if part.is_identified.any() else count_repeated(_file_rows(part, np.zeros(len(part), np.bool_), True))
         if n:

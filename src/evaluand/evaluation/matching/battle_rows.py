@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ import orjson
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, kind_of
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
+from evaluand.evaluation.matching.column_options import column_option, system_option
 from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED
 
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
@@ -160,7 +162,9 @@ class BattleColumns:
         for field, place in chosen.items():
             first = next(iter(_selector(place).steps), None)
             if place not in names and isinstance(first, str) and first not in names:
-                faults.append(f"{field}: no column is called {first!r}{alternatives(first, names)}")
+                faults.append(
+                    f"{column_option(field, place)}: no column is called {first!r}{alternatives(first, names)}"
+                )
         if faults:
             raise SpecError("\n".join(faults))
         places = {field: name for field, known in COLUMNS.items() for name in known if name in names}
@@ -175,13 +179,14 @@ class BattleColumns:
                 places.pop(side, None)
             elif side not in places:
                 raise SpecError(
-                    f"no column names the {_PLACES[side]} system; name the column ({side}=COLUMN) or, if it is the same"
-                    f" in all rows, the system; the columns are {', '.join(names)}"
+                    f"no column names the {_PLACES[side]} system{_similar_column(side, names)}; name the column"
+                    f" ({column_option(side)}) or, if it is the same in all rows, the system ({system_option(side)});"
+                    f" the columns are {', '.join(names)}"
                 )
         if not any(field in places for field in VERDICTS):
             raise SpecError(
-                f"no column says who won; name it (winner=COLUMN); known are {', '.join(_KNOWN_VERDICTS)}, and the"
-                f" columns are {', '.join(names)}"
+                f"no column says who won{_similar_column('winner', names)}; name it ({column_option('winner')}); known"
+                f" are {', '.join(_KNOWN_VERDICTS)}, and the columns are {', '.join(names)}"
             )
         return cls(places, a, b, in_order, set(OWN) <= set(names) and not chosen)
 
@@ -209,6 +214,19 @@ _OWN_FIELDS: Final = ("status", "reason", "strength", "label", "data")
 
 _PLACES: Final = {"a": "first", "b": "second"}
 _KNOWN_VERDICTS: Final = tuple(name for field in VERDICTS for name in COLUMNS[field])
+
+
+def _similar_column(field: str, names: Sequence[str]) -> str:
+    """The column of a file whose name is nearly a known one of the field."""
+    for known in COLUMNS[field]:
+        taken = [name for name in names if name not in _KNOWN]
+        if close := get_close_matches(known, taken, n=1, cutoff=_SIMILAR):
+            return f" (is {close[0]!r} meant to be {known!r}? write {column_option(field, close[0])})"
+    return ""
+
+
+_SIMILAR: Final = 0.8
+_KNOWN: Final = frozenset(name for known in COLUMNS.values() for name in known)
 
 
 @lru_cache(maxsize=256)

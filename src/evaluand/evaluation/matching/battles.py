@@ -28,6 +28,7 @@ from evaluand.core.provenance import provenance
 from evaluand.data.source import DataSource, read_column
 from evaluand.data.sources import open_data, open_file
 from evaluand.evaluation.matching.battle_rows import OWN, Battle, BattleColumns, Texts
+from evaluand.evaluation.matching.column_options import column_option
 from evaluand.evaluation.matching.match_keys import battle_example, format_key, number_of, parse_example_key
 from evaluand.evaluation.matching.matches import (
     EXAMPLES,
@@ -181,7 +182,7 @@ def _store_tables(store: Store, tables: _Tables, name: str | None, origin: Mappi
     unkeyed = [batch.drop_columns(["key"]) for batch in others[EXAMPLES]]
     for batch in (*unkeyed, *others[TEXTS], *(batch.select(_UNDIGESTED) for batch in batches)):
         content.update(b"".join(orjson.dumps(row, default=bytes.hex) for row in batch.to_pylist()))
-    spec = {"systems": systems, "battles": content.hexdigest()}
+    spec: dict[str, Any] = {"systems": systems, "battles": content.hexdigest()}
     if tables.has_other_keys(spec):
         for batch in (*(batch.select([INDEX, "key"]) for batch in others[EXAMPLES]), *tables.judges):
             content.update(b"".join(map(orjson.dumps, batch.to_pylist())))
@@ -265,7 +266,7 @@ class _Tables:
         if self._without_example:
             warn(
                 f"{name}: no column names the example, so each of {plural(self._without_example, 'row')} counts as a"
-                " separate example; if several rows share an example, name its column (example=COLUMN)"
+                f" separate example; if several rows share an example, name its column ({column_option('example')})"
             )
 
     def numbered(self) -> tuple[list[str], list[pa.RecordBatch]]:

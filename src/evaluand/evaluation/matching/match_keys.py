@@ -85,8 +85,8 @@ def _read_battle_examples(matches: Matches) -> ExampleKeys:
             derived = battle_example(source, row[INDEX], row["id"], row["input"])
             key = (number_of(derived), 0) if written is None else parse_example_key(written)
             says_all = written is not None or row["input"] is not None
-            loose = number_of(_describe(row[INDEX], row["id"], row["input"]))
-            rows[row[INDEX]] = key, says_all, loose, says_all or row["id"] is not None
+            number = number_of(_describe(row[INDEX], row["id"], row["input"]))
+            rows[row[INDEX]] = key, says_all, number, says_all or row["id"] is not None
     numbers = sorted(rows)
     keys = np.array([rows[each][0] for each in numbers], np.int64).reshape(-1, 2)
     is_certain, is_identified = (np.array([rows[each][place] for each in numbers], np.bool_) for place in (1, 3))

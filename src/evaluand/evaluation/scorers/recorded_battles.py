@@ -14,6 +14,7 @@ from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.matching.battle_export import as_text
 from evaluand.evaluation.matching.battle_rows import Battle
 from evaluand.evaluation.matching.battles import BattleFile, file_origin
+from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
@@ -66,15 +67,16 @@ class RecordedBattles(ComparisonScorer):
             SpecError: no battle is between two of the runs on one of their examples, or the file has changed since the
                 matches to resume were begun.
         """
-        file = BattleFile.open(
-            self.path,
-            self.fields,
-            a=self.a,
-            b=self.b,
-            in_order=self.in_order,
-            format=self.format,
-            delimiter=self.delimiter,
-        )
+        with spelled_for("scorer"):
+            file = BattleFile.open(
+                self.path,
+                self.fields,
+                a=self.a,
+                b=self.b,
+                in_order=self.in_order,
+                format=self.format,
+                delimiter=self.delimiter,
+            )
         reader = _Reader(file, runs, labels, options.get("limit"))
         recorded = reader.read()
         reader.report()
