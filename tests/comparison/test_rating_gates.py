@@ -6,13 +6,24 @@ from typing import Any
 import pytest
 from support.matches import Outcomes, play
 
-from evaluand import MemoryStore, Ratings, SpecError, rate
+from evaluand import (
+    Dataset,
+    Matcher,
+    MemoryStore,
+    Ratings,
+    Runner,
+    Skipped,
+    SpecError,
+    comparison_scorer,
+    rate,
+)
 from evaluand.comparison.gates import GateResult
 from evaluand.comparison.ratings.gate_limits import check_limits
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.rule import Gate
 from evaluand.evaluation.matching.battles import read_battles
+from evaluand.run.runner import Run
 from evaluand.testing import assert_gate
 
 # mine wins 30 of 40 examples against base, and 25 against old
@@ -79,6 +90,84 @@ def test_missing_responses_lose(ratings: Ratings) -> None:
     assert result.message == "0.6667; win rate 0.6667 of 6 matches, 2 decided by a missing answer"
     result = check("rating(A) >= 0.9", rate(play(MemoryStore(), outcomes, fails={"A": {0}}), method="win_rate"))
     assert result.message == "0.8333; won 5, tied 0, lost 1, 1 decided by a missing answer"
+
+
+def crashing(length: int) -> list[Run]:
+    """Runs of mine, which wins by its label but gives no answer to four of five examples, and of base."""
+    store = MemoryStore()
+
+    def mine(number: int) -> str:
+        if number % 5:
+            raise ValueError("no answer")
+        return "x" * (3 + number % 7)
+
+    def base(number: int) -> str:
+        return "y" * (4 + number % 3)
+
+    data = Dataset.from_rows([{"input": number} for number in range(length)])
+    return [Runner(store).run(task, data, name=task.__name__) for task in (mine, base)]
+
+
+def by_label(first: str, second: str, index: int) -> float:
+    return 0.5 if index % 25 == 0 else float(first[0] < second[0])
+
+
+def test_missing_responses_lose_win_rates_at_equal_length_too() -> None:
+    runs = crashing(40)
+    matches = Matcher().match(runs, comparison_scorer(by_label), labels=["mine", "base"])
+    for options in ({"covariates": ["length"]}, {"covariates": ["position"]}, {"method": "win_rate"}):
+        result = check("win_rate(mine, base) >= 0.6", rate(matches, **options))
+        assert not result.passed
+        assert result.message == "0.175; win rate 0.175 of 40 matches, 32 decided by a missing answer"
+    assert rate(matches, covariates=["length"]).win_rates[0]["n"] == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"covariates": ["length"]}, "rating(mine) better than base"),
+        ({"covariates": ["length"]}, "rating(mine) >= 1000"),
+        ({"method": "length_controlled", "baseline": "base"}, "rating(mine) >= 0.5 at 95%"),
+    ],
+)
+def test_ratings_at_equal_length_are_not_compared_without_responses(options: dict[str, Any], rule: str) -> None:
+    runs = crashing(100)
+    matches = Matcher().match(runs, comparison_scorer(by_label), labels=["mine", "base"])
+    result = check(rule, rate(matches, **options))
+    assert not result.passed
+    assert result.message.startswith("80 matches lack the response of one system, which cannot count as lost at equal")
+    ratings = rate(matches, missing="leave_out", **options)
+    assert "missing=leave_out" in ratings.signature
+    assert check(rule, ratings).passed
+
+
+def test_a_system_cannot_skip_its_way_through_a_gate() -> None:
+    store = MemoryStore()
+
+    def mine(number: int) -> str:
+        if number % 2:
+            raise Skipped("hard")
+        return f"a{number}"
+
+    def base(number: int) -> str:
+        if number == 3:
+            raise Skipped("hard")
+        return f"b{number}"
+
+    data = Dataset.from_rows([{"input": number} for number in range(40)])
+    runs = [Runner(store).run(task, data, name=task.__name__) for task in (mine, base)]
+    judge = comparison_scorer(lambda first, second: float(first < second))
+    matches = Matcher().match(runs, judge, labels=["mine", "base"])
+    ratings = rate(matches, method="win_rate")
+    row = next(row for row in ratings.ratings if row["system"] == "mine")
+    assert [row[name] for name in ("rating", "n", "n_missing", "n_skipped")] == [1.0, 20, 0, 20]
+    assert ratings.win_rates[0]["n_skipped"] == 20
+    assert "won 20, tied 0, lost 0, 20 skipped" in str(ratings)
+    result = check("win_rate(mine, base) >= 0.6", ratings)
+    assert result.message == "0.5128; win rate 0.5128 of 39 matches, 19 decided by a missing answer"
+    assert not result.passed
+    result = check("win_rate(mine, base) >= 0.6", rate(matches, method="win_rate", missing="refuse"))
+    assert result.message.startswith("38 matches of 78 without an outcome, and missing=refuse")
 
 
 def test_matches_without_an_outcome_are_counted() -> None:

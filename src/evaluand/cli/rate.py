@@ -69,9 +69,8 @@ Examples:
 @click.option(
     "--missing",
     type=click.Choice(get_args(Missing)),
-    default="leave_out",
-    show_default=True,
-    help="How matches without an outcome count: left out, lost by the system without a response, or refused.",
+    help="Matches without an outcome are left out, lost by the system without a response, or refused."
+    "  [default: leave_out]",
 )
 @click.option("--weighted", is_flag=True, help="Count each match by the weight of its example.")
 @repeatable(

@@ -270,7 +270,10 @@ RATINGS: Final = pa.schema(
         *(pa.field(name, pa.float64()) for name in ("strength", "rating", "standard_error", "low", "high")),
         *(pa.field(name, pa.float64()) for name in ("win_rate", "win_rate_low", "win_rate_high")),
         *(pa.field(name, pa.float64()) for name in ("win_rate_worst", "win_rate_best")),
-        *(pa.field(name, pa.float64(), nullable=False) for name in ("n", "won", "tied", "lost", "n_missing")),
+        *(
+            pa.field(name, pa.float64(), nullable=False)
+            for name in ("n", "won", "tied", "lost", "n_missing", "n_skipped")
+        ),
         pa.field("opponents", pa.int32(), nullable=False),
         pa.field("examples", pa.int64(), nullable=False),
         pa.field("reason", pa.string()),
@@ -280,15 +283,19 @@ RATINGS: Final = pa.schema(
 win rate by which systems are ranked; `standard_error`, `low` and `high` are those of `rating`. `rank` is 1 + the number
 of systems that are significantly better; systems that share one of the `letters` cannot be distinguished. `win_rate` is
 the mean over opponents, each of which counts equally; `win_rate_worst` and `win_rate_best` are its values if all
-missing matches were lost or won. Both orders of a pair are one match, half each, so that `n` = `won` + `tied` + `lost`
-and `n_missing` count in halves. With a baseline, all columns from `win_rate` to `examples` are of the matches with it.
-`reason` says why something is undefined, such as one end of an interval."""
+missing matches were lost or won. `n_skipped` counts matches in which a response was skipped, which count nowhere else.
+Both orders of a pair are one match, half each, so that counts, such as `n` = `won` + `tied` + `lost`, may end in .5.
+With a baseline, all columns from `win_rate` to `examples` are of the matches with it. `reason` says why something is
+undefined, such as one end of an interval."""
 
 WIN_RATES: Final = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in ("a", "b")),
         *(pa.field(name, pa.float64()) for name in ("win_rate", "low", "high")),
-        *(pa.field(name, pa.float64(), nullable=False) for name in ("n", "won", "tied", "lost", "n_missing")),
+        *(
+            pa.field(name, pa.float64(), nullable=False)
+            for name in ("n", "won", "tied", "lost", "n_missing", "n_skipped")
+        ),
         pa.field("examples", pa.int64(), nullable=False),
     ]
 )

@@ -53,8 +53,8 @@ class RatingMethod:
             `weighted`, with a parameter of ties `discrete`.
         contradictory: what becomes of a pair with opposite winners in its two orders: the `average` of both, a `tie`,
             or it is left out (`drop`).
-        missing: matches without an outcome are left out (`leave_out`), lost by the system whose response is missing
-            (`lose`), or refused (`refuse`).
+        missing: matches without an outcome are left out (`leave_out`, the default), lost by the system whose response
+            is missing (`lose`), or refused (`refuse`). Skipped responses are not missing: their matches do not count.
         weighted: each match counts by the weight of its example, which its dataset declares.
         difficulty_from: of `length_controlled`: the systems whose matches against the baseline say how hard each
             instruction is; without, difficulties are left out. Name the same ones for all tables that are compared.
@@ -78,7 +78,7 @@ class RatingMethod:
     baseline: str | None = None
     outcomes: str | None = None
     contradictory: str = "average"
-    missing: str = "leave_out"
+    missing: str | None = None
     weighted: bool = False
     difficulty_from: Sequence[str] = ()
     length_variants: Sequence[str] = ()
@@ -94,7 +94,8 @@ class RatingMethod:
         if not isinstance(self.weighted, bool):
             raise SpecError(f"weighted is {self.weighted!r}; give true or false")
         _check_choice("contradictory", self.contradictory, get_args(Contradictory))
-        _check_choice("missing", self.missing, get_args(Missing))
+        if self.missing is not None:
+            _check_choice("missing", self.missing, get_args(Missing))
         if self.kind == "bradley_terry":
             self._settle_strengths()
         if self.outcomes is None:

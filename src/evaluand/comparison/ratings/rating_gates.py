@@ -11,9 +11,10 @@
     position_bias <= 0.55                    how often the response seen first wins
     inconsistency <= 0.1 at 95%              the share of pairs with opposite winners in their two orders
 
-A match in which a response is missing counts as lost by the system that gave none: a system that crashes on a hard
-example is not as good as one that answers. The message counts them, and the matches that the judge did not decide,
-which are left out. Ratings at equal length leave both out.
+A match in which a response is missing, or was skipped by one of both, counts as lost by the system that gave none: a
+system that crashes on a hard example is not as good as one that answers. The message counts them, and the matches that
+the judge did not decide, which are left out. A missing response has no length, so ratings at equal length are not
+compared where one is missing, unless they were made with `missing=leave_out`.
 """
 
 from __future__ import annotations
@@ -76,50 +77,94 @@ class _Context:
     def __init__(self, ratings: Ratings) -> None:
         self.ratings = ratings
         self.confidence = ratings.confidence
-        self._tables: dict[float, Tables] = {}
+        self._tables: dict[tuple[str, float], Tables] = {}
 
     @cached_property
     def method(self) -> RatingMethod:
         """The method of the ratings, in which a missing response loses where that is possible."""
         method = self.ratings.method
-        has_style = any(name != POSITION for name in method.covariates) or method.kind == "length_controlled"
-        return method if has_style or method.missing != "leave_out" else replace(method, missing="lose")
+        return method if self.has_style or method.missing == "refuse" else replace(method, missing="lose")
+
+    @cached_property
+    def rate_method(self) -> RatingMethod:
+        """How win rates are counted: a missing response loses."""
+        method = self.ratings.method
+        return RatingMethod(
+            kind="win_rate",
+            baseline=method.baseline,
+            outcomes=method.outcomes,
+            contradictory=method.contradictory,
+            missing="refuse" if method.missing == "refuse" else "lose",
+            weighted=method.weighted,
+        )
+
+    @cached_property
+    def has_style(self) -> bool:
+        """Whether ratings are at equal length or style, which a missing response does not have."""
+        method = self.ratings.method
+        return any(name != POSITION for name in method.covariates) or method.kind == "length_controlled"
 
     @cached_property
     def matches(self) -> MatchTable:
+        """All matches; one that a single system skipped is asked like any other, and its response missing."""
         sets = self.ratings.matches
         found = [each for each in sets if each is not None]
         if len(found) < len(sets):
             raise SpecError(f"the matches of {self.ratings!r} are not in the store, so gates cannot be checked")
-        return gather(found)
+        table = gather(found)
+        return replace(table, skipped=table.skipped & ~np.isin(table.missing, (A, B)))
 
     @cached_property
     def decided(self) -> MatchTable:
         """The judgements, with the outcomes of missing responses."""
-        return decide_missing(self.matches, self.method)
+        return decide_missing(self.matches, self.rate_method)
 
-    def n_unanswered(self, system: str, other: str | None) -> float:
-        """How many matches of a system, or of two systems, count as lost because a response is missing."""
-        if self.method.missing != "lose":
+    def n_unanswered(self, *systems: str | None) -> float:
+        """How many matches of a system, or of two systems, count as lost because a response is missing.
+
+        Args:
+            systems: their names; None for any.
+        """
+        if self.rate_method.missing != "lose":
             return 0.0
         asked = self.matches.take(~self.matches.skipped | self.matches.known)
         involved = ~asked.known & np.isin(asked.missing, (A, B))
-        for each in (system, other):
+        for each in systems:
             if each is not None:
                 number = self.ratings.systems.index(each)
                 involved &= (asked.a == number) | (asked.b == number)
         return float(asked.shares()[involved].sum())
 
+    def refuse_unanswered(self, *systems: str) -> None:
+        """Refuses ratings at equal length if responses are missing, which cannot lose, and may not be left out either.
+
+        Raises:
+            DataError: counts the matches.
+        """
+        method = self.ratings.method
+        if not self.has_style or method.missing is not None:
+            return
+        if method.kind == "length_controlled":
+            n = sum(self.n_unanswered(each, method.baseline) for each in systems if each != method.baseline)
+        else:
+            n = self.n_unanswered()
+        if n:
+            are = "match lacks" if n == 1 else "matches lack"
+            raise DataError(
+                f"{n:,g} {are} the response of one system, which cannot count as lost at equal length; check the win"
+                " rate by method win_rate, or rate with missing=leave_out to leave them out"
+            )
+
     def opponent(self, system: str) -> str | None:
         """The baseline, if the rating of a system is its win rate against it."""
         return self.method.baseline if system != self.method.baseline else None
 
-    def tables(self, confidence: float | None = None) -> Tables:
-        """The tables with intervals of a confidence."""
-        chosen = self.confidence if confidence is None else confidence
-        if chosen not in self._tables:
-            self._tables[chosen] = compute_tables(self.matches, self.method, chosen)
-        return self._tables[chosen]
+    def tables(self, method: RatingMethod, confidence: float | None = None) -> Tables:
+        """The tables of a method, with intervals of a confidence."""
+        key = method.kind, self.confidence if confidence is None else confidence
+        if key not in self._tables:
+            self._tables[key] = compute_tables(self.matches, method, key[1])
+        return self._tables[key]
 
     def system(self, gate: Gate, name: str | None) -> str:
         """The system that a gate names.
@@ -187,7 +232,7 @@ def _check_win_rate(gate: Gate, context: _Context) -> GateResult:
             f"gate {gate.text!r}: write a win rate against a system as `win_rate({system}, {gate.baseline}) > 0.5`,"
             f" and a difference as `rating({system}) {gate.relation} {gate.baseline}`"
         )
-    tables = context.tables(_two_sided(gate))
+    tables = context.tables(context.rate_method, _two_sided(gate))
     if against is None:
         row = next(row for row in tables["ratings"] if row["system"] == system)
         base = context.method.baseline
@@ -246,8 +291,10 @@ def _check_rating(gate: Gate, context: _Context) -> GateResult:
     system = context.system(gate, gate.scorer)
     if gate.baseline is not None:
         return _check_difference(gate, context, system, context.system(gate, gate.baseline))
-    row = next(row for row in context.tables(_two_sided(gate))["ratings"] if row["system"] == system)
-    n_unanswered = context.n_unanswered(system, context.opponent(system))
+    context.refuse_unanswered(system)
+    tables = context.tables(context.method, _two_sided(gate))
+    row = next(row for row in tables["ratings"] if row["system"] == system)
+    n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, context.opponent(system))
     number = _number([row[name] for name in ("rating", "low", "high")], row, row["reason"], n_unanswered)
     return _compare(gate, system, number._replace(details=_match_counts(row, n_unanswered)))
 
@@ -260,7 +307,8 @@ def _match_counts(row: dict[str, Any], n_unanswered: float) -> str:
 def _check_difference(gate: Gate, context: _Context, system: str, other: str) -> GateResult:
     if system == other:
         raise SpecError(f"gate {gate.text!r}: compares a system with itself; name another baseline")
-    tables = context.tables(_two_sided(gate))
+    context.refuse_unanswered(system, other)
+    tables = context.tables(context.method, _two_sided(gate))
     row = next(row for row in tables["differences"] if {row["a"], row["b"]} == {system, other})
     sign = 1 if row["a"] == system else -1
     ends = [None if row[name] is None else sign * row[name] for name in ("difference", "low", "high")]
@@ -268,7 +316,8 @@ def _check_difference(gate: Gate, context: _Context, system: str, other: str) ->
         ends[1], ends[2] = ends[2], ends[1]
     difference, low, high = (math.nan if end is None else end for end in ends)
     own = next(one for one in tables["ratings"] if one["system"] == system)
-    counts = _match_counts(own, context.n_unanswered(system, context.opponent(system)))
+    n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, context.opponent(system))
+    counts = _match_counts(own, n_unanswered)
     number = _Number(difference, low, high, True, counts, row["reason"], {"baseline": other})
     if gate.relation in RELATIONS:
         result = _compare(gate, system, number)
@@ -283,7 +332,8 @@ def _check_difference(gate: Gate, context: _Context, system: str, other: str) ->
 def _check_bias(gate: Gate, context: _Context) -> GateResult:
     if gate.scorer is not None or gate.baseline is not None:
         raise SpecError(f"gate {gate.text!r}: {gate.metric} is a number of all matches; write `{gate.metric} <= 0.1`")
-    rows = [row for row in context.tables(_two_sided(gate))["bias"] if row["measure"] == gate.metric]
+    tables = context.tables(context.rate_method, _two_sided(gate))
+    rows = [row for row in tables["bias"] if row["measure"] == gate.metric]
     row = next((row for row in rows if row["judge"] is None), None)
     if row is None:
         number = _Number(math.nan, math.nan, math.nan, True, "", "no order of presentation is known", {})

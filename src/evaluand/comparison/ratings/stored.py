@@ -51,6 +51,7 @@ class Ratings(Artifact):
                 continue
             counts = f"won {row['won']:g}, tied {row['tied']:g}, lost {row['lost']:g}"
             missing = f", {row['n_missing']:g} missing" if row["n_missing"] else ""
+            missing += f", {row['n_skipped']:g} skipped" if row["n_skipped"] else ""
             letters = f" {row['letters']}" if row["letters"] else ""
             rating = f"{format_rating(row, self.is_share)}{letters}"
             if self.method.kind == "length_controlled" and row["win_rate"] is not None:

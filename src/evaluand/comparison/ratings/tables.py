@@ -53,12 +53,14 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     differences = _difference_rows(estimates, matches.systems)
     order, ranks, letters = _rank(estimates, differences, confidence)
     played = _as_rows(decided, method, decided.shares()) if method.weighted else (rows, missing)
-    counts = _Counts(played, (rows, missing))
+    skipped = _count_skipped(matches)
+    counts = _Counts(played, (rows, missing), skipped)
     relevant = rates, counts
     if method.baseline is not None:
         base = find_system(method.baseline, matches.systems)
         rows, missing = _against_baseline(rows, missing, base)
-        counts_of_baseline = _Counts(_against_baseline(*played, base), (rows, missing))
+        skipped = np.where(_involving(base, len(skipped)), skipped, 0.0)
+        counts_of_baseline = _Counts(_against_baseline(*played, base), (rows, missing), skipped)
         relevant = win_rates(rows, confidence=confidence), counts_of_baseline
     tables = {
         "ratings": [
@@ -94,6 +96,14 @@ def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
         lost = unknown & (asked.missing > 0) & (asked.missing < BOTH)
         asked.outcome[lost] = np.where(asked.missing[lost] == A, 0.0, 1.0)
     return asked
+
+
+def _count_skipped(matches: MatchTable) -> np.ndarray:
+    """Systems × systems: the matches that were not to be played because a response was skipped."""
+    systems, skipped = len(matches.systems), matches.skipped & ~matches.known & (matches.missing != NOBODY)
+    pairs = matches.a[skipped] * systems + matches.b[skipped]
+    square = np.bincount(pairs, matches.shares()[skipped], systems * systems).reshape(systems, systems)
+    return np.asarray(square + square.T)
 
 
 def _drop_weightless(matches: MatchTable) -> MatchTable:
@@ -275,20 +285,28 @@ class _Counts:
     Args:
         played: the matches, and the number of those without an outcome.
         weighed: the same with the weights of the examples, from which bounds of win rates follow.
+        skipped: the number of those in which a response was skipped.
     """
 
-    def __init__(self, played: tuple[MatchRows, np.ndarray], weighed: tuple[MatchRows, np.ndarray]) -> None:
+    def __init__(
+        self, played: tuple[MatchRows, np.ndarray], weighed: tuple[MatchRows, np.ndarray], skipped: np.ndarray
+    ) -> None:
         counts, heavy = count_matches(played[0]), count_matches(weighed[0])
         self.won, self.tied, self.lost = (counts.square(side) for side in ("wins", "ties", "losses"))
-        self.n, self.missing = counts.square("n"), played[1]
+        self.n, self.missing, self.skipped = counts.square("n"), played[1], skipped
         self.weight, self.score, self.missing_weight = heavy.square("n"), heavy.square("score"), weighed[1]
 
 
 def _against_baseline(rows: MatchRows, missing: np.ndarray, base: int) -> tuple[MatchRows, np.ndarray]:
     """The matches of a baseline, and the weight of those without an outcome."""
-    involved = np.zeros(missing.shape, np.bool_)
-    involved[base] = involved[:, base] = True
+    involved = _involving(base, len(missing))
     return rows.select(involved[rows.a, rows.b]), np.where(involved, missing, 0.0)
+
+
+def _involving(base: int, systems: int) -> np.ndarray:
+    """Systems × systems: whether one of both is the baseline."""
+    is_base = np.arange(systems) == base
+    return np.asarray(is_base[:, None] | is_base)
 
 
 def _rating_row(
@@ -320,6 +338,7 @@ def _rating_row(
         "win_rate_best": float(np.mean((score + unknown)[met] / total)) if met.any() else math.nan,
         **{name: float(getattr(counts, name)[system].sum()) for name in ("n", "won", "tied", "lost")},
         "n_missing": float(counts.missing[system].sum()),
+        "n_skipped": float(counts.skipped[system].sum()),
         "opponents": int(rates.opponents[system]),
         "examples": int(rates.average_examples[system]),
         "reason": estimates.reason[system],
@@ -339,6 +358,7 @@ def _win_rate_rows(systems: Sequence[str], rates: WinRates, counts: _Counts, ord
                     "high": round(float(rates.rate.high[i, j]), _DIGITS),
                     **{name: float(getattr(counts, name)[i, j]) for name in names},
                     "n_missing": float(counts.missing[i, j]),
+                    "n_skipped": float(counts.skipped[i, j]),
                     "examples": int(rates.examples[i, j]),
                 }
 

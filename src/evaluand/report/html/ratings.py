@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.comparison.ratings.wording import (
@@ -93,7 +93,7 @@ def _plot(facts: Facts) -> str:
 
 def _ranking(facts: Facts) -> str:
     rows = facts["ratings"]
-    missing = any(row["n_missing"] for row in rows)
+    without = [name for name in ("missing", "skipped") if any(row[f"n_{name}"] for row in rows)]
     heads = [
         ("rank", ""),
         ("system", "text"),
@@ -102,8 +102,8 @@ def _ranking(facts: Facts) -> str:
         ("letters", "text"),
         ("win rate", ""),
     ]
-    heads += [(name, "") for name in ("won", "tied", "lost", *["missing"] * missing, "examples")]
-    body = "".join(_ranking_line(row, facts, missing) for row in rows)
+    heads += [(name, "") for name in ("won", "tied", "lost", *without, "examples")]
+    body = "".join(_ranking_line(row, facts, without) for row in rows)
     caption = "Systems, best first; both orders of a pair are one match"
     ranking = table(caption, "".join(th(*head) for head in heads), f"<tbody>{body}</tbody>", "ranking")
     ranking += "".join(f'<p class="note">{clean(text, _CELL)}.</p>' for text in count_texts(facts))
@@ -116,9 +116,9 @@ def _ranking(facts: Facts) -> str:
     return f'{ranking}<p class="note">{names}{more} {have} no rating; the reason is in the table.</p>'
 
 
-def _ranking_line(row: Facts, facts: Facts, missing: bool) -> str:
+def _ranking_line(row: Facts, facts: Facts, without: Sequence[str]) -> str:
     why = f'<span class="why">{clean(row["reason"], _CELL)}</span>' if row["reason"] else ""
-    counts = ["won", "tied", "lost", *["n_missing"] * missing]
+    counts = ["won", "tied", "lost", *(f"n_{name}" for name in without)]
     interval = _interval(row["low"], row["high"], lambda value: _rating(value, facts))
     bounds = ""
     if row["n_missing"] and row["win_rate_worst"] is not None:
@@ -182,7 +182,8 @@ def _win_cell(row: Mapping[str, Any] | None, same: bool) -> str:
     shade = math.ceil(abs(distance) * _SHADES - 1e-9)
     kind = f' class="{"h" if distance > 0 else "l"}{min(shade, _SHADES)}"' if shade else ""
     counts = ", ".join(f"{what} {_count(row[what])}" for what in ("won", "tied", "lost"))
-    missing = f", {_count(row['n_missing'])} missing" if row["n_missing"] else ""
+    without = (name for name in ("missing", "skipped") if row[f"n_{name}"])
+    missing = "".join(f", {_count(row[f'n_{name}'])} {name}" for name in without)
     interval = _interval(row["low"], row["high"], _percent)
     title = (
         f"{row['a']} against {row['b']}: {counts}{missing} on {plural(row['examples'], 'example')}; interval {interval}"

@@ -76,15 +76,15 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
 
 def _ranking(facts: Facts) -> RenderableType:
     heads = (rating_label(facts["method"]), f"{100 * facts['confidence']:g}% interval")
-    missing = any(row["n_missing"] for row in facts["ratings"])
+    without = [name for name in ("missing", "skipped") if any(row[f"n_{name}"] for row in facts["ratings"])]
     extra = () if is_share(facts) and not is_length_controlled(facts) else ("win rate",)
-    numbers = (*heads, *extra, "won", "tied", "lost", *(("missing",) if missing else ()))
+    numbers = (*heads, *extra, "won", "tied", "lost", *without)
     table = plain_table("", "system", "alike", numbers=numbers)
     for row in facts["ratings"]:
         cells = [_value(row["rating"], facts), _interval(row, facts)]
         cells += [_percent(row["win_rate"])] if extra else []
         cells += [_count(row[name]) for name in ("won", "tied", "lost")]
-        cells += [_count(row["n_missing"])] if missing else []
+        cells += [_count(row[f"n_{name}"]) for name in without]
         rank = "–" if row["rank"] is None else str(row["rank"])
         table.add_row(rank, Text(safe(row["system"], CELL), "bold"), row["letters"] or "", *cells)
     level = f"{100 * facts['confidence']:g} %"
@@ -92,7 +92,7 @@ def _ranking(facts: Facts) -> RenderableType:
     if all(row["rank"] is None for row in facts["ratings"]):
         notes = notes[1:]
     notes[:0] = count_texts(facts)
-    if missing:
+    if "missing" in without:
         notes.insert(0, _bounds(facts))
     notes += (_count_statuses(each) for each in facts.get("sets", ()))
     return Group(table, *(Text(note, "dim") for note in notes))
