@@ -170,6 +170,16 @@ def test_rows_of_one_example_with_several_keys_are_refused() -> None:
         read_battles(rows)
 
 
+@pytest.mark.parametrize("name", ["id", "input"])
+def test_an_example_has_one_number_in_all_rows(name: str) -> None:
+    battles = [{name: f"e{n // 2}", "model_a": "x", "model_b": "y", "winner": "A", "order": "ab"} for n in range(6)]
+    rows = [row for batch in battle_batches(read_battles(battles)) for row in batch.to_pylist()]
+    assert read_battles(rows).table().num_rows == 6
+    rows[3]["_index_"] = -1
+    with pytest.raises(DataError, match=r"^battles\[3\]:_index_: is -1, but the same example is 1 in other rows$"):
+        read_battles(rows)
+
+
 def test_every_cell_that_an_export_wrote_is_validated(tmp_path: Path) -> None:
     cells = {"_index_": 2**63, "round": -1, "first": 1.5, "digest": "ab", "equal": "maybe", "missing": "c", "round ": 0}
     cells |= {"number_a": None, "equal ": "", "number_b": 0, "strength": -1, "status": "lost"}

@@ -327,3 +327,38 @@ def test_an_empty_response_has_no_characters_and_a_missing_one_is_unknown() -> N
     empty, unknown = read_battles(rows).table(["style_a"])["style_a"].to_pylist()
     assert empty["characters"] == empty["words"] == 0
     assert unknown is None
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ({"winner": "model_a", "preference": 2}, "winner: contradicts the column preference"),
+        ({"winner": "tie", "preference": 1.0}, "winner: contradicts the column preference"),
+        (
+            {"winner": "x", "winner_model_a": 0, "winner_model_b": 1, "winner_tie": 0},
+            "winner: contradicts the column win",
+        ),
+        ({"preference": 1.2, "outcome": 0.4}, "preference: contradicts the outcome 0.4, the first system's share of"),
+        ({"winner": "model_a", "outcome": 3}, "outcome: is 3; give the first system's share"),
+    ],
+)
+def test_columns_that_contradict_each_other_are_refused(row: dict[str, Any], fault: str) -> None:
+    with pytest.raises(DataError) as raised:
+        read_battles([{"id": 1, "model_a": "x", "model_b": "y"} | row])
+    assert str(raised.value).startswith(f"battles[0]:{fault}")
+    assert len(raised.value.faults) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "outcome"),
+    [
+        ({"winner": "model_a", "preference": 1.4}, 0.6),
+        ({"winner": "tie", "preference": 1.4}, 0.6),
+        ({"winner": "model_b", "preference": None}, 0.0),
+        ({"winner": None, "preference": 2}, 0.0),
+        ({"winner": None, "preference": None, "outcome": None}, None),
+    ],
+)
+def test_columns_that_agree_or_say_nothing_are_read(row: dict[str, Any], outcome: float | None) -> None:
+    [read] = read_battles([{"id": 1, "model_a": "x", "model_b": "y"} | row]).table(["outcome"]).to_pylist()
+    assert read["outcome"] == (outcome if outcome is None else pytest.approx(outcome))

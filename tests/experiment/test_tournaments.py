@@ -307,6 +307,15 @@ def test_the_version_of_a_judge_is_a_text_as_it_is_written(folder: Path) -> None
             ["6: matches: difficulty_from 'erly' is not one of"],
         ),
         ("[app.py:cased, app.py:cased]", ["6: matches.1: two entries are called 'matches'; give each its own name"]),
+        (
+            "{schedule: {swis: {budget: 3}}, rating: {methd: x}, orders: randm}",
+            [
+                "6: matches.judge: is missing; write judge: judge.py:better, or judge: {by_score: exact_match}",
+                "6: matches.orders: is 'randm'; give 'both' or 'random'",
+                "6: matches.schedule.swis: no schedule is called 'swis' (did you mean 'swiss'?)",
+                "6: matches.rating.methd: rating has no such parameter; it has kind",
+            ],
+        ),
         ("{judge: app.py:cased, name: ' '}", ["6: matches: a name must not be empty or blank: ' '"]),
     ],
 )
@@ -360,6 +369,12 @@ def test_a_gate_names_one_of_several_sets_of_matches(folder: Path) -> None:
     assert [(each.subject, each.passed) for each in checked] == [("early", True)] * 2
     [line] = faults(folder, two + "gates: ['early wins > 0.5']\n")
     assert line == "7: gates.0: gate 'early wins > 0.5': name the matches: win_rate(SYSTEM, matches=a | b)"
+
+
+def test_gates_of_matches_with_faults_are_not_reported(folder: Path) -> None:
+    two = "matches: [{name: a, judge: app.py:cased}, {name: b, judge: app.py:cased, seed: x}]\n"
+    [line] = faults(folder, two + "gates: ['win_rate(early, matches=b) > 0.7', early wins > 0.5]\n")
+    assert line == "6: matches.1.seed: is 'x'; give an integer"
 
 
 def test_what_a_judge_reaches_is_listed_without_importing_anything(folder: Path) -> None:

@@ -208,7 +208,7 @@ class Experiment(metaclass=NearNames):
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
-        if len(rated) == len(spec.matches):  # else gates may be about those with faults
+        if len(rated) == len(spec.matches) and not spec.partial_matches:  # else gates may be about those with faults
             check_gates_of_matches(document, gates, rated, spec.task_names)
         of_metrics = {i: gate for i, gate in gates.items() if not ("matches" in document.value and is_match_gate(gate))}
         check_gates(document, of_metrics, dataset, scorers, measures)

@@ -469,6 +469,7 @@ class ValidParts:
         fairness: by their position in the list.
         tradeoffs: by their position in the list.
         matches: by their position in the list.
+        partial_matches: of those with faults, the valid ones of judge, schedule and rating.
         gates: by their position in the list.
         task_names: of valid and invalid tasks.
         scorer_names: of valid and invalid scorers.
@@ -483,6 +484,7 @@ class ValidParts:
     fairness: dict[int, spec.FairnessSpec]
     tradeoffs: dict[int, spec.TradeoffSpec]
     matches: dict[int, spec.MatchesSpec]
+    partial_matches: dict[int, dict[str, Any]]
     gates: dict[int, str]
     run: spec.RunSpec
     task_names: list[str]
@@ -632,7 +634,8 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         _valid_entries(spec.MetricEntry, enumerate(metrics)),
         _valid_entries(spec.FairnessSpec, enumerate(fairness)),
         _valid_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
-        _valid_entries(spec.MatchesSpec, enumerate(matches)),
+        valid_matches := _valid_entries(spec.MatchesSpec, enumerate(matches)),
+        {i: _valid_match_parts(entry) for i, entry in enumerate(matches) if i not in valid_matches},
         {i: gate for i, gate in enumerate(gates) if isinstance(gate, str)},
         run or spec.RunSpec(),
         list(tasks),
@@ -645,6 +648,17 @@ def _valid_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, A
     for name, entry in entries:
         with suppress(ValidationError):
             found[name] = adapter.validate_python(entry)
+    return found
+
+
+def _valid_match_parts(entry: Any) -> dict[str, Any]:
+    """The valid ones of judge, schedule and rating of an entry of matches."""
+    kinds: dict[str, Any] = {"judge": spec.JudgeEntry, "schedule": spec.ScheduleSpec, "rating": spec.RatingSpec}
+    found: dict[str, Any] = {}
+    for name, kind in kinds.items() if isinstance(entry, Mapping) else ():
+        if name in entry:
+            with suppress(ValidationError):
+                found[name] = TypeAdapter(kind).validate_python(entry[name])
     return found
 
 

@@ -38,11 +38,14 @@ def build_tournaments(
     found: dict[Place, Tournament] = {}
     for number, entry in spec.matches.items():
         place = place_of_matches(document, number)
-        if _refers_to_invalid(entry, spec, scorers):
+        if _refers_to_invalid(entry.judge, spec, scorers):
             continue
         tournament = _build(entry, document, place, scorers, folder)
         if tournament is not None:
             found[place] = tournament
+    for number, valid in spec.partial_matches.items():
+        if not _refers_to_invalid(valid.get("judge"), spec, scorers):
+            _build_parts(valid, document, place_of_matches(document, number), scorers, folder)
     return found
 
 
@@ -78,28 +81,37 @@ _NOWHERE = "options"
 def _build(
     entry: MatchesSpec, document: Document, place: Place, scorers: Mapping[str, Scorer], folder: Path
 ) -> Tournament | None:
-    parts: dict[str, Any] = {}
-    graded: Scorer | None = None
-    at_judge = _place_of_kind(document, place, "judge")
-    with document.at(*at_judge, *([GRADED_BY] if at_judge[-1] != "judge" else ())):
-        graded = _graded_scorer(entry.judge, scorers, folder)
-    with document.at(*at_judge):
-        if graded is not None or not compares_scores(entry.judge):  # else its faults are in the document
-            parts["judge"] = build.judge(entry.judge, graded, folder)
-    with document.at(*_place_of_kind(document, place, "schedule")):
-        parts["schedule"] = build.schedule(entry.schedule)
-    with document.at(*_place_of_kind(document, place, "rating")):
-        parts["rating"] = build.rating(entry.rating)
-    parts["confidence"] = entry.rating.confidence
+    parts = _build_parts({name: getattr(entry, name) for name in _PARTS}, document, place, scorers, folder)
     with document.at(*place):
-        if len(parts) == _N_PARTS:
+        if len(parts) == len(_PARTS):
             others = {name: getattr(entry, name) for name in ("name", "tasks", "runs", "orders", "seed")}
-            return Tournament(**parts, **others)
+            return Tournament(**parts, **others, confidence=entry.rating.confidence)
     return None
 
 
-_N_PARTS = 4
-"""Judge, schedule, rating and confidence, if none has faults."""
+_PARTS = ("judge", "schedule", "rating")
+
+
+def _build_parts(
+    valid: Mapping[str, Any], document: Document, place: Place, scorers: Mapping[str, Scorer], folder: Path
+) -> dict[str, Any]:
+    """The judge, schedule and rating of an entry, without those that have faults, which the document gets."""
+    parts: dict[str, Any] = {}
+    if "judge" in valid:
+        at_judge = _place_of_kind(document, place, "judge")
+        graded: Scorer | None = None
+        with document.at(*at_judge, *([GRADED_BY] if at_judge[-1] != "judge" else ())):
+            graded = _graded_scorer(valid["judge"], scorers, folder)
+        with document.at(*at_judge):
+            if graded is not None or not compares_scores(valid["judge"]):  # else its faults are in the document
+                parts["judge"] = build.judge(valid["judge"], graded, folder)
+    if "schedule" in valid:
+        with document.at(*_place_of_kind(document, place, "schedule")):
+            parts["schedule"] = build.schedule(valid["schedule"])
+    if "rating" in valid:
+        with document.at(*_place_of_kind(document, place, "rating")):
+            parts["rating"] = build.rating(valid["rating"])
+    return parts
 
 
 def _place_of_kind(document: Document, place: Place, key: str) -> Place:
@@ -122,10 +134,10 @@ def _graded_scorer(judge: JudgeEntry, scorers: Mapping[str, Scorer], folder: Pat
     return known or build.scorer(entry, folder)
 
 
-def _refers_to_invalid(entry: MatchesSpec, spec: ValidParts, scorers: Mapping[str, Scorer]) -> bool:
+def _refers_to_invalid(judge: JudgeEntry | None, spec: ValidParts, scorers: Mapping[str, Scorer]) -> bool:
     """Whether a judge compares by a scorer of the experiment whose faults are already in the document."""
     try:
-        graded = graded_by(entry.judge)
+        graded = None if judge is None else graded_by(judge)
     except ValidationError:
         return False  # reported where the judge is built
     return isinstance(graded, KindSpec) and graded.kind in {*spec.scorer_names} - {*scorers}

@@ -9,7 +9,7 @@ evaluand's own export (`outcome`, `order`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -351,24 +351,33 @@ class _Row:
         yield self._described(verdict), order, self._explanation("explanation"), self._data()
 
     def _verdict(self, a: str, b: str) -> Verdict:
-        places = self.columns.places
-        if "outcome" in places:
-            return self._outcome(a, b)
-        if "preference" in places:
-            return self._preference()
-        return self._one_of_three() if "winner_a" in places else self._winner("winner", a, b)
-
-    def _outcome(self, a: str, b: str) -> Verdict:
-        """A share of the win; the winner, if the row has one too, must not contradict it."""
-        outcome = self.number("outcome")
+        """Who won; where several columns say so, they must not contradict each other."""
+        places, n_faults = self.columns.places, len(self.faults)
         names = ("", "") if self.columns.is_own else (a, b)  # an export names the winner by its place alone
-        winner = self._winner("winner", *names) if "winner" in self.columns.places else _UNDECIDED
+        readers: Mapping[str, Callable[[], Verdict]] = {
+            "outcome": self._outcome,
+            "preference": self._preference,
+            "winner_a": self._one_of_three,
+            "winner": lambda: self._winner("winner", *names),
+        }
+        verdicts = {field: read() for field, read in readers.items() if field in places}
+        decided = [(field, verdict) for field, verdict in verdicts.items() if verdict.outcome is not None]
+        if not decided:
+            verdict = [*verdicts.values()][-1]
+            return verdict._replace(label=None) if "outcome" in places else verdict
+        (field, verdict), *others = decided
+        for other, its in others if len(self.faults) == n_faults else ():
+            if _contradict(verdict.outcome, its.outcome):
+                said = f"the outcome {verdict.outcome:g}, the first system's share of the win"
+                self.fault(other, f"contradicts {said if field == 'outcome' else f'the column {places[field]}'}")
+        return verdict
+
+    def _outcome(self) -> Verdict:
+        outcome = self.number("outcome")
         if outcome is None:
-            return winner._replace(label=None)
+            return _UNDECIDED
         if not 0 <= outcome <= 1:
             self.fault("outcome", f"is {outcome:g}; give the first system's share of the win, from 0 to 1")
-        elif winner.outcome is not None and (winner.outcome - 0.5) * (outcome - 0.5) < 0:
-            self.fault("winner", f"contradicts the outcome {outcome:g}, the first system's share of the win")
         return Verdict(outcome)
 
     def _preference(self) -> Verdict:
@@ -447,6 +456,13 @@ class _Row:
             needed = "needs an outcome" if status == SCORED else "must not have an outcome"
             self.fault("outcome", f"a match that is {status} {needed}")
         return verdict._replace(status=status or SCORED, reason=self.text("reason"))
+
+
+def _contradict(one: float | None, other: float | None) -> bool:
+    """Whether two shares of a win name different winners, or one a tie and the other a certain winner."""
+    if one is None or other is None:
+        return False
+    return (one - 0.5) * (other - 0.5) < 0 or abs(one - other) >= 0.5
 
 
 _GAME_ORDERS: Final = ("ab", "ba")

@@ -221,6 +221,7 @@ class _Tables:
         self._declared: dict[int, str] = {}  # the systems by their numbers in an own export
         self._examples: dict[str | int, int] = {}  # id or input → number; a row without both is its own example
         self._ids: dict[int, tuple[str | None, str | None]] = {}
+        self._own_numbers: dict[tuple[str | None, str | None], int] = {}  # of examples in an own export, by id or input
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[Texts] = []
         self._batches: list[pa.RecordBatch] = []
@@ -309,6 +310,9 @@ class _Tables:
                 self._faults.append(
                     Fault(f"{where}:{INDEX}", f"is {index}, which is example {known[0]!r} in other rows")
                 )
+            elif (other := self._own_number(id, texts.input, index)) != index:
+                message = f"is {index}, but the same example is {other} in other rows"
+                self._faults.append(Fault(f"{where}:{INDEX}", message))
             elif written is not None and self._example_keys.setdefault(index, written) != written:
                 self._faults.append(
                     Fault(f"{where}:{_EXAMPLE_KEY}", f"differs from that of other rows of example {id!r}")
@@ -321,6 +325,12 @@ class _Tables:
         index = self._examples.setdefault(key, len(self._examples))
         self._ids.setdefault(index, (battle.example, texts.input))
         return index
+
+    def _own_number(self, id: str | None, input: str | None, index: int) -> int:
+        """The number that an example has in an own export, by its id, or its input if it has none."""
+        if id is None and input is None:
+            return index
+        return self._own_numbers.setdefault((id, None if id is not None else input), index)
 
     def _cells(self, battle: Battle, texts: Texts, styles: Sequence[Any], index: int) -> tuple[Any, ...]:
         """A row of the table of matches; the system that the file named first is `a`."""
