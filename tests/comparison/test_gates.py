@@ -304,7 +304,10 @@ def test_names_that_mean_nothing_are_reported(store: MemoryStore, base: Evaluati
         ("accuracy > 900", r"never at 900$"),
         ("accuracy >= 150 %", r"accuracy lies between 0 % and 100 %, never at 150 %$"),
         ("mean >= 90%", r"mean is no share from 0 to 1; write the threshold without %$"),
-        ("accuracy not worse than base by 2 %", r"at 35: write 0\.02 for 2%$"),
+        (
+            "accuracy not worse than base by 2 %",
+            r"at 35: a difference is in the units of accuracy, without %; of shares, write 0\.02 for 2 perc",
+        ),
         (
             "accuracy not worse than base by 2",
             r"values of accuracy differ by at most 1, never by 2; did you mean 0\.02\?$",
@@ -746,6 +749,7 @@ def test_wrong_use_is_reported_without_a_traceback(folder: Path) -> None:
         (("exp/base",), 1, "needs two evaluations"),
         (("exp/base", "--gate", "accuracy >= 1"), 1, "needs two evaluations"),
         (("exp/base", "nobody"), 1, "nothing is called 'nobody'"),
+        (("exp/base", "exp/mien"), 1, "nothing is called 'exp/mien' here (did you mean 'exp/mine'?)"),
         (("exp", "--gate", "accuracy => 1"), 1, "at 10: found '='"),
         (("exp", "--confidence", "95"), 1, "must lie between 0 and 1"),
         (("exp", "--junit", "x.xml"), 2, "--junit needs --gate"),

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from evaluand import Dataset, DirectoryStore, Matcher, MemoryStore, RemoteProvider, Reply, Runner, asks, rate, span
 from evaluand.cli.report import write
-from evaluand.comparison import Ratings
+from evaluand.comparison import Ratings, check_rating_gates
 from evaluand.evaluation import Matches, read_battles
 from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.evaluation.matching.totals import count_pairs, sum_usage, usage_text
@@ -105,6 +105,8 @@ def test_a_length_controlled_win_rate_has_its_name_and_the_raw_one_next_to_it() 
     row = next(row for row in ratings.ratings if row["system"] == "short")
     controlled, raw = (f"{100 * row[name]:.1f} %" for name in ("rating", "win_rate"))
     assert controlled != raw
+    [result] = check_rating_gates(["rating(short) >= 1 %"], ratings)
+    assert f"; raw win rate {row['win_rate']:.4g}, won" in result.message
     text = print_ratings(ratings)
     assert text.split()[:8] == ["system", "alike", "LC", "win", "rate", "95%", "interval", "win"]
     assert re.search(f"short +[ab] +{controlled} .*{raw}", text)
@@ -126,7 +128,7 @@ def test_counts_of_probabilities_are_explained_wherever_they_are_shown() -> None
     for ratings, is_explained in ((rate(matches), True), (rate(matches, outcomes="discrete"), False)):
         section = ratings_section({"ratings": [ratings.to_dict()], "unrated": []})
         for page in (print_ratings(ratings), ratings._repr_html_(), section):
-            assert (note in page) == is_explained
+            assert (note in page.replace("Outcomes", "outcomes")) == is_explained
     assert "interval: bootstrap over examples; p: Student's t by example; near the limit" in print_ratings(ratings)
 
 

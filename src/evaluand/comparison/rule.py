@@ -191,9 +191,10 @@ class _Parser:
                 )
             parts["level"] = self._read_level()
         if self.tokens[0].text == "%" and "number" in parts:
+            place = self.tokens[0].position
             raise SpecError(
-                f"gate {self.text!r}: at {self.tokens[0].position}: write {parts['number'] / 100:g} for"
-                f" {parts['number']:g}%"
+                f"gate {self.text!r}: at {place}: a difference is in the units of {metric}, without %; of shares,"
+                f" write {parts['number'] / 100:g} for {parts['number']:g} percentage points"
             )
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if "level" not in parts else "the end")

@@ -296,11 +296,14 @@ def _check_rating(gate: Gate, context: _Context) -> GateResult:
     row = next(row for row in tables["ratings"] if row["system"] == system)
     n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, context.opponent(system))
     number = _number([row[name] for name in ("rating", "low", "high")], row, row["reason"], n_unanswered)
-    return _compare(gate, system, number._replace(details=_match_counts(row, n_unanswered)))
+    return _compare(gate, system, number._replace(details=_match_counts(row, n_unanswered, context.method)))
 
 
-def _match_counts(row: dict[str, Any], n_unanswered: float) -> str:
-    counts = f"won {row['won']:,g}, tied {row['tied']:,g}, lost {row['lost']:,g}"
+def _match_counts(row: dict[str, Any], n_unanswered: float, method: RatingMethod) -> str:
+    raw = ""
+    if method.kind == "length_controlled" and row["win_rate"] is not None:
+        raw = f"raw win rate {row['win_rate']:.4g}, "
+    counts = f"{raw}won {row['won']:,g}, tied {row['tied']:,g}, lost {row['lost']:,g}"
     return counts + _missing_counts(row, n_unanswered)
 
 
@@ -317,7 +320,7 @@ def _check_difference(gate: Gate, context: _Context, system: str, other: str) ->
     difference, low, high = (math.nan if end is None else end for end in ends)
     own = next(one for one in tables["ratings"] if one["system"] == system)
     n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, context.opponent(system))
-    counts = _match_counts(own, n_unanswered)
+    counts = _match_counts(own, n_unanswered, context.method)
     number = _Number(difference, low, high, True, counts, row["reason"], {"baseline": other})
     if gate.relation in RELATIONS:
         result = _compare(gate, system, number)

@@ -106,7 +106,9 @@ def _ranking(facts: Facts) -> str:
     body = "".join(_ranking_line(row, facts, without) for row in rows)
     caption = "Systems, best first; both orders of a pair are one match"
     ranking = table(caption, "".join(th(*head) for head in heads), f"<tbody>{body}</tbody>", "ranking")
-    ranking += "".join(f'<p class="note">{clean(text, _CELL)}.</p>' for text in count_texts(facts))
+    ranking += "".join(
+        f'<p class="note">{clean(text[:1].upper() + text[1:], _CELL)}.</p>' for text in count_texts(facts)
+    )
     unrated = [row for row in rows if row["rating"] is None]
     if not unrated:
         return ranking
