@@ -238,13 +238,15 @@ def test_thresholds_of_shares_as_ratings_are_shares() -> None:
         ("win_rate(a) >= 0.5 at 90%", "rating(a) >= 0.5 at 90%"),
         ("a wins against base > 50 %", "rating(a) > 0.5"),
         ("win_rate(a, b) >= 0.5", "rating(a) >= 0.5"),
+        ("win_rate(a) >= base - 0.02", "rating(a) better than base"),
+        ("'a b' wins > 50 %", 'rating("a b") > 0.5'),
     ],
 )
 def test_length_controlled_ratings_have_no_raw_win_rate_to_gate(rule: str, written: str) -> None:
     method = RatingMethod(kind="length_controlled", baseline="base")
     with pytest.raises(SpecError) as error:
         check_limits(Gate.parse(rule), method)
-    assert "rating(a) is the length-controlled win rate (LC win rate)" in str(error.value)
+    assert f"{written.partition(')')[0]}) is the length-controlled win rate (LC win rate)" in str(error.value)
     assert f"write `{written}`, or rate by method win_rate" in str(error.value)
     check_limits(Gate.parse(written), method)
 

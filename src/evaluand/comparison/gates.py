@@ -21,7 +21,6 @@ without a worst value fails where scores are missing. A gate on an undefined val
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
-from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold
+from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold, quote_word
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
@@ -305,8 +304,8 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
     worse = -gate.number if metric.direction == "higher" else gate.number
     if gate.relation not in signs or worse < 0 or why_unpairable(metric):
         return ""
-    against = f"{gate.metric} not worse than {_quote(str(gate.baseline))} by {worse:g}"
-    return f"`{against}`" if worse else f"`{gate.metric} better than {_quote(str(gate.baseline))}`"
+    against = f"{gate.metric} not worse than {quote_word(str(gate.baseline))} by {worse:g}"
+    return f"`{against}`" if worse else f"`{gate.metric} better than {quote_word(str(gate.baseline))}`"
 
 
 def _summarise(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> list[MetricRow]:
@@ -416,7 +415,7 @@ def _find_scorer(gate: Gate, known: Sequence[str], usual: str | None, declared: 
         )
     if gate.metric in known and not is_name(gate.metric) and not _is_declared(gate.metric, gate.metric, declared):
         kinds = [measure.metric.kind for measure in declared if measure.scorer == gate.metric]
-        rule = f"{(kinds or ['accuracy'])[0]}({_quote(gate.metric)})"
+        rule = f"{(kinds or ['accuracy'])[0]}({quote_word(gate.metric)})"
         raise SpecError(f"gate {gate.text!r}: {gate.metric!r} is a scorer, not a metric; did you mean `{rule}`?")
     if name is None and len(known) == 1:
         return known[0]
@@ -524,12 +523,8 @@ def _is_same_value(word: str | None, value: str) -> bool:
 def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> Iterator[str]:
     """How a gate would name each of several metrics of a kind."""
     for parameters in distinguishing_words(signatures).values():
-        words = [_quote(scorer), *(f"{name}={_quote(word)}" for name, word in parameters.items() if name)]
+        words = [quote_word(scorer), *(f"{name}={quote_word(word)}" for name, word in parameters.items() if name)]
         yield f"{gate.metric}({', '.join(words)})"
-
-
-def _quote(word: str) -> str:
-    return word if re.fullmatch(r"""[^\s<>()\[\]=,%"']+|".*\"""", word) else f'"{word}"'
 
 
 def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
@@ -541,7 +536,7 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
     if gate.relation in RELATIONS:
         return
     if why := why_unpairable(metric):
-        point = f"{gate.metric} {'<=' if metric.direction == 'lower' else '>='} {_quote(gate.baseline)}"
+        point = f"{gate.metric} {'<=' if metric.direction == 'lower' else '>='} {quote_word(gate.baseline)}"
         raise SpecError(f"gate {gate.text!r}: {why}; or compare the values themselves: `{point}`")
     if metric.direction is None:
         raise SpecError(

@@ -112,6 +112,11 @@ def check_threshold(gate: Gate, what: str, low: float, high: float) -> None:
     raise SpecError(f"gate {gate.text!r}: {what} lies {outside}")
 
 
+def quote_word(word: str) -> str:
+    """A name as a gate spells it: quoted if it has blanks or signs."""
+    return word if re.fullmatch(r"""[^\s<>()\[\]=,%"']+|".*\"""", word) else f'"{word}"'
+
+
 class _Token(NamedTuple):
     kind: str  # word, quoted, sign, end
     text: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evaluand.comparison.ratings.method import RatingMethod
-from evaluand.comparison.rule import NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold
+from evaluand.comparison.rule import NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold, quote_word
 from evaluand.core.errors import SpecError
 
 
@@ -45,13 +45,14 @@ _NAMES: Final = {
 
 def _refuse_raw(gate: Gate) -> None:
     """Refuses raw win rates of length-controlled ratings: the reader of the rule would take them for the controlled."""
-    system = "SYSTEM" if gate.scorer is None else gate.scorer
-    rule = f"rating({system})"
-    if gate.relation in RELATIONS:
-        rule += f" {gate.relation} {gate.number:g}" + ("" if gate.level is None else f" at {100 * gate.level:g}%")
+    name = f"rating({'SYSTEM' if gate.scorer is None else quote_word(gate.scorer)})"
+    if gate.baseline is not None:
+        threshold = f"better than {quote_word(gate.baseline)}"
+    else:
+        threshold = f"{gate.relation} {gate.number:g}" + ("" if gate.level is None else f" at {100 * gate.level:g}%")
     raise SpecError(
-        f"gate {gate.text!r}: {rule.partition(' ')[0]} is the length-controlled win rate (LC win rate); write `{rule}`,"
-        " or rate by method win_rate to check the raw one"
+        f"gate {gate.text!r}: {name} is the length-controlled win rate (LC win rate); write `{name} {threshold}`, or"
+        " rate by method win_rate to check the raw one"
     )
 
 
