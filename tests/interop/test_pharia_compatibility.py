@@ -17,16 +17,20 @@ from pydantic import BaseModel, ValidationError
 
 from evaluand.core.errors import DataError, EvaluandError
 from evaluand.interop.pharia import (
+    EXAMPLE_EVAL_TYPE,
     AggregationLogic,
     Aggregator,
     AsyncEvaluationRepository,
     AsyncFileEvaluationRepository,
     AsyncInMemoryEvaluationRepository,
     CompositeTracer,
+    CountingFilterIterable,
     Evaluator,
     Event,
     Example,
+    ExampleEvaluation,
     ExampleOutput,
+    FailedExampleEvaluation,
     FailedExampleRun,
     FileAggregationRepository,
     FileDatasetRepository,
@@ -44,13 +48,17 @@ from evaluand.interop.pharia import (
     Runner,
     RunOverview,
     RunRepository,
+    SerializedExampleEvaluation,
     SingleOutputEvaluationLogic,
     SpanStatus,
     Task,
     TaskSpan,
     Tracer,
     aggregation_overviews_to_pandas,
+    create_task,
+    function_from_string,
     main,
+    parse_args,
     utc_now,
 )
 
@@ -445,6 +453,37 @@ def test_main_takes_the_arguments_of_a_process_and_returns(tmp_path: Path, capsy
     assert (raised.value.code, "run_evaluation" in (shown := capsys.readouterr().err)) == (2, True)
     assert "--target-dir" in shown
     for arguments, code in ((["", "--help"], 0), ([], 2)):
-        with pytest.raises(SystemExit) as raised:
-            main(arguments)
-        assert raised.value.code == code
+        for function in (main, parse_args):
+            with pytest.raises(SystemExit) as raised:
+                function(arguments)
+            assert raised.value.code == code
+
+
+def test_the_options_of_main_are_parsed_and_their_names_loaded(tmp_path: Path) -> None:
+    folders = ["--dataset-repository-path", str(tmp_path), "--target-dir", str(tmp_path / "out")]
+    options = [*(part for option in OPTIONS.items() for part in option), *folders]
+    found = parse_args(["run_evaluation", *options])
+    assert (found.dataset_id, found.target_dir, found.description) == ("letters", tmp_path / "out", "letters")
+    assert isinstance(create_task(found.task), found.task)
+    assert found.eval_logic is function_from_string(OPTIONS["--eval-logic"])
+    with pytest.raises(ModuleNotFoundError):
+        function_from_string("no_such_module.Name")
+    with pytest.raises(AttributeError):
+        function_from_string(f"{__name__}.Nobody")
+
+
+@pytest.mark.parametrize("value", [0.5, float("nan"), FailedExampleEvaluation(error_message="no")])
+def test_a_result_is_written_as_json_and_read_again(value: Any) -> None:
+    result = ExampleEvaluation(evaluation_id="e", example_id="1", result=value)
+    written = SerializedExampleEvaluation.from_example_result(result)
+    assert written.is_exception == isinstance(value, FailedExampleEvaluation)
+    again = SerializedExampleEvaluation.model_validate_json(written.model_dump_json()).to_example_result(float)
+    assert repr(again) == repr(result)
+    assert isinstance(again, EXAMPLE_EVAL_TYPE)
+
+
+def test_items_are_filtered_and_counted_as_they_are_read() -> None:
+    items = CountingFilterIterable(iter(range(5)), lambda number: number % 2)
+    assert (next(items), items.included_count(), items.excluded_count()) == (1, 1, 1)
+    assert [*items] == [3]
+    assert (items.included_count(), items.excluded_count()) == (2, 3)

@@ -12,7 +12,10 @@ from evaluand.interop.names import interop_names
 from evaluand.interop.pharia.missing_names import REPLACEMENTS
 
 if TYPE_CHECKING:
-    from evaluand.interop.pharia.aggregator import Aggregator as Aggregator
+    from evaluand.interop.pharia.aggregator import (
+        Aggregator as Aggregator,
+        CountingFilterIterable as CountingFilterIterable,
+    )
     from evaluand.interop.pharia.argilla import (
         ArgillaClient as ArgillaClient,
         ArgillaEvaluation as ArgillaEvaluation,
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
         FileSystemEvaluationRepository as FileSystemEvaluationRepository,
         InMemoryAggregationRepository as InMemoryAggregationRepository,
         InMemoryEvaluationRepository as InMemoryEvaluationRepository,
+        SerializedExampleEvaluation as SerializedExampleEvaluation,
     )
     from evaluand.interop.pharia.evaluator import Evaluator as Evaluator, EvaluatorBase as EvaluatorBase
     from evaluand.interop.pharia.example_tasks import (
@@ -97,6 +101,7 @@ if TYPE_CHECKING:
         BleuGrader as BleuGrader,
         FScores as FScores,
         HighlightCoverageGrader as HighlightCoverageGrader,
+        IndexRange as IndexRange,
         LanguageMatchesGrader as LanguageMatchesGrader,
         MeanAccumulator as MeanAccumulator,
         RougeGrader as RougeGrader,
@@ -119,6 +124,8 @@ if TYPE_CHECKING:
     )
     from evaluand.interop.pharia.labelling import AsyncEvaluator as AsyncEvaluator, LabellingLogic as LabellingLogic
     from evaluand.interop.pharia.lineage import (
+        EXAMPLE_EVAL_TYPE as EXAMPLE_EVAL_TYPE,
+        EXAMPLE_OUTPUT_TYPE as EXAMPLE_OUTPUT_TYPE,
         EvaluationLineage as EvaluationLineage,
         RepositoryNavigator as RepositoryNavigator,
         RunLineage as RunLineage,
@@ -132,7 +139,12 @@ if TYPE_CHECKING:
         EvaluationLogicBase as EvaluationLogicBase,
         SingleOutputEvaluationLogic as SingleOutputEvaluationLogic,
     )
-    from evaluand.interop.pharia.run_evaluation import main as main
+    from evaluand.interop.pharia.run_evaluation import (
+        create_task as create_task,
+        function_from_string as function_from_string,
+        main as main,
+        parse_args as parse_args,
+    )
     from evaluand.interop.pharia.runner import Runner as Runner
     from evaluand.interop.pharia.runs import (
         FileRunRepository as FileRunRepository,

@@ -1,6 +1,7 @@
 """The third step: aggregates results into statistics."""
 
-from typing import Any, Final, Generic
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic_core import to_json
 
@@ -26,6 +27,37 @@ from evaluand.interop.pharia.steps import origin
 from evaluand.interop.pharia.types import read_as, require_head_fields
 
 LEFT_OUT: Final = "left out"
+T = TypeVar("T")
+
+
+class CountingFilterIterable(Iterator[T]):
+    """The items that a filter accepts, read once; counts the accepted and the refused ones read so far.
+
+    Example:
+        >>> even = CountingFilterIterable([1, 2, 4], lambda number: number % 2 == 0)
+        >>> list(even), even.included_count(), even.excluded_count()
+        ([2, 4], 2, 1)
+    """
+
+    def __init__(self, wrapped_iterable: Iterable[T], filter: Callable[[T], bool]) -> None:
+        self._items, self._filter = iter(wrapped_iterable), filter
+        self._counts = {True: 0, False: 0}
+
+    def __next__(self) -> T:
+        for item in self._items:
+            is_included = bool(self._filter(item))
+            self._counts[is_included] += 1
+            if is_included:
+                return item
+        raise StopIteration
+
+    def included_count(self) -> int:
+        """How many items the filter accepted."""
+        return self._counts[True]
+
+    def excluded_count(self) -> int:
+        """How many it refused."""
+        return self._counts[False]
 
 
 class Aggregator(Generic[Evaluation, AggregatedEvaluation]):

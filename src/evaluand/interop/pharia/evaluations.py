@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel
 from pydantic_core import from_json
 
 from evaluand.interop.pharia.backends import MemoryShelf
@@ -36,6 +37,43 @@ from evaluand.interop.pharia.types import read_as, read_head
 ROWS: Final = "results"
 PARTIAL: Final = ".partial_json"
 Result = ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]
+
+
+class SerializedExampleEvaluation(BaseModel):
+    """A result with its value as JSON, for stores that hold texts.
+
+    Attributes:
+        evaluation_id: of the evaluation.
+        example_id: of the example.
+        is_exception: whether the logic failed.
+        json_result: the value, or the failure.
+
+    Example:
+        >>> result = ExampleEvaluation(evaluation_id="e", example_id="1", result=0.5)
+        >>> SerializedExampleEvaluation.from_example_result(result).to_example_result(float) == result
+        True
+    """
+
+    evaluation_id: str
+    example_id: str
+    is_exception: bool
+    json_result: str
+
+    @classmethod
+    def from_example_result(cls, result: Result[Evaluation]) -> SerializedExampleEvaluation:
+        """Writes the value of a result as JSON."""
+        return cls(
+            evaluation_id=result.evaluation_id,
+            example_id=result.example_id,
+            is_exception=isinstance(result.result, FailedExampleEvaluation),
+            json_result=exact_text(result.result).decode(),
+        )
+
+    def to_example_result(self, evaluation_type: type[Evaluation]) -> Result[Evaluation]:
+        """The result, whose value is read as this type."""
+        type_: Any = FailedExampleEvaluation if self.is_exception else evaluation_type
+        value = read_as(type_, from_json(self.json_result), f"the result for example {self.example_id}")
+        return ExampleEvaluation(evaluation_id=self.evaluation_id, example_id=self.example_id, result=value)
 
 
 class EvaluationRepository(ABC):

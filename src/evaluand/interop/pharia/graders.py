@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -83,6 +83,18 @@ class RougeGrader:
         _require_texts(hypothesis=hypothesis, reference=reference)
         score = self._scorer.score(hypothesis, reference)
         return FScores(0.0, 0.0, 0.0, score.reason) if score.status == ABSTAINED else _f_scores(score)
+
+
+class IndexRange(NamedTuple):
+    """The positions of a highlight, from `start` up to, not including, `stop`; a pair.
+
+    Example:
+        >>> HighlightCoverageGrader().compute_fscores([IndexRange(0, 2)], [IndexRange(0, 4)]).recall
+        0.5
+    """
+
+    start: int
+    stop: int
 
 
 class HighlightCoverageGrader:

@@ -25,6 +25,8 @@ from evaluand.interop.pharia.domain import (
     ExampleEvaluation,
     ExampleOutput,
     ExpectedOutput,
+    FailedExampleEvaluation,
+    FailedExampleRun,
     Refused,
     RunOverview,
     require_stored,
@@ -39,6 +41,13 @@ from evaluand.trace.values import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+EXAMPLE_OUTPUT_TYPE = ExampleOutput[Output] | ExampleOutput[FailedExampleRun]
+"""The output of a run for an example, or the failure of the task."""
+
+EXAMPLE_EVAL_TYPE = ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]
+"""The result for an example, or the failure of the logic."""
 
 
 @dataclass(frozen=True)

@@ -34,14 +34,6 @@ REPLACEMENTS: Final = {
         "is_running_interactively",
     ),
     "derive an ArgillaClient that calls your server": ("ArgillaWrapperClient",),
-    "use main, which does all of this": ("create_task", "function_from_string", "parse_args"),
-    "use pairs of positions; HighlightCoverageGrader takes them": ("IndexRange",),
-    "use ExampleOutput or ExampleEvaluation, with the type of the values in brackets": (
-        "EXAMPLE_EVAL_TYPE",
-        "EXAMPLE_OUTPUT_TYPE",
-        "SerializedExampleEvaluation",
-    ),
-    "use a list comprehension and len": ("CountingFilterIterable",),
     "use evaluand.ChatModel with any endpoint of the chat completions protocol; Instruct and tasks accept it": (
         "AlephAlphaChatModel",
         "AlephAlphaClientProtocol",

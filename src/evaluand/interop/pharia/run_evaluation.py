@@ -2,9 +2,11 @@
 
 import importlib
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -16,6 +18,8 @@ from evaluand.interop.pharia.evaluations import FileAggregationRepository, FileE
 from evaluand.interop.pharia.evaluator import Evaluator
 from evaluand.interop.pharia.runner import Runner
 from evaluand.interop.pharia.runs import FileRunRepository
+
+T = TypeVar("T")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -65,31 +69,75 @@ def main(cli_args: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: an error, which is reported without a traceback, or the help was shown.
     """
-    name, *options = (sys.argv if cli_args is None else cli_args) or [""]
-    try:
-        result = command.main(args=options, prog_name=Path(name).name or None, standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        raise SystemExit(error.exit_code) from error
-    except click.Abort:
-        raise KeyboardInterrupt from None
+    name, options = _split(cli_args)
+    with _exiting():
+        result = command.main(args=options, prog_name=name, standalone_mode=False)
     if result is not None:
         raise SystemExit(result)
 
 
-def _construct(name: str) -> Any:
-    """Call the class or function of a dotted name; modules in the working directory are found too."""
-    module, _, attribute = name.rpartition(".")
+def parse_args(cli_args: Sequence[str]) -> Namespace:
+    """The options of the command from the arguments of a process: its name, then the options. Dotted names are loaded.
+
+    Raises:
+        ImportError, AttributeError: a dotted name does not exist.
+        SystemExit: an option is wrong, which is reported, or the help was shown.
+    """
+    name, options = _split(cli_args)
+    with _exiting():
+        values = command.make_context(name, options).params
+    loaded = {option: function_from_string(values[option]) for option in ("eval_logic", "aggregation_logic", "task")}
+    return Namespace(**values | loaded)
+
+
+def function_from_string(fully_qualified_function_name: str) -> Any:
+    """The class or function of a dotted name; modules in the working directory are found too.
+
+    Example:
+        >>> function_from_string("math.floor")(1.5)
+        1
+    """
+    module, _, attribute = fully_qualified_function_name.rpartition(".")
     if "" not in sys.path:
         sys.path.insert(0, "")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def create_task(factory: Callable[[], T]) -> T:
+    """The task that a class or function creates. It gets no argument: there is no client of a paid service."""
+    return factory()
+
+
+def _split(cli_args: Sequence[str] | None) -> tuple[str | None, list[str]]:
+    """The name of the process and its options."""
+    name, *options = (sys.argv if cli_args is None else cli_args) or [""]
+    return Path(name).name or None, options
+
+
+@contextmanager
+def _exiting() -> Iterator[None]:
+    """Turns the exceptions of click into SystemExit, after reporting errors."""
     try:
-        maker = getattr(importlib.import_module(module), attribute)
+        yield
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from error
+    except click.exceptions.Exit as done:
+        raise SystemExit(done.exit_code) from None
+    except click.Abort:
+        raise KeyboardInterrupt from None
+
+
+def _construct(name: str) -> Any:
+    """Call the class or function of a dotted name."""
+    try:
+        factory = function_from_string(name)
     except Exception as error:  # the user's module may raise anything
         raise SpecError(
             f"{name} cannot be imported: {format_exception(error, stack_trace=False)}; write it as module.Name"
         ) from error
     try:
-        return maker()
+        return create_task(factory)
     except Exception as error:
         hint = "name a class or function that can be called without arguments"
         raise SpecError(f"{name}() fails: {format_exception(error, stack_trace=False)}; {hint}") from error
