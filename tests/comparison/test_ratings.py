@@ -775,6 +775,32 @@ def test_a_weight_is_worth_as_many_matches() -> None:
                 assert one[name] == pytest.approx(other[name], rel=1e-9), (method, system, name)
 
 
+@pytest.mark.parametrize(
+    "options", [{"penalty": 1.0, "replicates": 100}, {"method": "length_controlled", "baseline": "B"}]
+)
+def test_the_unit_of_weights_and_the_columns_of_the_dataset_do_not_matter(options: dict[str, Any]) -> None:
+    def judge(first: str, second: str, index: int) -> float:
+        wins = (index * 7 + len(first)) % 3 > 0
+        return float(wins if first[0] < second[0] else (index * 7 + len(second)) % 3 == 0)
+
+    def respond(label: str) -> Callable[[int], str]:
+        return lambda number: label * (1 + (number * ord(label)) % 11)
+
+    found = []
+    for weight in (None, 1.0, 1000.0):
+        rows = [{"input": number} | ({} if weight is None else {"w": weight}) for number in range(30)]
+        data = Dataset.from_rows(rows, weight=None if weight is None else "w")
+        store = MemoryStore()
+        runs = [Runner(store).run(respond(label), data, name=f"run/{label}") for label in "ABC"]
+        matches = Matcher().match(runs, comparison_scorer(judge), labels=["A", "B", "C"])
+        ratings = rate(matches, weighted=weight is not None, **options)
+        found.append([(row["system"], row["rating"], row["standard_error"] or 0.0) for row in ratings.ratings])
+    for each in found[1:]:
+        assert [row[0] for row in each] == [row[0] for row in found[0]]
+        for ours, theirs in zip(each, found[0], strict=True):
+            assert ours[1:] == pytest.approx(theirs[1:], rel=1e-8)
+
+
 def test_weights_that_nobody_declared_are_refused() -> None:
     with pytest.raises(SpecError, match="weighted needs weights, and the examples of 8 matches have none; name the"):
         rate(play(MemoryStore(), TWO), weighted=True)
@@ -858,10 +884,11 @@ def test_difficulties_and_variants_of_the_baseline_are_those_of_the_arithmetic(
         won,
         length[index],
         base[index],
-        gather([long]).cluster[chosen],  # whose order decides the folds of cross-validation
+        index,
         weight=np.full(len(won), 0.5),
         difficulty=None if difficulty is None else difficulty.select(index),
         reference=reference,
+        folds_by_content=True,
     )
     row = row_of(ratings, "three")
     assert [row[name] for name in ("rating", "low", "high")] == pytest.approx(

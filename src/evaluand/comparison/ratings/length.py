@@ -28,11 +28,17 @@ from evaluand.metrics.ratings.length_control import (
 
 
 def estimate_length_controlled(
-    rows: MatchRows, lengths: np.ndarray, matches: MatchTable, method: RatingMethod, confidence: float
+    rows: MatchRows,
+    shares: np.ndarray,
+    lengths: np.ndarray,
+    matches: MatchTable,
+    method: RatingMethod,
+    confidence: float,
 ) -> Estimates:
     """The ratings of all systems.
 
     Args:
+        shares: the part of a match that each judgement is.
         lengths: matches × sides: the characters of the responses of `a` and `b`.
         matches: the table of the same matches.
     """
@@ -49,10 +55,11 @@ def estimate_length_controlled(
         lengths[:, 1],
         systems=rows.systems,
         baseline=base,
-        weight=rows.weight,
+        weight=_scale_by_system(rows, shares, base),
         difficulty=None if difficulty is None else _select_difficulty(difficulty, reader, method.difficulty_from),
         reference=_read_variants(reader, method.length_variants, difficulty) if method.length_variants else None,
         confidence=confidence,
+        folds_by_content=True,
     )
     value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("win_rate", "low", "high"))
     error = np.array([_error(each) for each in found])
@@ -73,6 +80,13 @@ def estimate_length_controlled(
         test="student",
         parameters=[*_coefficients(found, labels, base, difficulty is not None)],
     )
+
+
+def _scale_by_system(rows: MatchRows, shares: np.ndarray, base: int) -> np.ndarray:
+    """The weights, which weigh as much as matches without weights do: each system's on their own, as each is fitted."""
+    opponent = np.where(rows.a == base, rows.b, rows.a)
+    matches, weight = (np.bincount(opponent, each, rows.systems) for each in (shares, rows.weight))
+    return np.asarray(rows.weight * (matches[opponent] / weight[opponent]))
 
 
 class _Pairs(NamedTuple):

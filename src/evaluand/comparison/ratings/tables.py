@@ -44,9 +44,10 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     if method.kind == "bradley_terry":
         estimates = estimate_strengths(rows, method, confidence, matches.systems)
     elif method.kind == "length_controlled":
-        rated = decided.take(_is_rated(decided, method))
+        is_rated = _is_rated(decided, method)
+        rated, shares = decided.take(is_rated), decided.shares()[is_rated]
         lengths = _read_counts(rated, LENGTH)
-        estimates = estimate_length_controlled(rows, lengths, rated, method, confidence)
+        estimates = estimate_length_controlled(rows, shares, lengths, rated, method, confidence)
     else:
         estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline)
     estimates = replace(estimates, reason=_explain_absences(estimates.reason, matches, rows, method))
@@ -118,7 +119,11 @@ def _drop_weightless(matches: MatchTable) -> MatchTable:
 
 
 def _weights(matches: MatchTable, method: RatingMethod) -> np.ndarray:
-    return matches.shares() * matches.weight if method.weighted else matches.shares()
+    """The weight of each judgement; the mean of those of examples is 1, whatever their unit, as penalties need it."""
+    shares, rated = matches.shares(), _is_rated(matches, method)
+    if not method.weighted or not rated.any():
+        return shares
+    return np.asarray(shares * matches.weight / np.average(matches.weight[rated], weights=shares[rated]))
 
 
 def _as_rows(matches: MatchTable, method: RatingMethod, weight: np.ndarray) -> tuple[MatchRows, np.ndarray]:

@@ -101,6 +101,7 @@ def length_controlled_win_rate(
     difficulty: np.ndarray | None = None,
     reference: LengthReference | None = None,
     confidence: float = 0.95,
+    folds_by_content: bool = False,
 ) -> LengthControl:
     """The win rate of one system against the baseline as it would be at equal length.
 
@@ -114,6 +115,8 @@ def length_controlled_win_rate(
         cluster: the number of the example.
         weight: of each match; 1 by default.
         difficulty: of the example's instruction, from a fit that does not change.
+        folds_by_content: examples are dealt to the folds of cross-validation by outcome and length, so that it does not
+            matter how they are numbered. By default they are dealt by number, as in AlpacaEval.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -126,7 +129,7 @@ def length_controlled_win_rate(
         (0.66, True, 'length_controlled_minimal')
     """
     matches = _read_matches(outcome, length, baseline_length, cluster, weight, difficulty)
-    rows = _build_rows(matches, reference)
+    rows = _build_rows(matches, reference, folds_by_content)
     reason = _obstacle(matches, rows)
     if reason is not None:
         return _without_win_rate(matches, reference, reason)
@@ -149,6 +152,7 @@ def length_controlled_win_rates(
     difficulty: np.ndarray | None = None,
     reference: LengthReference | None = None,
     confidence: float = 0.95,
+    folds_by_content: bool = False,
 ) -> list[LengthControl]:
     """The length-controlled win rate of each system against the baseline, each from its own matches alone.
 
@@ -191,6 +195,7 @@ def length_controlled_win_rates(
                 difficulty=None if difficulty is None else difficulty[rows],
                 reference=reference,
                 confidence=confidence,
+                folds_by_content=folds_by_content,
             )
         )
     return found
@@ -302,12 +307,14 @@ def _read_matches(
     return _Matches(outcomes, difference, _deviation(difference), numbers, example, weights, difficulty)
 
 
-def _build_rows(matches: _Matches, reference: LengthReference | None) -> _Rows:
+def _build_rows(matches: _Matches, reference: LengthReference | None, folds_by_content: bool) -> _Rows:
     judged = matches.judged
     squashed = _squash(matches.difference, matches.deviation)
     terms = _stack_terms(squashed, matches.difficulty, 1.0)[judged]
     outcome, weight = matches.outcome[judged], matches.weight[judged]
     _, unit = np.unique(matches.example[judged], return_inverse=True)
+    if folds_by_content:
+        unit = _rank_by_content(unit, terms, outcome, weight)
     n = 0
     if reference is not None:
         n = len(reference.outcome)
@@ -315,12 +322,28 @@ def _build_rows(matches: _Matches, reference: LengthReference | None) -> _Rows:
         terms = np.concatenate([of_reference, terms])
         outcome = np.concatenate([reference.outcome, outcome])
         weight = np.concatenate([np.full(n, each), weight])
-        unit = np.concatenate([np.arange(n), n + unit])
+        place = np.arange(n)
+        if folds_by_content:
+            place = _rank_by_content(place, of_reference, reference.outcome, np.ones(n))
+        unit = np.concatenate([place, n + unit])
     fold = (int(unit.max(initial=0)) - unit) % _FOLDS
     return _Rows(terms, outcome, weight, fold, n)
 
 
 _FOLDS: Final = 5
+
+
+def _rank_by_content(unit: np.ndarray, terms: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The examples numbered anew by outcome, then by terms; equal ones can be exchanged."""
+    total = np.bincount(unit, weight)
+    means = (np.bincount(unit, weight * column) / total for column in (*terms.T, outcome))
+    rank = np.empty(len(total), np.int64)
+    rank[np.lexsort([np.round(each, _SAME) for each in (total, *means)])] = np.arange(len(total))
+    return np.asarray(rank[unit])
+
+
+_SAME: Final = 9
+"""Decimals to which the means of equal examples agree, in whatever order they were added up."""
 
 
 def _reference_terms(reference: LengthReference, with_difficulty: bool) -> tuple[np.ndarray, float]:
