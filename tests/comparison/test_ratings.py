@@ -11,6 +11,7 @@ import orjson
 import pytest
 import scipy.stats
 from hypothesis import given, settings, strategies as st
+from rich.console import Console
 from support.matches import Outcomes, play, play_runs, table_judge
 
 from evaluand import (
@@ -37,6 +38,7 @@ from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_t
 from evaluand.evaluation.scorers.recorded_battles import RecordedBattles
 from evaluand.metrics.ratings.instruction_difficulty import fit_instruction_difficulty
 from evaluand.metrics.ratings.length_control import LengthReference, length_controlled_win_rate
+from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.verification import verify
 from evaluand.store.store import Store
 
@@ -501,6 +503,19 @@ def test_what_a_person_has_judged_counts_once_when_more_is_judged() -> None:
     ratings = rate(half, all_, method="win_rate")
     assert row_of(ratings, "A")["n"] == 4
     assert {row["judge"] for row in ratings.bias} == {None, "ann"}
+
+
+def test_many_judges_are_shown_together_and_stored_one_by_one() -> None:
+    rows = [
+        battle(n // 2, "A", "B", "model_a", order="ab" if n % 2 else "ba", judge=f"voter {n // 2}") for n in range(50)
+    ]
+    facts = rate(read_battles(rows), method="win_rate").to_dict()
+    assert len(facts["bias"]) == 2 * (1 + 25)
+    console = Console(width=120)
+    with console.capture() as capture:
+        console.print(ratings_table(facts))
+    assert "voter" not in capture.get()
+    assert "each of 25 judges: --json" in capture.get()
 
 
 def test_ties_of_equal_responses_say_nothing_about_the_position() -> None:

@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import sklearn.metrics as sk
 from click.testing import CliRunner, Result
 
 from evaluand import (
@@ -25,8 +27,9 @@ from evaluand import (
 )
 from evaluand.cli import main
 from evaluand.evaluation import Matcher, Matches
+from evaluand.evaluation.matching.agreement import agreement
 from evaluand.evaluation.matching.battles import read_battles
-from evaluand.evaluation.matching.people import agreement, match_by_people, pairs_to_judge, read_judged, read_to_append
+from evaluand.evaluation.matching.people import match_by_people, pairs_to_judge, read_judged, read_to_append
 from evaluand.store.store import Store
 
 
@@ -190,9 +193,12 @@ def test_several_people_are_imported_with_their_agreement(folder: Path) -> None:
     assert (facts["name"], facts["pairs"], facts["unmatched"]) == ("demo/people", 5, 0)
     assert {each["by"]: each["pairs"] for each in facts["by"]} == {"ann": 5, "bob": 4}
     [both] = facts["agreement"]
-    assert both["agreed"] < both["pairs"]
+    assert both["agreed"] + len(both["disputed"]) == both["pairs"]
+    assert {(pair["one"], pair["other"]) for pair in both["disputed"]} <= {("tie", "a"), ("tie", "b")}
+    assert all(pair["id"] and {pair["a"], pair["b"]} <= {"short", "long", "other"} for pair in both["disputed"])
     text = label("--import", "pairs-ann.jsonl", "--import", "bob.csv", "--with", "demo/ann").stdout
     assert "common pairs" in text
+    assert "the pairs on which they do not agree: --json" in text
 
 
 def test_bytes_that_are_no_text_are_escaped_in_a_reason_and_refused_in_a_name(folder: Path) -> None:
@@ -240,7 +246,7 @@ def test_people_agree_with_a_judge() -> None:
     assert (each.one, each.other, each.pairs, each.agreed) == ("ann", "function", 2, 1)
 
 
-def _answers(rows: list[tuple[str, str]], by: str) -> list[Any]:
+def _answers(rows: list[tuple[str, str]], by: str | None) -> list[Any]:
     from evaluand.evaluation.matching.people import Judged
 
     return [Judged(key, winner, by, None) for key, winner in rows]
@@ -279,7 +285,34 @@ def test_judges_of_different_datasets_are_compared_on_the_examples_they_share() 
         runs = [Runner(store).run(task, data) for task in (lambda n: f"a{n}", lambda n: f"b{n}")]
         judge = comparison_scorer(earlier_if_small, name=f"judge {number}", version="1")
         sets.append(Matcher().match(runs, judge, labels=["a", "b"], name=f"judged/{number}"))
-    assert agreement(sets) == [("judged/0", "judged/1", 3, 3)]
+    assert [each[:4] for each in agreement(sets)] == [("judged/0", "judged/1", 3, 3)]
+
+
+def test_kappa_is_that_of_scikit_learn_and_has_an_interval_by_example() -> None:
+    chance = np.random.default_rng(3)
+    ann = chance.integers(0, 3, 80)
+    bob = np.where(chance.random(80) < 0.6, ann, chance.integers(0, 3, 80))
+    words, systems = ("model_a", "tie", "model_b"), [("x", "y"), ("x", "z")]
+    battles = [
+        {"question_id": n // 2, "model_a": systems[n % 2][0], "model_b": systems[n % 2][1], "judge": who}
+        | {"winner": words[said[n]]}
+        for who, said in (("ann", ann), ("bob", bob))
+        for n in range(80)
+    ]
+    [found] = agreement([read_battles(battles)])
+    assert found.kappa == pytest.approx(sk.cohen_kappa_score(ann, bob))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.kappa < found.high
+    assert len(found.disputed) == int(np.sum(ann != bob))
+    assert all(pair.id == str(pair.example) for pair in found.disputed)
+
+
+def test_people_without_a_name_agree_with_nobody() -> None:
+    runs = run_all(MemoryStore(), short, long)
+    rows = [(pair.key, "first") for pair in pairs_to_judge(runs)]
+    people = match_by_people(runs, [*_answers(rows, "ann"), *_answers(rows, None)])
+    assert agreement([people.matches]) == []
 
 
 def test_judges_of_two_files_are_compared_by_the_ids_of_examples() -> None:
@@ -290,4 +323,6 @@ def test_judges_of_two_files_are_compared_by_the_ids_of_examples() -> None:
             ("bob", {"r": "model_a", "q": "model_b", "s": "tie"}),
         )
     ]
-    assert agreement(sets) == [("ann", "bob", 2, 1)]
+    [each] = agreement(sets)
+    assert each[:4] == ("ann", "bob", 2, 1)
+    assert len(each.disputed) == 1

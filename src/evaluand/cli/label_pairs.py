@@ -15,13 +15,13 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.json_like import escape_surrogates
+from evaluand.evaluation.matching.agreement import Agreement, agreement
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.people import (
     COLUMNS,
     Judged,
     PairToJudge,
     People,
-    agreement,
     match_by_people,
     pairs_to_judge,
     read_judged,
@@ -193,14 +193,23 @@ def _print_people(people: People, others: Sequence[Matches], as_json: bool, fold
     if as_json:
         by = [{"by": person, "pairs": n} for person, n in people.by.items()]
         facts = {"matches": matches.id, "name": matches.name, "counts": matches.counts, "pairs": people.pairs}
-        agreed = [each._asdict() for each in agreements]
+        agreed = [each._asdict() | {"disputed": [pair._asdict() for pair in each.disputed]} for each in agreements]
         return print_json(facts | {"by": by, "agreement": agreed, "unmatched": people.unmatched})
     for person, n in people.by.items():
         name = "without a name" if person is None else safe(person)
         click.echo(f"{name}: {n:,} of {plural(people.pairs, 'pair')}")
     for each in agreements:
-        share = f" ({each.agreed / each.pairs:.0%})" if each.pairs else ""
         both = f"{safe(each.one)} and {safe(each.other)}"
-        click.echo(f"{both} agree on {each.agreed:,} of {plural(each.pairs, 'common pair')}{share}")
+        click.echo(f"{both} {_agreement_text(each)}" if each.pairs else f"{both} have no pair in common")
+    if any(each.disputed for each in agreements):
+        click.echo("the pairs on which they do not agree: --json")
     more = suggest_command("rate", matches.name or matches.id[:SHORT_ID], folder)
     click.echo(f"matches {matches.id[:SHORT_ID]} ({safe(', '.join(matches.systems))}); rate them: {safe(more)}")
+
+
+def _agreement_text(found: Agreement) -> str:
+    text = f"agree on {found.agreed:,} of {plural(found.pairs, 'common pair')} ({found.agreed / found.pairs:.0%})"
+    if found.kappa is None:
+        return f"{text}; kappa is undefined, as both always say the same"
+    interval = "" if found.low is None or found.high is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{text}, kappa {found.kappa:.2f}{interval}"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         read_labels as read_labels,
     )
     from evaluand.evaluation.matching.adaptive import InformationGain as InformationGain, Swiss as Swiss
+    from evaluand.evaluation.matching.agreement import agreement as agreement
     from evaluand.evaluation.matching.battles import read_battles as read_battles
     from evaluand.evaluation.matching.comparison_scorers import (
         ComparisonScorer as ComparisonScorer,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from evaluand.evaluation.matching.matcher import Matcher as Matcher
     from evaluand.evaluation.matching.matches import Matches as Matches
     from evaluand.evaluation.matching.people import (
-        agreement as agreement,
         match_by_people as match_by_people,
         pairs_to_judge as pairs_to_judge,
         read_judged as read_judged,

@@ -386,10 +386,13 @@ def _bias_rows(matches: MatchTable, confidence: float) -> Iterator[Row]:
     """Position bias and inconsistency of all judges together, and of each if there are several."""
     judged = matches.take(matches.known & matches.ordered & ~matches.equal)
     yield from _bias_of(judged, None, confidence)
-    for number, name in enumerate(matches.judges if len(matches.judges) > 1 else ()):
-        chosen = judged.judge == number
-        if chosen.any():
-            yield from _bias_of(judged.take(chosen), name, confidence)
+    if len(matches.judges) < 2:
+        return
+    order = np.argsort(judged.judge, kind="stable")
+    ends = np.searchsorted(judged.judge[order], np.arange(len(matches.judges) + 1))
+    for name, start, stop in zip(matches.judges, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        if start < stop:
+            yield from _bias_of(judged.take(order[start:stop]), name, confidence)
 
 
 def _bias_of(judged: MatchTable, judge: str | None, confidence: float) -> Iterator[Row]:

@@ -5,10 +5,27 @@ Reports need the words without the arithmetic, so this module imports neither Nu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.core.errors import plural
+
+MOST_JUDGES: Final = 20
+"""The most judges whose bias is shown one by one."""
+
+
+def select_bias(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
+    """The rows of the bias of judges to show, and of how many judges they are not: with many, only all together.
+
+    Example:
+        >>> rows = [{"judge": name} for name in (None, *map(str, range(30)))]
+        >>> select_bias(rows[:3]), select_bias(rows)
+        (([{'judge': None}, {'judge': '0'}, {'judge': '1'}], 0), ([{'judge': None}], 30))
+    """
+    judges = {row["judge"] for row in rows} - {None}
+    if len(judges) <= MOST_JUDGES:
+        return [*rows], 0
+    return [row for row in rows if row["judge"] is None], len(judges)
 
 
 def bias_texts(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

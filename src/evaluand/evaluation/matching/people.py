@@ -23,7 +23,6 @@ from evaluand.core.json_like import escape_surrogates
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.evaluation.matching.judging import is_answered, read_rows
-from evaluand.evaluation.matching.match_keys import read_example_keys
 from evaluand.evaluation.matching.matches import Matches, describe_left_out
 from evaluand.evaluation.matching.pairing import Entrants, check_labels, check_text
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
@@ -228,66 +227,9 @@ def match_by_people(
         warn(left_out)
     unmatched = sum(each.key not in used for each in judged)
     if unmatched:
-        warn(f"{plural(unmatched, 'answer')} of {len(judged):,} are about other responses, and are left out")
+        verb = "is" if unmatched == 1 else "are"
+        warn(f"{plural(unmatched, 'answer')} of {len(judged):,} {verb} about other responses, and {verb} left out")
     return People(matches, len(pairs), {by: len(each) for by, each in done.items()}, unmatched)
-
-
-class Agreement(NamedTuple):
-    """How often two judges agree on pairs that both have judged.
-
-    Attributes:
-        one, other: the judges.
-        pairs: how many pairs both have judged.
-        agreed: on how many they name the same winner, or both a tie.
-    """
-
-    one: str
-    other: str
-    pairs: int
-    agreed: int
-
-
-def agreement(sets: Sequence[Matches]) -> list[Agreement]:
-    """How often any two judges agree, by pair: with both orders, their mean decides.
-
-    A judge is a person, or all matches of a set without one. Systems are those of the same label. Examples are those
-    of the same content, and in battles those of the same id and input, so that sets over different datasets or from
-    different files meet in the examples that they share.
-
-    Args:
-        sets: matches, of any datasets or files.
-
-    Raises:
-        NotFound: a dataset is not in the store.
-    """
-    said: dict[str, dict[tuple[Any, ...], list[float]]] = {}
-    names = ["_index_", "replication", "a", "b", "outcome", "judge", "equal"]
-    for number, matches in enumerate(sets):
-        spec = matches.manifest["spec"].get("judge", {})
-        unnamed = str(matches.name or spec.get("kind") or f"set {number + 1}")
-        examples = read_example_keys(matches)
-        keys = dict(zip(examples.index.tolist(), map(tuple, examples.shared.tolist()), strict=True))
-        for batch in matches.batches(names):
-            for row in batch.to_pylist():
-                if row["outcome"] is None or row["equal"]:
-                    continue
-                systems = [matches.systems[row[side]] for side in "ab"]
-                outcome = row["outcome"] if systems == sorted(systems) else 1 - row["outcome"]
-                pair = (keys[row["_index_"]], row["replication"], *sorted(systems))
-                said.setdefault(row["judge"] or unnamed, {}).setdefault(pair, []).append(outcome)
-    winners = {judge: {pair: _winner(each) for pair, each in pairs.items()} for judge, pairs in said.items()}
-    return [_agreement(one, winners[one], other, winners[other]) for one, other in itertools.combinations(winners, 2)]
-
-
-def _agreement(one: str, said: Mapping[Any, int], other: str, said_other: Mapping[Any, int]) -> Agreement:
-    common = said.keys() & said_other.keys()
-    return Agreement(one, other, len(common), sum(said[pair] == said_other[pair] for pair in common))
-
-
-def _winner(outcomes: Sequence[float]) -> int:
-    """1, 0 or -1 for the first system, a tie and the second."""
-    total = sum(outcome - 0.5 for outcome in outcomes)
-    return (total > 0) - (total < 0)
 
 
 # The rows of runs

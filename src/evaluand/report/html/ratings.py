@@ -15,6 +15,7 @@ from evaluand.comparison.ratings.wording import (
     is_share,
     method_texts,
     rating_label,
+    select_bias,
 )
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
@@ -194,7 +195,10 @@ def _win_cell(row: Mapping[str, Any] | None, same: bool) -> str:
 
 
 def _biases(facts: Facts) -> str:
-    sentences = "".join(f"<li>{clean(text, 2 * _CELL)}</li>" for text in bias_texts(facts["bias"]))
+    rows, n_others = select_bias(facts["bias"])
+    texts = [*bias_texts(rows)]
+    texts += [f"Each of {n_others:,} judges is in the table bias of `evaluand export`."] if n_others else []
+    sentences = "".join(f"<li>{clean(text, 2 * _CELL)}</li>" for text in texts)
     heading = "<h4>Position bias and inconsistency of the judges</h4>"
     return f'{heading}\n<ul class="words">{sentences}</ul>' if sentences else ""
 

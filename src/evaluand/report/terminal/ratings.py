@@ -18,6 +18,7 @@ from evaluand.comparison.ratings.wording import (
     is_length_controlled,
     is_share,
     rating_label,
+    select_bias,
 )
 from evaluand.core.errors import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
@@ -215,7 +216,8 @@ def _parameters(facts: Facts) -> RenderableType:
 
 def _bias(facts: Facts) -> RenderableType:
     table = plain_table("judge", "", numbers=("share", f"{100 * facts['confidence']:g}% interval", "of"))
-    for row in facts["bias"]:
+    rows, n_others = select_bias(facts["bias"])
+    for row in rows:
         judge = "all" if row["judge"] is None else safe(row["judge"], CELL)
         interval = "–" if row["low"] is None else f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
         what = "judgement" if row["measure"] == "position_bias" else "pair"
@@ -225,6 +227,8 @@ def _bias(facts: Facts) -> RenderableType:
         row["n_left_out"] for row in facts["bias"] if row["judge"] is None and row["measure"] != "inconsistency"
     )
     notes = ["position bias: how often the response seen first wins; inconsistency: pairs with opposite winners"]
+    if n_others:
+        notes.append(f"each of {n_others:,} judges: --json, or the table bias of `evaluand export`")
     if left_out:
         notes.append(f"{plural(left_out, 'judgement')} of pairs seen in one order only cannot show a bias")
     return Group(table, *(Text(note, "dim") for note in notes))
