@@ -245,6 +245,17 @@ def test_interrupted_comparisons_are_resumed_by_their_name(run_folder: Path) -> 
     assert (again["digest"], again["receipt"]["called"]) == (facts["digest"], 0)
 
 
+def test_an_interrupted_comparison_whose_judge_has_changed_is_begun_again(run_folder: Path) -> None:
+    arguments = ("compare", "--pairwise", "casing", "--judge", "app.py:interrupted", "--name", "all")
+    (run_folder / "stop").touch()
+    assert call(*arguments).exit_code == 130
+    (run_folder / "app.py").write_text(CODE.replace('"G" in (first, second)', '"H" in (first, second)'))
+    result = call("resume", "all")
+    assert result.exit_code == 1
+    assert "settings have changed since it began; repeat the command that began it" in result.stderr
+    assert f"it was begun by: evaluand {shlex.join(arguments)}" in result.stderr
+
+
 def test_interrupted_comparisons_of_somebody_else_are_not_resumed(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

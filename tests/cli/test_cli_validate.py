@@ -113,6 +113,10 @@ def test_rows_of_a_recorded_file_that_are_missing_or_unused_are_counted(folder: 
     assert "2 rows match no example, such as index 70" in reported
     assert "task mine: 3 of 6 recorded outputs are missing, and will fail: " in reported
     assert "theirs.jsonl has no row for index 3" in reported
+    folder.write("theirs.jsonl", [{"_index_": i, "text": "x", "error": "429" if i > 3 else None} for i in range(6)])
+    path = folder.experiment("{kind: recorded, path: theirs.jsonl, response: text, error: error}", text=WHOLE)
+    reported = "\n".join(folder.json("validate", path)["notes"])
+    assert "task mine: 2 of 6 recorded outputs are errors, and will fail: 429" in reported
 
 
 def test_duplicates_in_a_recorded_file_are_faults(folder: Folder) -> None:

@@ -177,7 +177,11 @@ def resume_comparison(store: WatchedStore, id: str, begun: ComparisonOrigin, *, 
             matcher = Matcher(store, progress=progress)
             origin = manifest["provenance"]["origin"]
             how = {"limit": spec.get("limit"), "resume": id, "origin": origin}
-            matches = tournament.play(matcher, by_label, name=name, **how)
+            try:
+                matches = tournament.play(matcher, by_label, name=name, **how)
+            except SpecError as error:  # the judge has changed, so there is nothing to continue
+                error.add_note(f"it was begun by: {suggest_command('compare', begun.command, store.root)}")
+                raise
             ratings = tournament.rate(matches, name=name)
     facts = tournament_facts(name or "matches", matches, ratings)
     conclude([], None, failed=_print(store, facts, name, begun.command, [], as_json=as_json))

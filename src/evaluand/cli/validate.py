@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from math import prod
 from pathlib import Path
 from shlex import join
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.exceptions import Exit
@@ -23,6 +23,7 @@ from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.spec import parse_file
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
+from evaluand.run.responses import RECORDED
 from evaluand.run.runner import Runner
 from evaluand.run.task import Request, as_task
 from evaluand.run.tasks.recorded import RecordedTask
@@ -118,16 +119,24 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
             at_once = f"only {experiment.policy.concurrency} calls are made at once"
             yield f"task {name}: a batch of {task.batch} is never full: {at_once}; raise concurrency under run"
         if isinstance(task, RecordedTask):
-            missing = run_coroutine(_find_missing(task, experiment))
-            for why, count in sorted(Counter(missing.values()).items()):
-                first = next(message for message, kind in missing.items() if kind == why)
-                calls = len(experiment.dataset) * (experiment.replications or 1)
-                yield f"task {name}: {count:,} of {calls:,} recorded outputs are missing, and will fail: {first}"
+            calls = len(experiment.dataset) * (experiment.replications or 1)
+            for group in run_coroutine(_find_missing(task, experiment)):
+                found = "errors" if group.are_errors else "missing"
+                count = f"{group.total:,} of {calls:,} recorded outputs are {found}, and will fail"
+                yield f"task {name}: {count}: {group.first}"
 
 
-async def _find_missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]:
-    """The errors of examples without an output, each with its kind; a lookup calls nothing."""
-    found: dict[str, str] = {}
+class _Missing(NamedTuple):
+    """Recorded outputs that will fail: how many, the first message, and whether the file has their errors."""
+
+    total: int
+    first: str
+    are_errors: bool
+
+
+async def _find_missing(task: RecordedTask, experiment: Experiment) -> list[_Missing]:
+    """The examples without an output, by kind of fault; a lookup calls nothing."""
+    found: dict[str, list[str]] = {}
     for example in experiment.dataset:
         span = Trace.start(task.name, None).root
         for replication in range(experiment.replications or 1):
@@ -135,8 +144,9 @@ async def _find_missing(task: RecordedTask, experiment: Experiment) -> dict[str,
             try:
                 await task.call(Request(None, span, *key, digest=b"", run_seed=0))
             except TaskError as error:
-                found[str(error)] = "no row" if "has no row for" in str(error) else "no response"
-    return found
+                kind = RECORDED if error.code == RECORDED else "no row" if "no row for" in str(error) else "no response"
+                found.setdefault(kind, []).append(str(error))
+    return [_Missing(len(texts), texts[0], kind == RECORDED) for kind, texts in sorted(found.items())]
 
 
 def _scorer_notes(experiment: Experiment) -> Iterator[str]:

@@ -403,9 +403,9 @@ def _attempt(
     made = attempts(store, kind, spec)
     if resume:
         if resume not in made:
+            begun = "repeat the command that began it" if kind == "matches" else "start it again with `evaluand run`"
             raise SpecError(
-                f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began;"
-                " start it again with `evaluand run`"
+                f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began; {begun}"
             )
         return resume, made.index(resume)
     if made and not again(made[-1]):
