@@ -139,6 +139,8 @@ def _evaluations(result: Any) -> list[Evaluation]:
         return [result]
     if isinstance(evaluation := getattr(result, "evaluation", None), Evaluation):
         return [evaluation]
+    if getattr(result, "evaluation", result) is None:
+        raise SpecError("nothing was graded, so a gate about a metric cannot be checked; add scorers and metrics")
     if tasks := getattr(result, "tasks", None):
         return [evaluation for task in tasks for evaluation in _evaluations(task)]
     raise SpecError(

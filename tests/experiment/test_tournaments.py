@@ -406,6 +406,8 @@ def test_an_experiment_with_matches_needs_no_scorers(folder: Path, store: Memory
     assert (results.aggregation, results.comparison, results.evaluations) == (None, None, {})
     assert results.matches["matches"].counts == {"scored": 60}
     assert "upper" in str(results)
+    with pytest.raises(SpecError, match="nothing was graded, so a gate about a metric cannot be checked; add scorers"):
+        assert_gate(results, "accuracy >= 90 %")
     judge = Tournament(lambda first, second: "tie")
     data = results.tasks[0].run.dataset
     alone = Experiment("e", data, {"a": str.upper, "b": str.title}, matches=[judge])
