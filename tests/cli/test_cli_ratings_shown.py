@@ -168,3 +168,13 @@ def test_a_comparison_is_not_one_table(tmp_path: Path, monkeypatch: pytest.Monke
     result = CliRunner().invoke(main, ["export", compared["id"]])
     assert result.exit_code == 1
     assert "is not one table; `evaluand show" in result.output
+
+
+def test_undefined_intervals_are_no_open_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": str(i), "model_a": "A", "model_b": "B", "winner": "tie"} for i in range(3)]
+    rate(read_battles(rows, DirectoryStore(tmp_path / ".evaluand"), name="ties"))
+    text = run("rate", "ties").output
+    assert "∞" not in text
+    assert text.count("the examples show no spread, so there is no interval") == 1
+    assert "A − B          +0             –  –" in text

@@ -29,7 +29,7 @@ def ratings_html(facts: Mapping[str, Any]) -> str:
     rows = facts["ratings"]
     reasons = dict.fromkeys(f"{row['system']}: {row['reason']}" for row in rows if row["reason"])
     rating = rating_label(facts["method"]) if is_length_controlled(facts) else "rating"
-    heads = ["system", "rank", "alike", rating, "win rate", "won", "tied", "lost", "missing"]
+    heads = ["system", "rank", "alike", rating, "win rate", "won", "tied", "lost", "missing", "skipped"]
     return "".join(
         (
             html_table(heads, (_ranking_cells(row, is_share(facts)) for row in rows), facts["signature"]),
@@ -46,7 +46,7 @@ def _ranking_cells(row: Mapping[str, Any], share: bool) -> Iterator[str]:
     yield row["letters"] or ""
     yield format_rating(row, share)
     yield _percent(row["win_rate"])
-    yield from (f"{row[name]:,g}" for name in ("won", "tied", "lost", "n_missing"))
+    yield from (f"{row[name]:,g}" for name in ("won", "tied", "lost", "n_missing", "n_skipped"))
 
 
 def _win_rates(facts: Mapping[str, Any]) -> str:

@@ -198,7 +198,8 @@ def _differences(facts: Facts) -> RenderableType:
         interval = _ends(row, lambda end: f"{factor * end:+,.{digits}f}")
         table.add_row(name, f"{factor * row['difference']:+,.{digits}f}", interval, p_text)
     unrated = {row["system"] for row in facts["ratings"] if row["rating"] is None}  # their reasons are above
-    rows = [row for row in facts["differences"] if row["reason"] and not {row["a"], row["b"]} & unrated]
+    above = {None, *(row["reason"] for row in facts["ratings"])}
+    rows = [row for row in facts["differences"] if row["reason"] not in above and not {row["a"], row["b"]} & unrated]
     notes = dict.fromkeys(f"{row['a']} − {row['b']}: {row['reason']}" for row in rows)
     return Group(table, *(Text(safe(note), "dim") for note in (difference_text(facts), *notes)))
 
