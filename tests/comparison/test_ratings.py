@@ -2,6 +2,7 @@
 
 import math
 import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -429,6 +430,24 @@ def test_a_copy_with_another_name_is_refused_and_two_files_of_one_name_are_repor
     other = import_battles(store, tmp_path / "a.jsonl", battle(0, "A", "B", "model_b"), rows[1])
     with pytest.warns(EvaluandWarning, match="1 judgement in matches .* differ, and the later count"):
         assert row_of(rate(first, other, method="win_rate"), "A")["lost"] == 1
+
+
+@pytest.mark.parametrize("judge", [{}, {"judge": "ann"}])
+@pytest.mark.parametrize(("changed", "is_reported"), [(1, True), (3, True), (7, False), (20, False)])
+def test_a_copy_with_changed_verdicts_is_reported(
+    tmp_path: Path, judge: dict[str, str], changed: int, is_reported: bool
+) -> None:
+    store, winners = MemoryStore(), ["model_a", "model_b"]
+    rows = [battle(number, "A", "B", winners[number % 2]) | judge for number in range(40)]
+    copy = [battle(number, "A", "B", winners[(number + (number < changed)) % 2]) | judge for number in range(40)]
+    sets = [import_battles(store, tmp_path / name, *each) for name, each in (("a.jsonl", rows), ("b.jsonl", copy))]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rate(*sets, method="win_rate")
+    expected = (
+        f"{40 - changed} of 40 matches with the same example, systems and order have the same outcome in matches a.js"
+    )
+    assert [str(each.message).startswith(expected) for each in caught] == [True] * is_reported
 
 
 def test_what_files_mean_does_not_depend_on_what_was_read_before(tmp_path: Path) -> None:

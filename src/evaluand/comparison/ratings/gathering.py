@@ -149,8 +149,8 @@ def _refuse_overlap(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
     """Refuses files of battles that seem to have the same matches, which would count twice.
 
     Where a file names no judge or has no inputs, the same id, systems, order and judge may still be another match. If
-    all outcomes are equal too, one file is a copy of the other, or of a part; otherwise they differ, and all count.
-    Warns where files have one name, so that they are one judge, and differ.
+    all outcomes are equal too, one file is a copy of the other, or of a part; otherwise all count. Warns where nearly
+    all are equal, and where files have one name, so that they are one judge, and differ.
     """
     doubtful = [(each, part) for each, part in zip(sets, parts, strict=True) if not part.is_certain.all()]
     if len(doubtful) < 2:
@@ -171,12 +171,34 @@ def _refuse_overlap(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
                 " same example, systems, order and outcome; rate one file that has each match once, or add columns of"
                 " the judge and of the input, by which equal matches are recognised"
             )
+        if _agree_closely(first.outcome[ours][is_open], second.outcome[theirs][is_open]):
+            common = plural(int(is_open.sum()), "match", "matches")
+            warn(
+                f"{int((is_open & ~differ).sum()):,} of {common} with the same example, systems and order have the same"
+                f" outcome in {names}; all count twice if one file is a changed copy of the other; rate one of both, or"
+                " add columns of the judge and of the input, by which equal matches are recognised"
+            )
         n_replaced = int((differ & ~is_open).sum())
         if n_replaced and file_origin(one) is not None and file_origin(one) == file_origin(other):
             warn(
                 f"{plural(n_replaced, 'judgement')} in {names} differ, and the later count, since both files have one"
                 " name; if they have different judges, add a column judge or rename a file"
             )
+
+
+def _agree_closely(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two lists of outcomes agree more closely than two judges do: Cohen's kappa is at least 0.8."""
+    if len(one) < _FEWEST_COMMON:
+        return False
+    outcomes, codes = np.unique(np.round(np.concatenate([one, other]), 9), return_inverse=True)
+    first, second = codes.reshape(2, -1)
+    counts = [np.bincount(each, minlength=len(outcomes)) / len(first) for each in (first, second)]
+    expected = float(counts[0] @ counts[1])
+    return float(np.mean(first == second)) - expected >= _CLOSE * (1 - expected)
+
+
+_FEWEST_COMMON: Final = 10
+_CLOSE: Final = 0.8
 
 
 def _warn_about_repeats(sets: Sequence[Matches], parts: Sequence[_Part]) -> None:
