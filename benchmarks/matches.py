@@ -1,16 +1,18 @@
-"""What a match costs: ten runs compared by a judge, all pairs in both orders, stored on disk and read again.
+"""What a match costs on the whole path: ten runs compared by a judge, in both orders, stored, rated and reported.
 
 .venv/bin/python benchmarks/matches.py [--quick] [--million]
 
 Each measurement runs in a separate process. The judge compares two lengths, so that nearly everything is the cost of
 the path: `cheap` is called in the thread that writes, `threads` and `coroutines` as a judge that waits for a service.
-`reuse` adds one run to nine: their judgements are found again. Times are CPU time of all threads, in user and kernel
-mode; memory is the most that the process has had at once, with the runs.
+`reuse` adds one run to nine: their judgements are found again. The path is to match, to rate (Bradley–Terry, intervals
+by 1,000 replicates) and to write the report; reading the table again is measured, too. Times are CPU time of all
+threads, in user and kernel mode; memory is the most that the process has had at once, with the runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -33,27 +35,35 @@ def main() -> None:
     if options.one:
         measure(options.one[0], int(options.one[1]))
         return
-    print("judge            matches     match    read  beyond 10 %     memory", flush=True)
-    print("                          µs each  µs each      µs each        MiB", flush=True)
+    print(
+        "judge            matches    match     rate   report  whole path  beyond 10 %      read     memory", flush=True
+    )
+    print(
+        "                          µs each  µs each  µs each     µs each      µs each   µs each        MiB", flush=True
+    )
     sizes = QUICK_SIZES if options.quick else SIZES
     measured = [(kind, size) for kind in KINDS for size in sizes] + [("cheap", MILLION)] * options.million
     before: dict[str, tuple[int, float]] = {}
     for kind, size in measured:
         command = [sys.executable, __file__, "--one", kind, str(size)]
         words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-        n, seconds, read, memory = int(words[0]), float(words[1]), float(words[2]), int(words[3])
+        n, memory, *seconds = int(words[0]), int(words[1]), *map(float, words[2:])
+        match, rating, report, read = (each / n * 1e6 for each in seconds)
+        path = sum(seconds[:3])
         known = before.get(kind)
-        more = "" if known is None else f"{(seconds - known[1]) / (n - known[0]) * 1e6:12.1f}"
-        before[kind] = n, seconds
+        more = "" if known is None else f"{(path - known[1]) / (n - known[0]) * 1e6:.1f}"
+        before[kind] = n, path
         print(
-            f"{kind:<12} {n:>11,} {seconds / n * 1e6:9.1f} {read / n * 1e6:8.2f} {more:>12} {memory / 2**20:10.0f}",
+            f"{kind:<12} {n:>11,} {match:8.1f} {rating:8.1f} {report:8.1f} {path / n * 1e6:11.1f} {more:>12}"
+            f" {read:9.2f} {memory / 2**20:10.0f}",
             flush=True,
         )
 
 
 def measure(kind: str, n: int) -> None:
-    """Prints the number of matches, seconds to make and to read them, and the peak of memory."""
-    from evaluand import Dataset, DirectoryStore, Matcher, Policy, Runner, comparison_scorer
+    """Prints the number of matches, the peak of memory, and the seconds to make, rate, report and read them."""
+    from evaluand import Dataset, DirectoryStore, Matcher, Policy, Runner, comparison_scorer, rate
+    from evaluand.cli.report import write
     from evaluand.evaluation import ComparisonScorer
 
     is_cheap = kind in ("cheap", "reuse")
@@ -78,13 +88,16 @@ def measure(kind: str, n: int) -> None:
         matcher = Matcher(store, Policy(concurrency=64))
         if kind == "reuse":
             matcher.match(runs[1:], judge)
-        start = meter.cpu()
-        matches = matcher.match(runs, judge)
-        made = meter.cpu() - start
-        start = meter.cpu()
+        times = [meter.cpu()]
+        matches = matcher.match(runs, judge, name="judged")
+        times.append(meter.cpu())
+        rate(matches, name="rated", penalty=1.0)
+        times.append(meter.cpu())
+        write(store, "rated", str(Path(folder) / "report.html"))
+        times.append(meter.cpu())
         rows = matches.table(["a", "b", "_index_", "outcome"]).num_rows
-        read = meter.cpu() - start
-    print(rows, made, read, meter.peak_memory())
+        times.append(meter.cpu())
+    print(rows, meter.peak_memory(), *(end - start for start, end in itertools.pairwise(times)))
 
 
 def make_task(number: int):  # type: ignore[no-untyped-def]
