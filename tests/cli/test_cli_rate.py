@@ -176,3 +176,16 @@ def test_instruction_difficulties_and_weights_are_options(folder: Folder) -> Non
     result = folder.call("rate", file, "--weighted")
     assert result.exit_code != 0
     assert "weighted needs weights, and the examples of 36 matches have none" in result.output
+
+
+def test_why_answers_are_missing_names_the_id_of_an_example(folder: Folder) -> None:
+    store = DirectoryStore(folder.path / "store")
+
+    def fail_on_two(number: int) -> int:
+        if number == 2:
+            raise ValueError("no answer")
+        return number
+
+    data = Dataset.from_rows([{"input": number, "qid": f"q{number}"} for number in range(3)], id="qid")
+    Runner(store).run(fail_on_two, data, name="demo/some")
+    assert "ValueError: no answer (first: _index_ 2 q2)" in " ".join(folder.call("show", "demo/some").output.split())

@@ -18,7 +18,7 @@ from evaluand.report.facts.base import (
     read_row,
     rows_with,
 )
-from evaluand.report.facts.run import missing_facts, run_facts
+from evaluand.report.facts.run import add_ids, missing_facts, run_facts
 from evaluand.report.text import SHORT_ID
 from evaluand.run.excerpts import excerpts, to_json
 from evaluand.store.statuses import SCORE_STATUSES, SCORED
@@ -65,8 +65,9 @@ def evaluation_facts(
             raise SpecError(f"no scorer is called {scorer!r}{hint}; there are {', '.join(evaluation.scorers)}")
     metrics = first_metrics(measures)
     asked_for = [scorer for scorer in evaluation.scorers if not scorers or scorer in scorers]
+    missing = [reason for reason in missing_facts(None, evaluation) if reason["scorer"] in asked_for]
     facts: Facts = {
-        "missing": [reason for reason in missing_facts(None, evaluation) if reason["scorer"] in asked_for],
+        "missing": missing if run is None else add_ids(run, missing),
         "replications": None if run is None else run.manifest["spec"]["replications"],
     }
     if lowest or against is not None:

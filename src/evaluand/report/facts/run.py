@@ -61,7 +61,19 @@ def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]
             for reason in reasons
             if run is None or not reason["reason"].startswith(("task: ", "the task was not asked"))
         ]
-    return found
+    return found if run is None else add_ids(run, found)
+
+
+def add_ids(run: Run, reasons: list[Facts]) -> list[Facts]:
+    """The first reasons also with the id of their first example, `first_id`, where it is not `_index_`."""
+    if not reasons:
+        return reasons
+    known = examples_at(run, sorted({reason["first"] for reason in reasons[:_MOST_IDS]}))
+    ids = {index: example["id"] for index, example in known.items() if example["id"] not in (None, str(index))}
+    return [reason | ({"first_id": ids[reason["first"]]} if reason["first"] in ids else {}) for reason in reasons]
+
+
+_MOST_IDS = 10
 
 
 def _count_call_failures(run: Run) -> list[Facts]:

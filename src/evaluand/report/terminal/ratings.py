@@ -64,7 +64,7 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
     for row in facts["pairs"]:
         counts = (_count(row[name]) for name in ("won", "tied", "lost", "n_missing"))
         table.add_row(Text(safe(row["a"], CELL)), Text(safe(row["b"], CELL)), *counts)
-    yield table
+    yield Group(table, Text("counts of judgements; ratings count both orders of a pair as one match", "dim"))
     if any(row["n_probable"] for row in facts["pairs"]):
         yield Text(PROBABILITIES, "dim")
     if facts["usage"]:

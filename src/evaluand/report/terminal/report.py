@@ -191,7 +191,9 @@ def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
         reasons = [reason for _, reason in group]
         label = " · ".join(safe(part, CELL) for part in (task, scorer) if part)
         for reason in reasons[:_REASONS]:
-            why = Text(f"{safe(reason['reason'], 3 * CELL)} (first: _index_ {reason['first']})")
+            why = Text(
+                f"{safe(reason['reason'], 3 * CELL)} (first: {example_name(reason['first'], reason.get('first_id'))})"
+            )
             grid.add_row(Text(label), count_text(reason["count"]), _status(reason["status"]), why)
             label = ""
         rest = reasons[_REASONS:]
