@@ -4,6 +4,7 @@ import math
 import random
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from evaluand import (
     rate,
 )
 from evaluand.comparison.ratings.gathering import gather
-from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.comparison.ratings.method import RatingMethod, RatingParameters
 from evaluand.comparison.ratings.win_shares import _exchange_p
 from evaluand.comparison.significance import drawn_p, sign_flip
 from evaluand.evaluation.matching.battle_export import battle_batches
@@ -338,6 +339,10 @@ def test_parameters_next_to_a_method_that_has_them_are_refused(two: Matches, par
     with pytest.raises(SpecError, match=f"{name} is a parameter of the RatingMethod that is the method; set it there"):
         rate(two, method=RatingMethod(kind="win_rate"), **parameter)
     assert rate(two, method=RatingMethod(kind="win_rate", missing="lose")).method.missing == "lose"
+
+
+def test_rate_takes_every_parameter_of_the_method() -> None:
+    assert [*RatingParameters.__annotations__] == [each.name for each in fields(RatingMethod) if each.name != "kind"]
 
 
 def test_a_parameter_that_rate_lacks_is_refused(two: Matches) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypedDict, get_args
 
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
@@ -33,6 +33,23 @@ COVARIATES: Final[Mapping[str, str]] = {
 
 POSITION: Final = "position"
 LENGTH: Final = "length"
+
+
+class RatingParameters(TypedDict, total=False):
+    """The parameters of `RatingMethod` besides its kind, which `rate` takes too."""
+
+    ties: str | None
+    penalty: float | None
+    covariates: Sequence[str]
+    baseline: str | None
+    outcomes: str | None
+    contradictory: str
+    missing: str | None
+    weighted: bool
+    difficulty_from: Sequence[str]
+    length_variants: Sequence[str]
+    replicates: int | None
+    seed: int | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from evaluand.comparison.comparing import seal_tables
 from evaluand.comparison.ratings.gathering import gather
-from evaluand.comparison.ratings.method import RatingMethod
+from evaluand.comparison.ratings.method import RatingMethod, RatingParameters
 from evaluand.comparison.ratings.stored import TABLES, Ratings
 from evaluand.comparison.ratings.tables import compute_tables
 from evaluand.comparison.ratings.win_shares import find_system
@@ -31,7 +30,7 @@ def rate(
     confidence: float = 0.95,
     name: str | None = None,
     origin: dict[str, Any] | None = None,
-    **parameters: Any,
+    **parameters: Unpack[RatingParameters],
 ) -> Ratings:
     """Rates the systems of some matches; ratings that are already stored are returned.
 
@@ -89,8 +88,8 @@ def rate(
     return Ratings(store, id, receipt)
 
 
-def _read_method(method: RatingMethod | str, parameters: dict[str, Any]) -> RatingMethod:
-    known = [each.name for each in fields(RatingMethod) if each.name != "kind"]
+def _read_method(method: RatingMethod | str, parameters: RatingParameters) -> RatingMethod:
+    known = [*RatingParameters.__annotations__]
     for name in parameters:
         if name not in known:
             raise SpecError(f"rate has no parameter {name!r}{nearest(name, [*known, 'method', 'confidence', 'name'])}")
