@@ -31,15 +31,17 @@ from evaluand import (
 )
 from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod, RatingParameters
-from evaluand.comparison.ratings.win_shares import _exchange_p
+from evaluand.comparison.ratings.win_shares import _exchange_p, estimate_win_rates
 from evaluand.comparison.significance import drawn_p, sign_flip
 from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.fixed import AgainstBaseline
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
 from evaluand.evaluation.scorers.recorded_battles import RecordedBattles
+from evaluand.metrics.ratings.counts import MatchRows
 from evaluand.metrics.ratings.instruction_difficulty import fit_instruction_difficulty
 from evaluand.metrics.ratings.length_control import LengthReference, length_controlled_win_rate
+from evaluand.metrics.ratings.win_rates import win_rates
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.verification import verify
 from evaluand.store.store import Store
@@ -141,6 +143,66 @@ def test_an_undefeated_system_has_a_reason_and_no_number() -> None:
     assert [row["system"] for row in ratings.ratings] == ["A", "B", "C"]
     assert 'C: no rating, "C" won all of its 6 matches' in str(ratings)
     assert row_of(rate(play(MemoryStore(), outcomes), penalty=1.0), "C")["rank"] == 1
+
+
+def test_an_undefeated_system_without_spread_has_neither_interval_nor_p_value_nor_error() -> None:
+    ratings = rate(play(MemoryStore(), {("A", "B"): [1.0] * 5}), penalty=1.0)
+    [difference] = ratings.differences
+    assert (difference["low"], difference["high"], difference["p"]) == (None, None, None)
+    assert [row["standard_error"] for row in ratings.ratings] == [None, None]
+
+
+def test_ties_and_a_lost_example_never_pass_a_gate_that_ties_fail() -> None:
+    tied, lost = (
+        rate(play(MemoryStore(), {("A", "B"): [0.5] * 59 + [last]}), method="win_rate") for last in (0.5, 0.0)
+    )
+    bounds = [row_of(each, "A") for each in (tied, lost)]
+    lows = [float(str(row["low"])) for row in bounds]
+    assert 0.45 < lows[1] < lows[0] < 0.5
+
+
+def test_an_interval_and_the_p_value_agree_when_a_system_ties_on_all_examples_with_the_baseline() -> None:
+    quarter = [1.0, 0.5, 0.5, 0.5] * 15
+    outcomes: Outcomes = {("C", "A"): [0.5] * 60, ("A", "B"): quarter, ("C", "B"): quarter}
+    ratings = rate(play(MemoryStore(), outcomes), method="win_rate", baseline="A")
+    difference = next(each for each in ratings.differences if {each["a"], each["b"]} == {"C", "B"})
+    assert difference["p_holm"] < 0.05
+    assert difference["low"] * difference["high"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("missing", "examples", "baseline"),
+    [((0, 0, 0, 0), 20, None), ((0.7, 0, 0, 0, 0), 20, None), ((0.5, 0.5, 0.5, 0, 0), 20, None), ((0,) * 4, 20, "0")],
+)
+def test_intervals_of_differences_of_win_rates_cover_the_truth(
+    missing: tuple[float, ...], examples: int, baseline: str | None
+) -> None:
+    rng, systems = np.random.default_rng(1), len(missing)
+    labels, strength = [str(each) for each in range(systems)], np.linspace(-0.75, 0.75, systems)
+    a, b = np.triu_indices(systems, 1)
+
+    def chances(n: int) -> np.ndarray:
+        ability = strength + rng.normal(size=(n, systems))
+        return np.asarray(1 / (1 + np.exp(ability[:, b] - ability[:, a])))
+
+    true = np.full((systems, systems), np.nan)
+    true[a, b] = chances(200_000).mean(axis=0)
+    true[b, a] = 1 - true[a, b]
+    value = np.nanmean(true, axis=1) if baseline is None else np.nan_to_num(true[:, int(baseline)], nan=0.5)
+    covered = []
+    for _ in range(1000):
+        answered = rng.random((examples, systems)) >= missing
+        example, pair = np.nonzero(answered[:, a] & answered[:, b])
+        outcome = (rng.random((examples, len(a))) < chances(examples))[example, pair].astype(float)
+        rows = MatchRows.read(a[pair], b[pair], outcome, example, systems=systems)
+        found = estimate_win_rates(rows, win_rates(rows), labels, baseline, 0.95)
+        difference = value[a] - value[b]
+        inside = (found.difference_low[a, b] <= difference) & (difference <= found.difference_high[a, b])
+        covered.append(np.where(np.isnan(found.difference_low[a, b]), np.nan, inside))
+    share = np.nanmean(covered, axis=0)
+    print(f"| {systems} systems, {examples} examples, missing {missing} | {share.mean():.3f} | {share.min():.3f} |")  # noqa: T201
+    assert share.min() >= 0.91
 
 
 def test_systems_that_no_matches_link_are_not_compared() -> None:

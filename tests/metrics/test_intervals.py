@@ -19,10 +19,12 @@ from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_s
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.intervals import (
     Spread,
+    cautious_spread,
     clopper_pearson,
     cluster_sums,
     cluster_variance,
     clustered_wilson,
+    t_tail,
     wilson,
 )
 from evaluand.metrics.stats.resampling import bootstrap
@@ -105,6 +107,34 @@ def test_clusters_that_all_agree_still_have_an_interval() -> None:
     low, high = clustered_wilson(np.array([1.0]), Spread(np.zeros(1), np.array([20]), np.array([20.0])), 0.95)
     assert high[0] == 1.0
     assert 0.7 < low[0] < 0.9
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
+@given(
+    values=st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=60),
+    place=st.integers(0, 59),
+    up=st.booleans(),
+)
+def test_better_clusters_never_have_a_lower_end_of_the_cautious_interval(
+    confidence: float, values: list[float], place: int, up: bool
+) -> None:
+    better = [*values]
+    place %= len(values)
+    better[place] = min(values[place] + (1.0 if up else 0.5), 1.0)
+    ends = []
+    for shares in (np.array(values), np.array(better)):
+        n, mean = len(shares), np.array([shares.mean()])
+        spread = Spread(np.array([shares.var(ddof=1) / n]), np.array([n]), np.array([float(n)]))
+        ends.append(clustered_wilson(mean, cautious_spread(mean, spread, confidence), confidence))
+    (low, high), (better_low, better_high) = ends
+    assert better_low[0] >= low[0] - 1e-12
+    assert better_high[0] >= high[0] - 1e-12
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 5, 29, 1000, 1001, 20_000])
+def test_the_tail_of_student_is_exact_far_out(degrees: int) -> None:
+    for t in (0.0, 0.5, 1.7, 1.75, 3.0, 10.0, 20.5, 37.0):
+        assert t_tail(t, degrees) == pytest.approx(2 * scipy.stats.t.sf(t, degrees), rel=1e-8)
 
 
 @pytest.mark.parametrize("metric", [Accuracy(), Mean(), Accuracy(bootstrap=200), Mean(weighted=True), Quantile(q=0.5)])

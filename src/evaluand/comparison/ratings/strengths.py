@@ -37,18 +37,19 @@ def estimate_strengths(rows: MatchRows, method: RatingMethod, confidence: float,
     errors = standard_errors(rows, fit)
     ends = strength_intervals(rows, fit, confidence, int(method.replicates or 0), int(method.seed or 0))
     difference = _differences(fit.strength)
+    known = ~np.isnan(ends.difference_low)  # without spread there is neither an interval nor a p value
     reasons = explain_unrated(counts, fit, labels)
     return Estimates(
         strength=fit.strength,
         rating=CENTRE + POINTS * fit.strength,
-        error=POINTS * errors.strength,
+        error=np.where(np.isnan(ends.low), np.nan, POINTS * errors.strength),
         low=CENTRE + POINTS * ends.low,
         high=CENTRE + POINTS * ends.high,
         reason=[reason or each for reason, each in zip(reasons, _interval_reasons(ends, labels), strict=True)],
         difference=POINTS * difference,
         difference_low=POINTS * ends.difference_low,
         difference_high=POINTS * ends.difference_high,
-        p=student_p(difference, errors.difference, errors.examples - 1),
+        p=student_p(difference, np.where(known, errors.difference, np.nan), errors.examples - 1),
         test="student",
         parameters=[*_tie_parameter(fit, errors.tie, errors.examples, method, confidence)],
     )

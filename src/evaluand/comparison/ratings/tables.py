@@ -49,7 +49,7 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
         lengths = _read_counts(rated, LENGTH)
         estimates = estimate_length_controlled(rows, shares, lengths, rated, method, confidence)
     else:
-        estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline)
+        estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline, confidence)
     estimates = replace(estimates, reason=_explain_absences(estimates.reason, matches, rows, method))
     differences = _difference_rows(estimates, matches.systems)
     order, ranks, letters = _rank(estimates, differences, confidence)

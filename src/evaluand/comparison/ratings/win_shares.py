@@ -16,52 +16,57 @@ import numpy as np
 from evaluand.comparison.ratings.estimates import Estimates
 from evaluand.comparison.significance import DRAWN_CLUSTERS, EXACT_CLUSTERS, draw_sums, drawn_p, sign_flip
 from evaluand.core.errors import SpecError, nearest
-from evaluand.metrics.ratings.counts import MatchRows, count_matches
-from evaluand.metrics.ratings.win_rates import WinRates
+from evaluand.metrics.ratings.counts import MatchRows
+from evaluand.metrics.ratings.win_rates import Influences, WinRates, win_rate_influences
+from evaluand.metrics.stats.disparity import IntervalEnds
+from evaluand.metrics.stats.intervals import Spread, cautious_spread, correlation_of, t_quantile
 
 
-def estimate_win_rates(rows: MatchRows, rates: WinRates, labels: Sequence[str], baseline: str | None) -> Estimates:
+def estimate_win_rates(
+    rows: MatchRows, rates: WinRates, labels: Sequence[str], baseline: str | None, confidence: float
+) -> Estimates:
     """The ratings of all systems.
 
     Args:
         rows: the matches, with outcomes as they count.
         rates: their win rates.
+        confidence: of the intervals of `rates`, and of those of differences.
     """
-    systems = rows.systems
-    if baseline is None:
+    base = None if baseline is None else find_system(baseline, labels)
+    if base is None:
         value, low, high = rates.average
-        influence, centred = _influences(rows, np.maximum(rates.opponents, 1))
+        influences = win_rate_influences(rows)
         reason: list[str | None] = [
             None if n else f'no match of "{labels[i]}" has an outcome' for i, n in enumerate(rates.opponents)
         ]
         incomparable = _find_incomparable(rates, labels)
+        opponents = np.maximum(np.minimum(rates.opponents[:, None], rates.opponents), 1)
     else:
-        base = find_system(baseline, labels)
         value, low, high = (each[:, base].copy() for each in rates.rate)
         value[base] = low[base] = high[base] = 0.5
         against = (rows.a == base) | (rows.b == base)
-        influence, centred = _influences(rows.select(against), np.ones(systems))
-        influence[:, base] = centred[:, base] = 0.0
+        influences = _against(rows.select(against), base)
         reason = [
             None if known else f'no match of "{labels[i]}" against "{baseline}" has an outcome'
             for i, known in enumerate(~np.isnan(value))
         ]
         reason[base] = "the baseline: ½ by definition"
         incomparable = {}
-    error = np.sqrt(_correction(len(influence)) * np.square(influence).sum(axis=0))
+        opponents = np.full((len(labels), len(labels)), 2)
     difference = value[:, None] - value
-    ends = _difference_ends(value, low, high, influence)
-    p = _exchange_p(centred, difference)
+    ends = _difference_ends(IntervalEnds(value, low, high), influences, opponents, confidence)
+    p = _exchange_p(influences.from_half, difference)
+    error = np.where(np.isnan(low), math.nan, np.sqrt(np.square(influences.deviation).sum(axis=0)))
     for i in np.flatnonzero(np.isnan(low) & ~np.isnan(value)).tolist():
         reason[i] = f'"{labels[i]}" has matches on one example only, so there is no interval'
-    if baseline is not None:
+    if base is not None:
         low[base] = high[base] = math.nan
     for i, j in incomparable:
         for each in (difference, *ends, p):
             each[i, j] = each[j, i] = math.nan
     return Estimates(
         rating=value,
-        error=np.where(np.isnan(value) | (len(influence) < 2), math.nan, error),
+        error=error,
         low=low,
         high=high,
         reason=reason,
@@ -88,30 +93,11 @@ def find_system(label: str, labels: Sequence[str], role: str = "baseline") -> in
     return [*labels].index(label)
 
 
-def _correction(examples: int) -> float:
-    return examples / (examples - 1) if examples > 1 else 1.0
-
-
-def _influences(rows: MatchRows, opponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """By how much each example moves each mean win rate, and what it adds to its distance from ½.
-
-    Returns:
-        Two arrays, examples × systems.
-    """
-    counts = count_matches(rows)
-    place = rows.pairs[1]
-    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
-    rate = (counts.score / counts.n)[place]
-    weight = rows.weight / counts.n[place]
-    keys, example = np.unique(rows.cluster, return_inverse=True)
-    low, high = np.minimum(rows.a, rows.b), np.maximum(rows.a, rows.b)
-    shape = len(keys), rows.systems
-    tables = []
-    for deviation in (share - rate, share - 0.5):
-        table = np.bincount(example * rows.systems + low, weight * deviation, math.prod(shape))
-        table -= np.bincount(example * rows.systems + high, weight * deviation, math.prod(shape))
-        tables.append(table.reshape(shape) / opponents)
-    return tables[0], tables[1]
+def _against(rows: MatchRows, base: int) -> Influences:
+    """The influences on win rates against a baseline, whose own rate is ½ whatever the examples."""
+    found = win_rate_influences(rows)
+    found.deviation[:, base] = found.from_half[:, base] = 0.0
+    return found
 
 
 def _find_incomparable(rates: WinRates, labels: Sequence[str]) -> dict[tuple[int, int], str]:
@@ -132,24 +118,43 @@ def _find_incomparable(rates: WinRates, labels: Sequence[str]) -> dict[tuple[int
 
 
 def _difference_ends(
-    value: np.ndarray, low: np.ndarray, high: np.ndarray, influence: np.ndarray
+    rate: IntervalEnds, influences: Influences, opponents: np.ndarray, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The intervals of differences from those of the win rates and the correlation of their influences.
 
-    Without variance the correlation is unknown; −1 gives the widest interval.
+    The correlation with a rate that is the same on all examples is taken as 0, and as −1 if both are. Differences on
+    which all examples agree, or nearly so, have the variance that unseen examples could give: see `cautious_spread`.
     Source: G. Zou, "Toward using confidence intervals to compare correlations" (Psychological Methods 12, 2007).
+
+    Args:
+        opponents: systems × systems, on how many independent matches of an example a difference depends.
     """
-    square = influence.T @ influence
-    size = np.sqrt(np.outer(np.diagonal(square), np.diagonal(square)))
-    correlation = np.divide(square, size, out=np.full(square.shape, -1.0), where=size > 0)
+    value, low, high = rate
+    covariance = influences.deviation.T @ influences.deviation
+    agree = np.diagonal(covariance) == 0
+    correlation = np.where(agree[:, None] & agree, -1.0, correlation_of(covariance))
     below, above = value - low, high - value
     difference = value[:, None] - value
+    unseen = _unseen_distance(difference, influences, opponents, confidence)
     ends = []
     for ours, theirs in ((below[:, None], above), (above[:, None], below)):
-        ends.append(np.sqrt(np.maximum(ours**2 + theirs**2 - 2 * correlation * ours * theirs, 0.0)))
-    np.fill_diagonal(ends[0], 0.0)
-    np.fill_diagonal(ends[1], 0.0)
+        square = ours**2 + theirs**2 - 2 * correlation * ours * theirs
+        ends.append(np.sqrt(np.maximum(square, unseen**2)))
+        np.fill_diagonal(ends[-1], 0.0)
     return np.maximum(difference - ends[0], -1.0), np.minimum(difference + ends[1], 1.0)
+
+
+def _unseen_distance(
+    difference: np.ndarray, influences: Influences, opponents: np.ndarray, confidence: float
+) -> np.ndarray:
+    """The least distance of an end from a difference, on the scale from −1 to 1."""
+    with np.errstate(divide="ignore"):
+        effective = 1 / np.square(influences.part).sum(axis=0)
+    effective = np.minimum(effective[:, None], effective)
+    spread = Spread(np.zeros(difference.shape), effective, effective)
+    least = cautious_spread((1 + difference) / 2, spread, confidence, opponents)
+    degrees = np.maximum(np.rint(np.nan_to_num(effective, posinf=1)) - 1, 1).astype(np.int64)
+    return np.asarray(2 * t_quantile(confidence, degrees) * np.sqrt(least.variance))
 
 
 _FEW_PAIRS: Final = 10

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, interval_within, runs
+from evaluand.metrics.stats.intervals import cautious_spread, cluster_sums, cluster_variance, clustered_wilson, runs
 
 
 class PositionBias(NamedTuple):
@@ -98,7 +98,7 @@ def position_bias(
     systems, low_first = systems[comparable], low_first[comparable]
     shares = np.where(a_first, outcome, 1.0 - outcome)[comparable]
     balanced = by_order.sum(axis=0)[systems] / (2 * by_order[low_first.astype(np.intp), systems])
-    share, low, high = _share_by_example(shares, balanced, cluster[comparable], confidence)
+    share, low, high = _share_by_example(shares, balanced, cluster[comparable], len(np.unique(systems)), confidence)
     return PositionBias(
         share=share,
         low=low,
@@ -127,7 +127,7 @@ def inconsistency(
     winner = np.sign(by_order[:, both] - 0.5)
     contradictory = _contradicts(by_order[:, both])
     share, low, high = _share_by_example(
-        contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], confidence
+        contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], 1, confidence
     )
     return Inconsistency(
         share=share,
@@ -200,12 +200,17 @@ def _contradicts(by_order: np.ndarray) -> np.ndarray:
 
 
 def _share_by_example(
-    share: np.ndarray, weight: np.ndarray, cluster: np.ndarray, confidence: float
+    share: np.ndarray, weight: np.ndarray, cluster: np.ndarray, parts: int, confidence: float
 ) -> tuple[float, float, float]:
-    """The weighted mean of shares with its interval, NaN without any."""
+    """The weighted mean of shares with its interval, NaN without any.
+
+    Args:
+        parts: the number of independent shares of each example, such as pairs of systems.
+    """
     if not len(share):
         return np.nan, np.nan, np.nan
     value = np.array([(share * weight).sum() / weight.sum()])
     state = cluster_sums(share, weight, cluster, np.zeros(len(share), np.int64))
-    low, high = interval_within(value, cluster_variance(state, value), (0.0, 1.0), confidence)
+    spread = cautious_spread(value, cluster_variance(state, value), confidence, parts)
+    low, high = clustered_wilson(value, spread, confidence)
     return float(value[0]), float(low[0]), float(high[0])

@@ -6,13 +6,15 @@ an example, of all pairs and in both orders, belong together.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.stats.disparity import IntervalEnds
-from evaluand.metrics.stats.intervals import Arrays, cluster_sums, cluster_variance, interval_within
+from evaluand.metrics.stats.intervals import Arrays, cautious_spread, cluster_sums, cluster_variance, clustered_wilson
 
 
 @dataclass(frozen=True)
@@ -87,37 +89,98 @@ def _pair_rates(cells: Arrays, n: np.ndarray, confidence: float) -> tuple[Interv
     """The win rate of the first system of each pair with its interval, and the number of examples."""
     value = np.bincount(cells["cluster_group"], cells["cluster_sum"], len(n)) / n
     spread = cluster_variance(cells, value)
-    low, high = interval_within(value, spread, (0.0, 1.0), confidence)
+    low, high = clustered_wilson(value, cautious_spread(value, spread, confidence), confidence)
     return IntervalEnds(value, low, high), spread.clusters
 
 
 def _averages(
     cells: Arrays, rate: np.ndarray, square: _Square, confidence: float
 ) -> tuple[IntervalEnds, np.ndarray, np.ndarray]:
-    """The mean win rate of each system over its opponents with its interval; the numbers of opponents and of examples.
-
-    A cell is an example of a pair. It deviates from the win rate of its pair, so that strong and weak opponents do not
-    widen the interval. With few examples the deviation is too small, as the win rate was fitted to it, and is enlarged
-    by its leverage (J. MacKinnon & H. White, Journal of Econometrics 29, 1985: HC2); the only example of a pair
-    deviates from the average.
-    """
-    pair, weight = cells["cluster_group"], cells["cluster_weight"]
-    share = cells["cluster_sum"] / weight
-    leverage = weight / np.bincount(pair, weight, len(rate))[pair]
-    opponents = np.bincount(np.concatenate([square.a, square.b]), minlength=square.systems)
-    system = np.concatenate([square.a[pair], square.b[pair]])
-    example = np.tile(cells["cluster_key"], 2)
-    totals = np.bincount(square.a, rate, square.systems) + np.bincount(square.b, 1 - rate, square.systems)
-    value = np.divide(totals, opponents, out=np.full(square.systems, np.nan), where=opponents > 0)
-    own = np.concatenate([share, 1 - share])
-    deviation = np.concatenate([share - rate[pair], rate[pair] - share])
-    leverage = np.tile(leverage, 2)
-    several = leverage < 1
-    deviation[several] /= np.sqrt(1 - leverage[several])
-    deviation[~several] = (own - value[system])[~several]
-    state = cluster_sums(value[system] + deviation, leverage / opponents[system], example, system)
+    """The mean win rate of each system with its interval; the numbers of opponents and of examples."""
+    value, opponents = _mean_rates(rate, square)
+    sides = _enlarged_sides(cells, rate, square)
+    state = cluster_sums(value[sides.system] + sides.deviation, sides.part, sides.example, sides.system)
     spread = cluster_variance(state, value)
     enlarged_twice = 1 - 1 / np.maximum(spread.clusters, 1)
     spread = spread._replace(variance=spread.variance * enlarged_twice)
-    low, high = interval_within(value, spread, (0.0, 1.0), confidence)
+    spread = cautious_spread(value, spread, confidence, np.maximum(opponents, 1))
+    low, high = clustered_wilson(value, spread, confidence)
     return IntervalEnds(value, low, high), opponents, spread.clusters
+
+
+def _mean_rates(rate: np.ndarray, square: _Square) -> tuple[np.ndarray, np.ndarray]:
+    """The mean win rate of each system over its opponents, and their number."""
+    opponents = np.bincount(np.concatenate([square.a, square.b]), minlength=square.systems)
+    totals = np.bincount(square.a, rate, square.systems) + np.bincount(square.b, 1 - rate, square.systems)
+    return np.divide(totals, opponents, out=np.full(square.systems, np.nan), where=opponents > 0), opponents
+
+
+class _Sides(NamedTuple):
+    """The matches of a pair of systems on an example, twice: from the side of each of the two systems.
+
+    Attributes:
+        system, example: their numbers.
+        share: of the wins of the system.
+        deviation: of the share from the win rate, enlarged by its leverage.
+        part: its part of the mean win rate of the system.
+    """
+
+    system: np.ndarray
+    example: np.ndarray
+    share: np.ndarray
+    deviation: np.ndarray
+    part: np.ndarray
+
+
+def _enlarged_sides(cells: Arrays, rate: np.ndarray, square: _Square) -> _Sides:
+    """The sides of all cells, of which each is an example of a pair.
+
+    A cell deviates from the win rate of its pair, so that strong and weak opponents do not widen the interval. With few
+    examples the deviation is too small, as the win rate was fitted to it, and is enlarged by its leverage
+    (J. MacKinnon & H. White, Journal of Econometrics 29, 1985: HC2); the only example of a pair deviates from the mean.
+    """
+    value, opponents = _mean_rates(rate, square)
+    pair, weight = cells["cluster_group"], cells["cluster_weight"]
+    first = cells["cluster_sum"] / weight
+    leverage = np.tile(weight / np.bincount(pair, weight, len(rate))[pair], 2)
+    system = np.concatenate([square.a[pair], square.b[pair]])
+    share = np.concatenate([first, 1 - first])
+    deviation = np.concatenate([first - rate[pair], rate[pair] - first])
+    several = leverage < 1
+    deviation[several] /= np.sqrt(1 - leverage[several])
+    deviation[~several] = (share - value[system])[~several]
+    return _Sides(system, np.tile(cells["cluster_key"], 2), share, deviation, leverage / opponents[system])
+
+
+class Influences(NamedTuple):
+    """What each example adds to the mean win rate of each system: examples × systems.
+
+    Attributes:
+        deviation: from the win rates, enlarged by leverage; the sum of squares is the variance of the mean.
+        from_half: from ½; the sum is the distance of the mean from ½.
+        part: its weight; the sum is 1.
+    """
+
+    deviation: np.ndarray
+    from_half: np.ndarray
+    part: np.ndarray
+
+
+def win_rate_influences(rows: MatchRows) -> Influences:
+    """The influence of each example on the mean weighted win rates over opponents.
+
+    Example:
+        >>> rows = MatchRows.read(a=[0, 0, 0], b=[1, 1, 1], outcome=[1.0, 0.5, 0.0], cluster=[0, 1, 2])
+        >>> np.square(win_rate_influences(rows).deviation).sum(axis=0).round(4).tolist()  # s² / n = 0.25 / 3
+        [0.0833, 0.0833]
+    """
+    counts = count_matches(rows)
+    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
+    cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
+    rate = np.bincount(cells["cluster_group"], cells["cluster_sum"], len(counts.n)) / counts.n
+    sides = _enlarged_sides(cells, rate, _Square(rows.systems, counts.a, counts.b))
+    keys, example = np.unique(sides.example, return_inverse=True)
+    shape = len(keys), rows.systems
+    place = example * rows.systems + sides.system
+    amounts = sides.deviation * sides.part, (sides.share - 0.5) * sides.part, sides.part
+    return Influences(*(np.bincount(place, each, math.prod(shape)).reshape(shape) for each in amounts))

@@ -111,19 +111,22 @@ def _least_share(successes: int, n: int, level: float) -> float:
 
 
 def _at_least(successes: int, n: int, share: float) -> float:
-    """The probability of so many successes or more, for a share below that of the successes.
+    """The probability of so many successes or more, for a share below that of the successes."""
+    return _incomplete_beta(successes, n - successes + 1, share)
 
-    As the regularised incomplete beta function by its continued fraction, NIST Digital Library of Mathematical
-    Functions 8.17.22, evaluated by Lentz's method.
+
+def _incomplete_beta(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function, for x below about a / (a + b), where its continued fraction is fast.
+
+    NIST Digital Library of Mathematical Functions 8.17.22, evaluated by Lentz's method.
     """
-    a, b = successes, n - successes + 1
-    log_scale = math.lgamma(n + 1) - math.lgamma(a) - math.lgamma(b) + a * math.log(share) + b * math.log1p(-share)
+    log_scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     fraction = upper = 1.0
     lower = 0.0
     for step in itertools.count(1):
         m = step // 2
         factor = -(a + m) * (a + b + m) if step % 2 else m * (b - m)
-        term = factor * share / ((a + step - 1) * (a + step))
+        term = factor * x / ((a + step - 1) * (a + step))
         upper, lower = 1 + term / upper, 1 / (1 + term * lower)
         fraction *= upper * lower
         if abs(upper * lower - 1) <= _ROUNDING:
@@ -160,9 +163,39 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = np.where(spread.variance > 0, value * (1 - value) / spread.variance, spread.effective)
     rows = np.where((spread.clusters > 1) & (rows > 0), rows, np.nan)
-    degrees = np.maximum(np.rint(np.nan_to_num(spread.effective)).astype(np.int64) - 1, 1)
-    low, high = _score_interval(value, rows, t_quantile(confidence, degrees))
+    low, high = _score_interval(value, rows, t_quantile(confidence, _degrees(spread.effective)))
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def cautious_spread(value: np.ndarray, spread: Spread, confidence: float, parts: np.ndarray | int = 1) -> Spread:
+    """The spread of a mean of shares, at least as large as clusters that no sample has shown could make it.
+
+    Where clusters agree, or nearly so, their variance says nothing about rarer ones: those of which none is observed
+    may be as many as t² of n, by the score interval. So the variance is at least that of t² clusters at the further end
+    of the range, but never above that of independent rows. If a cluster has several parts, such as opponents, these are
+    taken as unseen independently, down to the variance of one cluster. Ends of intervals then follow the clusters: a
+    gate that some clusters pass is not failed by better ones (validated for all samples of up to 60 clusters of 0, ½
+    and 1). At 0 and 1 nothing changes.
+
+    Args:
+        parts: how many independent parts of equal weight each cluster has.
+
+    Example:
+        >>> spread = Spread(np.zeros(2), np.array([60, 60]), np.array([60.0, 60.0]))
+        >>> value = np.array([0.5, 1.0])
+        >>> low, high = clustered_wilson(value, cautious_spread(value, spread, 0.95), 0.95)
+        >>> low.round(3).tolist(), high.round(3).tolist()
+        ([0.467, 0.937], [0.533, 1.0])
+    """
+    further = np.maximum(value, 1 - value)
+    rows = spread.effective
+    clusters = np.maximum(np.square(t_quantile(confidence, _degrees(rows))) / parts, 1.0)
+    least = np.minimum(value * (1 - value) / rows, clusters * np.square(further / rows))
+    return spread._replace(variance=np.maximum(spread.variance, least))
+
+
+def _degrees(effective: np.ndarray) -> np.ndarray:
+    return np.asarray(np.maximum(np.rint(np.nan_to_num(effective, posinf=0.0)).astype(np.int64) - 1, 1))
 
 
 def interval_within(
@@ -420,7 +453,10 @@ def normal_tail(z: float) -> float:
 
 
 def t_tail(t: float, degrees: int) -> float:
-    """The probability that a Student variable lies beyond t or −t; NaN without degrees of freedom.
+    """The probability that a Student variable lies beyond t or −t, a positive number; NaN without degrees of freedom.
+
+    It is relatively exact to 1e-8, also far below the distance of 1 from the next number.
+    Source: NIST Digital Library of Mathematical Functions 8.17, the incomplete beta function.
 
     Example:
         >>> round(t_tail(2.228, 10), 3), round(t_tail(1.96, 100_000), 3)
@@ -428,7 +464,15 @@ def t_tail(t: float, degrees: int) -> float:
     """
     if degrees < 1:
         return math.nan
-    return max(1 - _t_within(t, degrees), 0.0) if degrees <= _EXACT_DEGREES else 2 * normal_tail(t)
+    square = t * t
+    if square > _FAR:
+        beyond = degrees / (degrees + square)
+        return _incomplete_beta(degrees / 2, 0.5, beyond) if beyond > 0 else 0.0
+    return 1 - _incomplete_beta(0.5, degrees / 2, square / (degrees + square)) if square != 0 else 1.0
+
+
+_FAR = 3.0
+"""The square of t from which the tail is computed directly, not as the rest of what lies within."""
 
 
 def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
