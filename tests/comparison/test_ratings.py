@@ -201,7 +201,8 @@ def test_intervals_of_differences_of_win_rates_cover_the_truth(
         inside = (found.difference_low[a, b] <= difference) & (difference <= found.difference_high[a, b])
         covered.append(np.where(np.isnan(found.difference_low[a, b]), np.nan, inside))
     share = np.nanmean(covered, axis=0)
-    print(f"| {systems} systems, {examples} examples, missing {missing} | {share.mean():.3f} | {share.min():.3f} |")  # noqa: T201
+    name = f"{systems} systems, {examples} examples, missing {missing}, baseline {baseline}"
+    print(f"| {name} | {share.mean():.3f} | {share.min():.3f} |")  # noqa: T201
     assert share.min() >= 0.91
 
 

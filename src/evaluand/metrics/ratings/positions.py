@@ -126,8 +126,9 @@ def inconsistency(
     both = ~np.isnan(by_order).any(axis=0)
     winner = np.sign(by_order[:, both] - 0.5)
     contradictory = _contradicts(by_order[:, both])
+    parts = max(len(contradictory) // max(len(np.unique(cluster[row[both]])), 1), 1)
     share, low, high = _share_by_example(
-        contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], 1, confidence
+        contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], parts, confidence
     )
     return Inconsistency(
         share=share,

@@ -172,10 +172,11 @@ def cautious_spread(value: np.ndarray, spread: Spread, confidence: float, parts:
 
     Where clusters agree, or nearly so, their variance says nothing about rarer ones: those of which none is observed
     may be as many as t² of n, by the score interval. So the variance is at least that of t² clusters at the further end
-    of the range, but never above that of independent rows. If a cluster has several parts, such as opponents, these are
-    taken as unseen independently, down to the variance of one cluster. Ends of intervals then follow the clusters: a
-    gate that some clusters pass is not failed by better ones (validated for all samples of up to 60 clusters of 0, ½
-    and 1). At 0 and 1 nothing changes.
+    of the range, but never above that of independent rows. At 0 and 1 nothing changes. Ends of intervals then follow
+    the clusters: a gate that some clusters pass is not failed by better ones (validated for all samples of up to 60
+    clusters of 0, ½ and 1 in one part). If a cluster has several parts, such as opponents, unseen ones rarely deviate
+    together: the variance is that of t² / parts² clusters, and at least of one; validated by simulation, see
+    docs/intervals.md.
 
     Args:
         parts: how many independent parts of equal weight each cluster has.
@@ -189,7 +190,7 @@ def cautious_spread(value: np.ndarray, spread: Spread, confidence: float, parts:
     """
     further = np.maximum(value, 1 - value)
     rows = spread.effective
-    clusters = np.maximum(np.square(t_quantile(confidence, _degrees(rows))) / parts, 1.0)
+    clusters = np.maximum(np.square(t_quantile(confidence, _degrees(rows)) / parts), 1.0)
     least = np.minimum(value * (1 - value) / rows, clusters * np.square(further / rows))
     return spread._replace(variance=np.maximum(spread.variance, least))
 
