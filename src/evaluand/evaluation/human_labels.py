@@ -40,7 +40,7 @@ COLUMNS: Final = ("key", INDEX, "replication", RESPONSE_INDEX, "id", "input", "e
 
 NOT_LABELLED: Final = "not labelled yet"
 
-_EXPORT: Final = "evaluand label export"
+_EXPORT: Final = "`evaluand label export`"
 
 
 class Label(NamedTuple):
@@ -310,7 +310,7 @@ _BROKEN: Final = ""
 def _csv_rows(file: Path, written_by: str) -> Iterator[tuple[str, dict[str, Any]]]:
     source, number = open_texts(file), 0
     if "key" not in source.schema.names:
-        raise DataError(f"{file}: has no column key; keep the columns that `{written_by}` wrote")
+        raise DataError(f"{file}: has no column key; keep the columns that {written_by} wrote")
     for batch in source.batches():
         for row in batch.to_pylist():
             cells = dict.fromkeys(FIELDS) | row
@@ -340,7 +340,7 @@ def _require_intact(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def _key(row: Mapping[str, Any]) -> str:
     key = _require_intact(row).get("key")
     if not isinstance(key, str):
-        raise DataError(f"has no key; keep the key that `{_EXPORT}` wrote")
+        raise DataError(f"has no key; keep the key that {_EXPORT} wrote")
     return key.strip()
 
 

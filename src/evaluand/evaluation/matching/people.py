@@ -39,7 +39,7 @@ COLUMNS: Final = ("key", "id", "input", "first", "second", *FIELDS)
 """The columns of a row to fill in, in this order."""
 
 
-_EXPORT: Final = "evaluand label pairs --export"
+_EXPORT: Final = "`evaluand label pairs --export`"
 
 
 class PairToJudge(NamedTuple):
@@ -291,7 +291,7 @@ def _recorded(row: _Row, first: int, second: int, judged: Judged) -> RecordedMat
 def _judged(row: Mapping[str, Any]) -> Judged:
     key = row.get("key")
     if not isinstance(key, str) or not key.strip():
-        raise DataError(f"has no key; keep the key that `{_EXPORT}` wrote")
+        raise DataError(f"has no key; keep the key that {_EXPORT} wrote")
     winner, by, explanation = (_read_text(name, row.get(name)) for name in FIELDS)
     if winner is not None and winner.casefold() not in WINNERS:
         raise DataError(f"winner is {winner!r}{nearest(winner, [*WINNERS])}; give one of {', '.join(WINNERS)}")
