@@ -7,6 +7,7 @@ import asyncio
 import functools
 import itertools
 import re
+import statistics
 import threading
 import time
 from collections import Counter
@@ -115,6 +116,38 @@ def test_threads_make_as_many_calls_at_once_as_allowed_and_no_more(concurrency: 
     found = outcomes(call, range(concurrency * 12), Policy(concurrency=concurrency))
     assert len(found) == concurrency * 12
     assert meter.peak == concurrency
+
+
+@pytest.mark.parametrize("waits_first", [False, True])
+def test_quick_calls_are_made_by_one_thread_also_after_slow_ones(waits_first: bool) -> None:
+    concurrency, n_quick = 8, 40_000
+    together = threading.Barrier(concurrency)
+
+    def call(unit: int) -> int:
+        if waits_first and unit < concurrency:
+            together.wait(PATIENCE)  # passes only in as many threads
+        return threading.get_ident()
+
+    found = outcomes(call, range(concurrency + n_quick), Policy(concurrency=concurrency))
+    threads = [found[unit].value for unit in range(concurrency, concurrency + n_quick)]
+    n_at_once = [len({*threads[start : start + 2_000]}) for start in range(n_quick // 2, n_quick, 2_000)]
+    assert len(found) == concurrency + n_quick
+    assert statistics.median(n_at_once) == 1  # others join only where the machine holds a call up
+
+
+def test_others_work_while_one_call_waits_for_its_next_attempt() -> None:
+    done: list[int] = []
+
+    def call(unit: int) -> int:
+        if unit == 0 and not done:
+            raise TransientError("busy")
+        return unit
+
+    LocalEngine().map(
+        iter(range(500)), call, lambda unit, _: done.append(unit), Policy(concurrency=4, retries=1, backoff=1.0)
+    )
+    assert done[-1] == 0
+    assert sorted(done) == [*range(500)]
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])

@@ -54,6 +54,8 @@ TRANSIENT = (
 """Names of the error classes that are worth a retry: those of evaluand, of Python and of common clients."""
 MAX_BACKOFF = 60.0
 _TICK = 0.05
+_QUICK: Final = 100_000  # nanoseconds: threads that share calls as quick as this only wait for the interpreter
+_LEAD: Final = 20_000_000  # nanoseconds that one thread may lose to slow calls before others join it
 _JITTER: Final = 0.25
 _draw = random.Random()  # a generator of this module: calls that draw from the shared one cannot be reused
 _LONGEST_TURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
@@ -88,7 +90,8 @@ class Policy:
     """How calls are made.
 
     Attributes:
-        concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs.
+        concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs. One thread alone
+            calls plain functions while they return at once.
         timeout: seconds that one attempt may take, or None.
         retries: further attempts after a transient error; None is the number of the task: 4 for services and chat
             models, else 0. Of a call with several requests to a chat model, only the failed request is repeated, each
@@ -413,6 +416,10 @@ class _Worker:
     def start(self) -> None:
         self.started, self.began = time.time_ns(), time.perf_counter_ns()
 
+    def is_held_up(self) -> bool:
+        """Whether the call takes long, or waits for a request to be repeated."""
+        return self.unit is not None and not 0 <= time.perf_counter_ns() - self.clock < _LEAD
+
     def outcome(self, value: Any, error: BaseException | None) -> Outcome:
         return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
 
@@ -443,6 +450,9 @@ _present: ContextVar[_Worker | None] = ContextVar("_present", default=None)
 class _ThreadMap:
     """Threads that share one iterator.
 
+    One thread works alone while calls are quick: threads that pass the interpreter to each other at every call take
+    twice as long. Others join it at a call that waits, or at several slow ones, and end once calls are quick again.
+
     A thread cannot be stopped from outside: a thread whose call takes too long is abandoned as a daemon, its outcome
     is ignored, and another thread replaces it.
     """
@@ -456,12 +466,14 @@ class _ThreadMap:
         self._stop = threading.Event()
         self._failure: BaseException | None = None
         self._workers: list[_Worker] = []
+        self._leader: _Worker | None = None  # the thread that works alone
+        self._lost = 0  # nanoseconds that slow calls took, less what quick ones have saved since
 
     @waits_for_nested_work
     def run(self) -> None:
         try:
-            for _ in range(self._policy.concurrency):
-                self._start()
+            with self._ended:
+                self._leader = self._start()
             self._wait()
         except KeyboardInterrupt:
             self._stop.set()
@@ -473,7 +485,7 @@ class _ThreadMap:
         if self._failure:
             raise self._failure
 
-    def _start(self, unit: Any = None, before: _Worker | None = None) -> None:
+    def _start(self, unit: Any = None, before: _Worker | None = None) -> _Worker:
         """Starts a thread; with `before`, for a further attempt at the unit of an abandoned thread."""
         worker = _Worker(self._policy, self._stop)
         if before is not None:
@@ -482,15 +494,25 @@ class _ThreadMap:
         with self._ended:
             self._living += 1
         threading.Thread(target=self._work, args=(worker, unit), name="evaluand", daemon=True).start()
+        return worker
+
+    def _start_others(self) -> None:
+        with self._ended:
+            n_missing = self._policy.concurrency - self._living if self._leader else 0
+            self._leader = None
+        for _ in range(n_missing):
+            self._start()
 
     def _wait(self) -> None:
         while True:
             with self._ended:
                 if self._living == 0:
                     return
-                self._ended.wait(_TICK if self._policy.timeout else 1.0)
+                self._ended.wait(_LEAD / 1e9 if self._leader else _TICK if self._policy.timeout else 1.0)
                 if self._living == 0:
                     return
+            if (leader := self._leader) and leader.is_held_up():
+                self._start_others()
             if self._failure and self._policy.abort_on_error:
                 return
             if self._policy.timeout:
@@ -504,14 +526,14 @@ class _ThreadMap:
                     continue
                 worker.abandoned = True
             self._workers.remove(worker)
+            with self._ended:
+                self._living -= 1
             error = too_long(self._policy)
             if self._policy.retries_after(error, worker.attempts):
                 self._start(unit, worker)
             else:
                 self._hand(unit, worker.outcome(None, error))
                 self._start()
-            with self._ended:
-                self._living -= 1
 
     def _work(self, worker: _Worker, unit: Any) -> None:
         _present.set(worker)
@@ -519,7 +541,7 @@ class _ThreadMap:
             if unit is None or self._finish(unit, worker, pause=self._policy.draw_pause(worker.attempts)):
                 while not self._stop.is_set() and (unit := self._take()) is not None:
                     worker.attempts = 0
-                    if not self._finish(unit, worker):
+                    if not self._finish(unit, worker) or self._is_superfluous(worker):
                         return
         except BaseException as error:
             self._fail(error)
@@ -527,6 +549,18 @@ class _ThreadMap:
             with self._ended:
                 self._living -= 1
                 self._ended.notify_all()
+
+    def _is_superfluous(self, worker: _Worker) -> bool:
+        """Whether this thread ends because another works alone; the first to find that calls are quick becomes that."""
+        if self._lost or self._leader is worker:
+            return False
+        with self._ended:
+            self._leader = self._leader or worker
+            if self._leader is worker:
+                return False
+            self._workers.remove(worker)
+            self._living -= 1
+            return True
 
     def _take(self) -> Any:
         with self._taking:
@@ -550,6 +584,7 @@ class _ThreadMap:
                 raise
             except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
                 error = raised
+            self._weigh(time.perf_counter_ns() - worker.clock)
             with worker.lock:
                 if worker.abandoned:
                     return False
@@ -560,7 +595,14 @@ class _ThreadMap:
                 self._hand(unit, worker.outcome(value, error))
                 return True
             pause = policy.draw_pause(worker.attempts, error)
+            self._start_others()
         return True
+
+    def _weigh(self, duration: int) -> None:
+        """Ends the lead of a thread once slow calls have cost more than quick ones have saved."""
+        self._lost = min(max(0, self._lost + duration - _QUICK), _LEAD)
+        if self._leader and self._lost == _LEAD:
+            self._start_others()
 
     def _hand(self, unit: Any, outcome: Outcome) -> None:
         with self._handing:
