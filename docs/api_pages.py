@@ -17,7 +17,7 @@ OPTIONAL = ["langchain_classic", "langchain_core", "llama_index", "llama_index_i
 
 ROOMS = (
     *("data", "run", "evaluation", "aggregation", "comparison", "report"),
-    *("metrics", "trace", "engine", "store", "core"),
+    *("metrics", "models", "trace", "engine", "store", "core"),
     *("problem", "tradeoff", "apps", "experiment"),
     *("interop.d3m", "interop.dyff", "interop.fairical", "interop.pharia", "interop.trulens"),
     "testing",

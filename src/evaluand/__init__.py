@@ -58,7 +58,6 @@ if TYPE_CHECKING:
         RemoteProvider as RemoteProvider,
         Reply as Reply,
         asks as asks,
-        spending as spending,
     )
     from evaluand.evaluation.providers.ground_truth import GroundTruth as GroundTruth
     from evaluand.evaluation.providers.local import Local as Local
@@ -172,9 +171,10 @@ if TYPE_CHECKING:
         WordErrorRate as WordErrorRate,
     )
     from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
+    from evaluand.models.chat_model import ChatModel as ChatModel
+    from evaluand.models.usage import spending as spending
     from evaluand.run.runner import Run as Run, Runner as Runner
     from evaluand.run.task import Candidates as Candidates, Task as Task, task as task
-    from evaluand.run.tasks.chat import ChatModel as ChatModel
     from evaluand.run.tasks.chunk import Chunk as Chunk
     from evaluand.run.tasks.detect_language import DetectLanguage as DetectLanguage
     from evaluand.run.tasks.estimator import EstimatorTask as EstimatorTask
@@ -201,7 +201,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     *("aggregation", "apps", "comparison", "core", "data", "engine", "errors", "evaluation", "experiment", "interop"),
-    *("metrics", "problem", "report", "run", "store", "testing", "trace", "tradeoff"),
+    *("metrics", "models", "problem", "report", "run", "store", "testing", "trace", "tradeoff"),
 )
 
 __getattr__, __dir__ = lazy_names(__name__, explain="evaluand.experiment.near_names:explain", submodules=_MODULES)

@@ -17,8 +17,8 @@ from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.feedback.references import referred
 from evaluand.experiment import Experiment
+from evaluand.models.chat_model import ChatModel
 from evaluand.run.runner import Runner
-from evaluand.run.tasks.chat import ChatModel
 from evaluand.run.tasks.instruct import Instruct
 from evaluand.run.tasks.service import ServiceTask
 

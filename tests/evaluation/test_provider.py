@@ -47,10 +47,10 @@ from evaluand.evaluation.provider import (
     asks,
     lower_is_better,
     sent,
-    spending,
 )
 from evaluand.evaluation.providers.local import Local
-from evaluand.evaluation.reply_cache import LAYOUT, Replies
+from evaluand.models.reply_cache import LAYOUT, Replies
+from evaluand.models.usage import spending
 
 TRIES = 4
 

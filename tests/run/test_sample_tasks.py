@@ -29,9 +29,9 @@ from evaluand.engine.engine import Aborted, Policy
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.experiment import json_schema
 from evaluand.interop import pharia
+from evaluand.models.chat_model import ChatModel, CutOff
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task
-from evaluand.run.tasks.chat import ChatModel, CutOff
 from evaluand.run.tasks.chunk import Chunk
 from evaluand.run.tasks.detect_language import DetectLanguage
 from evaluand.run.tasks.instruct import Instruct, Instruction

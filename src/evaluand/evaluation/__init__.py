@@ -43,11 +43,8 @@ if TYPE_CHECKING:
         Provider as Provider,
         RemoteProvider as RemoteProvider,
         Reply as Reply,
-        Spending as Spending,
         asks as asks,
-        spending as spending,
     )
-    from evaluand.evaluation.reply_cache import Replies as Replies
     from evaluand.evaluation.scorer import FunctionScorer as FunctionScorer, Score as Score, Scorer as Scorer
     from evaluand.evaluation.scorers.by_score import ByScore as ByScore
     from evaluand.evaluation.scorers.exact_match import TopK as TopK

@@ -25,8 +25,8 @@ from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Outcome, Policy
-from evaluand.evaluation.provider import Spending, spending
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
+from evaluand.models.usage import Spending, spending
 from evaluand.run.responses import Response, SpanStream, place_of, usage_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog

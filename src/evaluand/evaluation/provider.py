@@ -16,13 +16,10 @@ import inspect
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, Self, TypeVar
@@ -44,7 +41,8 @@ from evaluand.evaluation.provider_secrets import (
     hide_secrets,
     secret_texts,
 )
-from evaluand.evaluation.reply_cache import Replies
+from evaluand.models.reply_cache import Replies
+from evaluand.models.usage import Spending, count, read_usage
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -160,74 +158,6 @@ class Reply(NamedTuple):
 
     value: Any
     usage: Mapping[str, Any] = {}
-
-
-@dataclass
-class Spending:
-    """What requests have cost, in total or for one judgement.
-
-    Attributes:
-        n_requests: requests made, including retries.
-        n_failed: requests without a reply.
-        n_known: replies from the cache, or from the same request of another caller.
-        input_tokens: tokens read; `output_tokens`: tokens written.
-        cost: by currency; costs without a currency are under `""`.
-    """
-
-    n_requests: int = 0
-    n_failed: int = 0
-    n_known: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: dict[str, float] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-
-    @property
-    def usage(self) -> dict[str, Any] | None:
-        """The value for the column `usage` of a table; None if no request was made.
-
-        Costs in several currencies cannot be summed, and are left out.
-        """
-        if not self.n_requests:
-            return None
-        counts = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
-        usage: dict[str, Any] = {name: count for name, count in counts.items() if count}  # 0: not reported
-        if len(self.cost) == 1:
-            ((currency, cost),) = self.cost.items()
-            usage |= {"cost": cost, "currency": currency or None}
-        return usage
-
-    def _add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
-        with self._lock:
-            self.n_requests += requests
-            self.n_failed += failed
-            self.n_known += known
-            self.input_tokens += usage.get("input_tokens", 0)
-            self.output_tokens += usage.get("output_tokens", 0)
-            if "cost" in usage:
-                currency = usage.get("currency", "")
-                self.cost[currency] = self.cost.get(currency, 0.0) + usage["cost"]
-
-
-@contextmanager
-def spending(spent: Spending | None = None) -> Iterator[Spending]:
-    """Records what all providers spend within the block, in its thread or task.
-
-    Args:
-        spent: the record to add to; a new one by default.
-
-    Example:
-        >>> with spending() as spent:
-        ...     pass
-        >>> spent.n_requests, spent.usage
-        (0, None)
-    """
-    spent = Spending() if spent is None else spent
-    token = _active_spending.set((*_active_spending.get(), spent))
-    try:
-        yield spent
-    finally:
-        _active_spending.reset(token)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,8 +297,7 @@ class RemoteProvider(Provider):
         return redact(hide_values(text, {secret: HIDDEN for secret in found if len(secret) >= SHORTEST}))
 
     def _count(self, **amounts: Any) -> None:
-        for spent in (self.spent, *_active_spending.get()):
-            spent._add(**amounts)
+        count(self.spent, **amounts)
 
 
 def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -541,7 +470,7 @@ class _Request:
         """Counts the request and encodes its reply for the cache."""
         reply = result if isinstance(result, Reply) else Reply(result)
         try:
-            usage = _read_usage(reply.usage)
+            usage = read_usage(reply.usage)
         except DataError as error:
             self._provider._count(requests=1)
             raise TaskError(f"{self._method} reported a usage that cannot be counted: {error}") from None
@@ -561,49 +490,12 @@ class _Request:
         return policy.draw_pause(attempts, error, self._provider._redact_text(str(error)))
 
 
-def _read_usage(usage: Any) -> dict[str, Any]:
-    """The entries of a usage that are summed; a DataError names an invalid one."""
-    if not isinstance(usage, Mapping):
-        raise DataError(f"it is {kind_of(usage)}, not an object")
-    reported = [(name, kind, read) for name, kind, read in _USAGE if usage.get(name) is not None]
-    entries = {name: read(usage[name]) for name, _, read in reported}
-    for name, kind, _ in reported:
-        if entries[name] is None:
-            raise DataError(f"{name} is {usage[name]!r}, not {kind}")
-    return entries
-
-
-def _read_count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        return None
-    return int(value) if int(value) >= 0 else None
-
-
-def _read_amount(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-        return None
-    return float(value) if 0 <= float(value) < math.inf else None
-
-
-def _read_text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-_USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
-    ("input_tokens", "an integer of at least 0", _read_count),
-    ("output_tokens", "an integer of at least 0", _read_count),
-    ("cost", "a number of at least 0", _read_amount),
-    ("currency", "a text", _read_text),
-)
-
-
 def _field_values(provider: Provider) -> dict[str, Any]:
     if not dataclasses.is_dataclass(provider):
         return dict(vars(provider))
     return {each.name: getattr(provider, each.name) for each in dataclasses.fields(provider)}
 
 
-_active_spending: ContextVar[tuple[Spending, ...]] = ContextVar("_active_spending", default=())
 _sharing = threading.Lock()
 _replies_in_memory = Replies()
 _replies_by_file: dict[Path, Replies] = {}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         Task as Task,
         as_task as as_task,
     )
-    from evaluand.run.tasks.chat import ChatModel as ChatModel
     from evaluand.run.tasks.chunk import Chunk as Chunk
     from evaluand.run.tasks.detect_language import DetectLanguage as DetectLanguage
     from evaluand.run.tasks.estimator import EstimatorTask as EstimatorTask

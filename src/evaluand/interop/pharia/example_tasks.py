@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from evaluand.core.errors import SpecError
 from evaluand.core.text.retrieval import count_tokens
 from evaluand.interop.pharia.domain import Task
-from evaluand.run.tasks.chat import ChatModel
+from evaluand.models.chat_model import ChatModel
 from evaluand.run.tasks.chunk import Chunk as NativeChunk
 from evaluand.run.tasks.detect_language import DetectLanguage as NativeDetectLanguage
 from evaluand.run.tasks.instruct import Instruct as NativeInstruct, Instruction

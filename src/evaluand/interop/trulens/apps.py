@@ -28,10 +28,10 @@ from evaluand.core.errors import SpecError
 from evaluand.core.selector.steps import Member
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.feedback.calls import Result, read_calls
-from evaluand.evaluation.provider import Spending
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
 from evaluand.interop.trulens.records import Cost, Layout, Perf, Record
+from evaluand.models.usage import Spending
 from evaluand.store.store import Store
 from evaluand.trace.record import Record as NativeRecord
 

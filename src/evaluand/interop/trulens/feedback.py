@@ -23,10 +23,10 @@ from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.calls import Missing, Result, mean, to_number
 from evaluand.evaluation.feedback.feedback import Aggregator, Feedback as Native
 from evaluand.evaluation.feedback.selector_checks import APP, RECORD
-from evaluand.evaluation.provider import Spending, spending
 from evaluand.evaluation.scorer import described
 from evaluand.interop.trulens.lens import Lens
 from evaluand.interop.trulens.records import Cost
+from evaluand.models.usage import Spending, spending
 
 InvalidSelector = Missing
 

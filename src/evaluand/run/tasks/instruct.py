@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from evaluand.core.errors import TaskError
-from evaluand.run.tasks.chat import AskingTask, ChatModel
+from evaluand.models.chat_model import ChatModel
+from evaluand.run.tasks.chat import AskingTask
 from evaluand.trace.spans import TaskSpan
 
 

@@ -5,7 +5,8 @@ from functools import cached_property
 from typing import Any
 
 from evaluand.core.errors import TaskError
-from evaluand.run.tasks.chat import AskingTask, ChatModel
+from evaluand.models.chat_model import ChatModel
+from evaluand.run.tasks.chat import AskingTask
 from evaluand.run.tasks.chunk import Chunk
 from evaluand.run.tasks.instruct import Instruct
 from evaluand.trace.spans import TaskSpan
