@@ -18,13 +18,16 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from evaluand.core.errors import SpecError
+
+if TYPE_CHECKING:
+    from evaluand.engine.token_limit import Reservation
 
 MARGIN = 0.025  # of the period, where a start is reported before it happens
 TRANSIT = 0.5  # seconds until a sent request counts as arrived, unless its reply comes first
@@ -54,7 +57,7 @@ class RateLimit:
     """
 
     def __init__(self, calls: int, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        _check(calls, seconds)
+        check_limit(calls, seconds, "calls")
         self.calls, self.seconds = calls, float(seconds)
         self._clock = clock
         self._lock = threading.Lock()
@@ -73,19 +76,14 @@ class RateLimit:
             >>> RateLimit.parse("60/min")
             RateLimit(60, 60.0)
         """
-        found = _RATE.fullmatch(text)
-        if found is None:
-            raise InvalidLimit(f"rate is {text!r}; write calls per period, such as 10/s, 60/min or 5000/h")
-        calls, times, unit = found.groups()
-        return cls(int(calls.replace("_", "")), float(times or 1) * _UNITS[unit.lower()])
+        return cls(*read_limit(text, "rate", "calls", "10/s, 60/min or 5000/h"))
 
     def __repr__(self) -> str:
         return f"RateLimit({self.calls}, {self.seconds})"
 
     def __str__(self) -> str:
         """The text that `parse` reads."""
-        unit = next((name for name, length in _NAMES if length == self.seconds), f"{self.seconds:g} s")
-        return f"{self.calls}/{unit}"
+        return limit_text(self.calls, self.seconds)
 
     def turn(self) -> Turn:
         """The turn of one call: ask for its pause until that is 0, then report the start."""
@@ -108,30 +106,40 @@ class RateLimit:
         asyncio.get_running_loop().call_soon(turn.started)  # comes after the first step of what follows
 
     @contextmanager
-    def request(self) -> Iterator[None]:
-        """Waits in a thread until a request may be sent; the block makes the request."""
+    def request(self, tokens: Reservation | None = None) -> Iterator[None]:
+        """Waits in a thread until a request may be sent; the block makes the request.
+
+        Args:
+            tokens: what the request reserves of a token limit.
+        """
         turn = self.turn()
         time.sleep(0)
         try:
             while pause := turn.pause():
                 time.sleep(pause)
-            with turn._sending():
+            with tokens or nullcontext(), turn._sending():
                 yield
         finally:
             turn.give_back()
 
     @asynccontextmanager
-    async def request_async(self) -> AsyncIterator[None]:
-        """Waits in an event loop until a request may be sent; requests of a loop are sent one after another."""
+    async def request_async(self, tokens: Reservation | None = None) -> AsyncIterator[None]:
+        """As `request`, in an event loop, whose requests are sent one after another."""
         turn = self.turn()
         await turn._wait_async()
         try:
+            if tokens:
+                await tokens.wait_async()
             await turn._enter(self._sending_lock())
+            if tokens:
+                tokens.start()
             with turn._sending():
                 yield
         finally:
             turn._leave()
             turn.give_back()
+            if tokens:
+                tokens.give_back()
 
     def _sending_lock(self) -> asyncio.Lock:
         """A lock that a request of this event loop holds until it is sent.
@@ -292,9 +300,32 @@ class _Slot:
             self._free, self._latest = min(free, self._latest), None
 
 
-def _check(calls: Any, seconds: Any) -> None:
-    if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
-        raise InvalidLimit(f"a rate of {calls!r} calls; give an integer of at least 1")
+def read_limit(text: str, name: str, unit: str, examples: str) -> tuple[int, float]:
+    """How many per how many seconds a text such as `60/min` allows.
+
+    Args:
+        name: of the parameter, `unit` of what it limits and `examples`, for the message of the error.
+
+    Raises:
+        SpecError: the text is not a rate.
+    """
+    found = _RATE.fullmatch(text)
+    if found is None:
+        raise InvalidLimit(f"{name} is {text!r}; write {unit} per period, such as {examples}")
+    count, times, period = found.groups()
+    return int(count.replace("_", "")), float(times or 1) * _UNITS[period.lower()]
+
+
+def limit_text(count: int, seconds: float) -> str:
+    """The text that `read_limit` reads."""
+    unit = next((name for name, length in _NAMES if length == seconds), f"{seconds:g} s")
+    return f"{count}/{unit}"
+
+
+def check_limit(count: Any, seconds: Any, unit: str) -> None:
+    """Raise an InvalidLimit if so many calls or tokens in so many seconds are no limit."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise InvalidLimit(f"a rate of {count!r} {unit}; give an integer of at least 1")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf:
         raise InvalidLimit(f"a rate over {seconds!r} seconds; give a number above 0")
 
