@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         EvaluandError as EvaluandError,
         EvaluandWarning as EvaluandWarning,
         NotFound as NotFound,
+        NotStored as NotStored,
         ParameterError as ParameterError,
         Skipped as Skipped,
         SpecError as SpecError,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         EvaluandWarning as EvaluandWarning,
         Fault as Fault,
         NotFound as NotFound,
+        NotStored as NotStored,
         ParameterError as ParameterError,
         Skipped as Skipped,
         SpecError as SpecError,

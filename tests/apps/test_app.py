@@ -1323,8 +1323,8 @@ def test_huge_values_are_cut_and_said_to_be() -> None:
             return {"numbers": list(range(300_000)), "text": "x" * 9_000_000, "small": 1}
 
     output = recorded(Big(), lambda big: big.give())["main_output"]
-    assert output["numbers"] == {"$unstorable": "list of 300000 values"}
-    assert output["text"] == {"$unstorable": "text of 9000000 characters"}
+    assert output["numbers"] == {"$too_large": "list of 300000 values"}
+    assert output["text"] == {"$too_large": "text of 9000000 characters"}
     assert output["small"] == 1
 
 

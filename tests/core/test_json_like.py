@@ -123,13 +123,13 @@ def test_what_is_deep_within_itself_or_large_is_cut_and_says_so() -> None:
         deep = [deep]
     looped: list[Any] = []
     looped.append(looped)
-    assert "cut short" in str(to_json_like(deep))
+    assert "{'$too_large': 'list nested too deeply'}" in str(to_json_like(deep))
     assert to_json_like(looped) == [{"$unstorable": "list within itself"}]
     few = JsonLikeConverter(hide=False, values=10, characters=20)
     assert few.convert({"a": "x" * 15, "b": "y" * 15, "c": list(range(50))}) == {
         "a": "x" * 15,
-        "b": {"$unstorable": "text of 15 characters"},
-        "c": {"$unstorable": "list of 50 values"},
+        "b": {"$too_large": "text of 15 characters"},
+        "c": {"$too_large": "list of 50 values"},
     }
 
 

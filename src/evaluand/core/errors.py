@@ -4,6 +4,7 @@
     ├── SpecError        what you wrote cannot work: an experiment, a task, an option
     │   └── ParameterError   invalid parameters of a kind, with the path of each
     ├── DataError        the data break their schema; carries every fault, not only the first
+    │   └── NotStored        a value was too large, or not data, when it was recorded
     ├── TaskError        the system under test failed on one example; becomes a row, the run goes on
     │   ├── TransientError   a failure worth retrying (raise it in a task to ask for a retry)
     │   ├── TaskTimeout      the call took longer than the run allows
@@ -150,6 +151,10 @@ class DataError(EvaluandError):
         if len(self.faults) > SHOWN_FAULTS:
             lines.append(f"… and {len(self.faults) - SHOWN_FAULTS} more faults")
         return "\n".join(lines)
+
+
+class NotStored(DataError):
+    """A value was not stored, because it is too large or not data, so nothing can be computed from it."""
 
 
 def with_article(name: str) -> str:

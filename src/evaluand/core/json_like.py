@@ -2,7 +2,8 @@
 
 Data stay as they are (`evaluand.core.identity`). Other objects become their public attributes; functions, locks and the
 like become their type: `{"$unstorable": "Lock"}`. The conversion reads no property, calls no method of the value except
-`model_dump`, and never fails. What is very large, very deep or contains itself is cut, marked in the same way.
+`model_dump`, and never fails. What is very large or very deep is left out: `{"$too_large": "list of 300000 values"}`
+(`evaluand.core.placeholders`).
 
 In a configuration, such as the parts of an app, every value whose name says that it is a credential becomes `***`, and
 so do passwords inside texts (`evaluand.core.redaction`). The inputs and outputs of a call are data and stay as they
@@ -24,6 +25,7 @@ from types import MemberDescriptorType, ModuleType
 from typing import Any, Final
 
 from evaluand.core.identity import encode
+from evaluand.core.placeholders import too_large, unstorable
 from evaluand.core.redaction import (
     HIDDEN,
     is_hidden,
@@ -133,11 +135,6 @@ def surrogate_fault(text: str) -> str | None:
     return None
 
 
-def unstorable(description: str) -> dict[str, str]:
-    """The placeholder for a value that is not data."""
-    return {"$unstorable": description}
-
-
 class JsonLikeConverter:
     """Converts one value, counting values and characters against the limits. See `to_json_like`."""
 
@@ -159,7 +156,11 @@ class JsonLikeConverter:
         if isinstance(value, PurePath):
             return self.text(str(value))
         if depth > DEEPEST or id(value) in self.within or self.values < 0:
-            return unstorable(f"{kind.__qualname__} {'within itself' if id(value) in self.within else 'cut short'}")
+            if id(value) in self.within:
+                return unstorable(f"{kind.__qualname__} within itself")
+            return too_large(
+                f"{kind.__qualname__} {'nested too deeply' if depth > DEEPEST else 'after too many values'}"
+            )
         self.within.add(id(value))
         try:
             return self.compound(value, depth + 1)
@@ -170,7 +171,7 @@ class JsonLikeConverter:
 
     def text(self, value: str) -> Any:
         if len(value) > self.characters:
-            return unstorable(f"text of {len(value)} characters")
+            return too_large(f"text of {len(value)} characters")
         self.characters -= len(value)
         text = escape_surrogates(value)
         if self.hide:
@@ -180,7 +181,7 @@ class JsonLikeConverter:
     def plain_value(self, value: Any) -> Any:
         if isinstance(value, bytes | bytearray):
             if len(value) > self.characters:
-                return unstorable(f"{len(value)} bytes")
+                return too_large(f"{len(value)} bytes")
             self.characters -= len(value)
             return bytes(value)
         try:
@@ -206,12 +207,12 @@ class JsonLikeConverter:
 
     def list(self, values: Iterable[Any], size: int, kind: str, depth: int) -> Any:
         if size > self.values:
-            return unstorable(f"{kind} of {size} values")
+            return too_large(f"{kind} of {size} values")
         return [self.convert(item, depth) for item in islice(values, size)]
 
     def members(self, items: Iterable[tuple[str, Any]], size: int, depth: int) -> Any:
         if size > self.values:
-            return unstorable(f"mapping of {size} values")
+            return too_large(f"mapping of {size} values")
         converted = {}
         for key, item in list(items):
             hides = (self.hide or self.objects) and is_hidden(key, item, strict=not self.hide)
@@ -222,7 +223,7 @@ class JsonLikeConverter:
         size = getattr(value, "size", 1)
         size = size if isinstance(size, int) else 1
         if size > self.values:
-            return unstorable(f"{type(value).__qualname__} of {size} values")
+            return too_large(f"{type(value).__qualname__} of {size} values")
         if hasattr(value, "tolist"):
             return self.convert(value.tolist(), depth)
         return unstorable(type(value).__qualname__)

@@ -23,6 +23,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound, storable_message, with_article
 from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.key_columns import INDEX
+from evaluand.core.placeholders import find_gap
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Outcome, Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
@@ -340,6 +341,7 @@ class Grader:
         self.columns = dict(scorer.columns)
         self.app, self.name = app or {}, name
         self.readers = [self._source if name == "source" else _ARGUMENTS[name] for name in scorer.arguments]
+        self._checked = _CHECKED.intersection(scorer.arguments) if app else frozenset()
         self._watches = scorer.is_async or not scorer.cheap  # a cheap scorer makes no requests
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
@@ -404,7 +406,7 @@ class Grader:
         return b"".join(lines), failed
 
     def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
-        status, reason = self._ungradable(unit.response)
+        status, reason = self._ungradable(unit)
         if status:
             return [
                 [None, target, status, reason, None, None, None, None, self._unanswered(unit, status, target)]
@@ -417,8 +419,9 @@ class Grader:
             for piece, result, piece_spending in zip(unit.pieces, of_unit, spent, strict=True)
         ]
 
-    def _ungradable(self, response: Response) -> tuple[str | None, str | None]:
+    def _ungradable(self, unit: Unit) -> tuple[str | None, str | None]:
         """Status and reason of a row that cannot be graded; None for a row that can."""
+        response = unit.response
         if response.status == FAILED:
             error = response.error or {}
             return FAILED, f"task: {error.get('type')}: {error.get('message')}"[:_REASON]
@@ -427,11 +430,23 @@ class Grader:
             return SKIPPED, reason[:_REASON]
         if not response.responses:
             return NO_ANSWER.status, NO_ANSWER.reason
+        if gap := self._find_gap(unit):
+            return FAILED, f"{gap}; record a smaller one"
         return None, None
+
+    def _find_gap(self, unit: Unit) -> str | None:
+        """What the scorer reads of a recorded call although it was not stored; None where that is nothing."""
+        for name, values in (("output", unit.response.responses or ()), ("input", (unit.example.input,))):
+            if name not in self._checked:
+                continue
+            for value in values:
+                if type(value) is not str and (gap := find_gap(value)):
+                    return f"the {name}{gap.path} {gap}"
+        return None
 
     def _pieces(self, unit: Unit) -> list[_Piece]:
         expected, responses = unit.example.expected, unit.response.responses
-        if unit.response.status != COMPLETED or not responses:
+        if unit.response.status != COMPLETED or not responses or self._find_gap(unit):
             return []
         if self.targets is None:
             return [_Piece(n, None, output, expected) for n, output in enumerate(responses)]
@@ -611,6 +626,9 @@ def _is_finite(number: float) -> bool:
     except OverflowError:
         return False
 
+
+_CHECKED = frozenset(("output", "input"))
+"""Arguments in which the record of an app's call may lack what was not stored; feedbacks check what they select."""
 
 _PARTS: dict[str, Any] = {"numbers": Sequence, "scores": Mapping}
 

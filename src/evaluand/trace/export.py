@@ -22,7 +22,7 @@ from rich.json import JSON
 from rich.panel import Panel
 from rich.text import Text
 
-from evaluand.core.json_like import unstorable
+from evaluand.core.placeholders import unstorable
 from evaluand.trace.values import one_line
 
 EXCEPTION = frozenset(("type", "message"))

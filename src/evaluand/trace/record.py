@@ -30,7 +30,7 @@ from orjson import Fragment
 
 from evaluand.core.errors import EvaluandError
 from evaluand.core.identity import decode, encode
-from evaluand.core.json_like import unstorable
+from evaluand.core.placeholders import unstorable
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import printed
 from evaluand.trace.traces import Trace

@@ -15,7 +15,7 @@ from orjson import Fragment
 
 from evaluand.core.errors import SpecError
 from evaluand.core.identity import encode
-from evaluand.core.json_like import unstorable
+from evaluand.core.placeholders import unstorable
 from evaluand.trace.tracer import ClosedSpanError, EnteredSpanError, OpenSpanError, Tracer
 from evaluand.trace.tree import label
 from evaluand.trace.values import error_text, nanoseconds, stack_trace, text_of, value_of

@@ -21,14 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from evaluand.core.errors import DataError, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, NotStored, SpecError, kind_of, nearest
+from evaluand.core.placeholders import Gap, find_gap, is_placeholder
 from evaluand.core.selector.locations import locate, normalised
 from evaluand.core.selector.parsing import check_rfc9535, is_jsonpath, parse
 from evaluand.core.selector.steps import (
     Collect,
     Descend,
+    Hidden,
     Lead,
     Member,
     Step,
@@ -198,7 +200,10 @@ class Selector:
             Traceback (most recent call last):
             evaluand.DataError: calls[0].args.q: calls[0].args has no 'q' (did you mean 'query'?)
         """
-        return self._select_or_raise(value, self._demands)
+        try:
+            return self._selected(value, self._demands)
+        except _Nowhere as nowhere:
+            raise DataError(self._missing_message(nowhere)) from nowhere.__cause__
 
     def require(self, value: Any) -> list[Any]:
         """As `select`, but tells a wrong name from empty data.
@@ -207,6 +212,8 @@ class Selector:
         nothing.
 
         Raises:
+            NotStored: a value at the path, on the way to it, or read by a filter was not stored, so that what the path
+                selects is unknown; see `evaluand.core.placeholders`.
             DataError: a step selects nothing; says which one, and what is there instead.
 
         Example:
@@ -216,7 +223,16 @@ class Selector:
             Traceback (most recent call last):
             evaluand.DataError: calls.txt: calls is a list of 2 without 'txt' (did you mean 'text'?)
         """
-        return self._select_or_raise(value, self._requirements)
+        try:
+            found = self._selected(value, self._requirements)
+        except _Nowhere as nowhere:
+            self._refuse_placeholders(nowhere)
+            raise DataError(self._missing_message(nowhere)) from nowhere.__cause__
+        for number, each in enumerate(found, 1):
+            if type(each) not in _ATOMS and (gap := find_gap(each)):
+                which = f" (value {number} of {len(found)})" if len(found) > 1 else ""
+                raise NotStored(f"{self.text}{gap.path}{which} {gap}; {_STORED}")
+        return found
 
     def sole(self, value: Any) -> Any:
         """The one value that `select` finds.
@@ -284,12 +300,6 @@ class Selector:
 
     # Implementation
 
-    def _select_or_raise(self, value: Any, demands: _Demands) -> list[Any]:
-        try:
-            return self._selected(value, demands)
-        except _Nowhere as nowhere:
-            raise DataError(self._missing_message(nowhere)) from nowhere.__cause__
-
     def _selected(self, value: Any, demands: _Demands) -> list[Any]:
         """Follows a single value while there is only one, which costs a fraction of following a list."""
         one, many = value, None
@@ -320,6 +330,15 @@ class Selector:
             else:
                 many = found
         return [one] if many is None else many
+
+    def _refuse_placeholders(self, nowhere: _Nowhere) -> None:
+        """Raises the error for a step that a placeholder stopped."""
+        here = self._prefix(nowhere.depth)
+        for each in nowhere.values:
+            if is_placeholder(each):
+                raise NotStored(f"{self.text}: {here} {Gap(each)}; {_STORED}")
+        if isinstance(nowhere.__cause__, Hidden):
+            raise NotStored(f"{self.text}: a part of {here} {Gap(nowhere.__cause__.args[0])}; {_STORED}")
 
     def _only(self, found: Sequence[Any]) -> Any:
         if len(found) != 1:
@@ -375,6 +394,9 @@ class Selector:
             f"{self.text}: {self._prefix(nowhere.depth)}{which} {_describe_missing(step, values[place], self.objects)}"
         )
 
+
+_ATOMS: Final = frozenset((str, int, float, bool, type(None)))
+_STORED: Final = "select a part that was stored, or record a smaller one"
 
 _Demands = tuple[tuple[int, Any, Any, Lead | None], ...]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evaluand.core.placeholders import is_placeholder
 from evaluand.core.selector.patterns import contains, matches
 from evaluand.core.selector.steps import Step, finder, is_list
 
@@ -37,6 +38,15 @@ class Operand:
         for step in self.path:
             found = finder(step)(found, root)
         return found
+
+    def find_gap(self, child: Any, root: Any) -> Any:
+        """The placeholder that the path meets, so that its values are unknown; None where it meets none."""
+        found = [child if self.here else root]
+        gap = None
+        for step in self.path or ():
+            gap = gap or next(filter(is_placeholder, found), None)
+            found = finder(step)(found, root)
+        return gap or next(filter(is_placeholder, found), None)
 
     def value(self, child: Any, root: Any) -> Any:
         found = self.find(child, root)

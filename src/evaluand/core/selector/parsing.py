@@ -127,6 +127,7 @@ class Reader:
     def __init__(self, text: str, place: int, *, strict: bool = False) -> None:
         self.text, self.place, self.strict = text, place, strict
         self._depth = self._filters = 0
+        self._operands: list[Operand] = []  # the paths in the filter that is being read
 
     @property
     def _filter_name(self) -> re.Pattern[str]:
@@ -202,9 +203,12 @@ class Reader:
         if self._take("?"):
             begin = self.place
             self._filters += 1
+            outer, self._operands = self._operands, []
             test = self._parse_or()
+            gaps = tuple(each.find_gap for each in self._operands)
+            self._operands = outer
             self._filters -= 1
-            return Filter(self.text[begin : self.place].strip(), test)
+            return Filter(self.text[begin : self.place].strip(), test, gaps)
         raise self.fault(start)
 
     def _to_int(self, digits: str, start: int) -> int:
@@ -280,7 +284,9 @@ class Reader:
         if self.text[self.place : self.place + 1] in ("@", "$") and self.place < len(self.text):
             here = self.text[self.place] == "@"
             self.place += 1
-            return Operand(path=self.steps(self._filter_name, first_bare=False), here=here)
+            operand = Operand(path=self.steps(self._filter_name, first_bare=False), here=here)
+            self._operands.append(operand)
+            return operand
         if found := self._match(QUOTED):
             return Operand(literal=self._unescape(found, found.start()))
         if found := self._match(_NUMBER):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evaluand.core.placeholders import find_gap, is_placeholder
+
 NAME: Final = re.compile(r"[\w@-]+")
 """A key that needs no quotes in a path that begins with `$`."""
 
@@ -59,10 +61,17 @@ class Slice:
 
 @dataclass(frozen=True)
 class Filter:
-    """`[?…]`: the children that pass a test."""
+    """`[?…]`: the children that pass a test.
+
+    Attributes:
+        text: what follows `?`.
+        test: (child, root of the data) → whether the child passes.
+        gaps: for each path in the test, (child, root) → the placeholder that it meets, or None.
+    """
 
     text: str
     test: Callable[[Any, Any], bool]
+    gaps: tuple[Callable[[Any, Any], Any], ...] = ()
 
     def find(self, values: Sequence[Any], root: Any) -> list[Any]:
         return [child for value in values for child in children(value) if self.test(child, root)]
@@ -195,6 +204,11 @@ def _part(value: Any, part: str | int | Every | Slice | Filter, root: Any) -> It
 Lead = Callable[[Any, Any], list[Any]]
 """(value, root of the data) → what a step selects; raises LookupError if nothing matches."""
 
+
+class Hidden(LookupError):
+    """What a step selects is unknown because of a placeholder, which is the argument."""
+
+
 Change = Callable[[Any], Any]
 """The present value at a place, or None → the new value."""
 
@@ -207,7 +221,7 @@ def leading(step: Step, objects: bool, strict: bool = False) -> Lead:
     """The function that follows a step; with `objects`, also to attributes of Python objects and characters of texts.
 
     With `strict`, a name selects nothing from an empty list and is an error in a list of several that have no such
-    member; without it, the reverse.
+    member; without it, the reverse. With `strict`, it is an error too if something that was not stored may match.
 
     The usual types are tested first and by `type(…) is`, many times as fast as asking for mappings or sequences.
     """
@@ -218,9 +232,9 @@ def leading(step: Step, objects: bool, strict: bool = False) -> Lead:
     if isinstance(step, Slice):
         return _to_slice(slice(0) if step.step == 0 else slice(step.start, step.stop, step.step), objects)
     if isinstance(step, Union):
-        leads = [leading(part, objects) for part in step.parts]
+        leads = [leading(part, objects, strict) for part in step.parts]
         return lambda value, root: [child for lead in leads for child in lead(value, root)]
-    return _to_children(step)
+    return _to_children(step, strict)
 
 
 def _to_member(name: str, objects: bool, strict: bool) -> Lead:
@@ -241,6 +255,8 @@ def _member(name: str, value: Any, objects: bool, strict: bool) -> list[Any]:
         return [value[name]]
     if is_list(value):
         elements = list(_elements(value))
+        if strict:
+            _refuse(filter(is_placeholder, elements))
         found = [member for each in elements if (member := _of_one(name, each, objects)) is not _NOTHING]
         if found or (not elements if strict else value):
             return found
@@ -293,13 +309,32 @@ def _to_slice(part: slice, objects: bool) -> Lead:
     return lead
 
 
-def _to_children(step: Every | Filter | Descend | Collect) -> Lead:
+def _to_children(step: Every | Filter | Descend | Collect, strict: bool) -> Lead:
     def lead(value: Any, root: Any) -> list[Any]:
+        if strict:
+            _refuse(_gaps(step, value, root))
         if isinstance(step, Descend) or isinstance(value, Mapping) or is_list(value):
             return step.find((value,), root)
         raise LookupError
 
     return lead
+
+
+def _gaps(step: Every | Filter | Descend | Collect, value: Any, root: Any) -> Iterator[Any]:
+    """The placeholders because of which it is unknown what a step selects."""
+    if isinstance(step, Descend):
+        gap = find_gap(value)
+        yield None if gap is None else gap.placeholder
+    if isinstance(step, Filter):
+        yield from (find(child, root) for child in children(value) for find in step.gaps)
+    if is_placeholder(value):
+        yield value
+
+
+def _refuse(placeholders: Iterable[Any]) -> None:
+    for each in placeholders:
+        if each is not None:
+            raise Hidden(each)
 
 
 def _attribute(name: str, value: Any, objects: bool) -> Any:

@@ -18,7 +18,8 @@ Design:
 - A definition is a value: each `on…` returns a new one, and a wrong binding is reported when it is bound. Arguments
   are in the order of the signature however they were bound, so one definition has one identity.
 - Nothing missing is ignored silently. A missing part fails or skips the row, as `if_missing` says; a selection without
-  values skips it. Both have a reason.
+  values skips it; and one that meets something that was not stored, such as a very large text, fails it. All have a
+  reason.
 - A call that fails does not lose the results of the others: the row fails with all its calls, or the call is left out,
   as `on_error` says.
 """
@@ -30,7 +31,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
-from evaluand.core.errors import DataError, SpecError, nearest, warn
+from evaluand.core.errors import DataError, NotStored, SpecError, nearest, warn
 from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
@@ -550,10 +551,12 @@ class Feedback(Scorer):
             self._check_values(values)
         else:
             _ = self._is_bound
-        if self.if_exists is not None and not self._exists(self.if_exists, source):
-            return Result("skipped", reason=f"{self.if_exists} is not there")
         try:
+            if self.if_exists is not None and not self._exists(self.if_exists, source):
+                return Result("skipped", reason=f"{self.if_exists} is not there")
             selected = self._select_all(source, values)
+        except NotStored as error:  # whatever `if_missing` says: it was there
+            return Result("failed", reason=str(error), error=error)
         except Missing as error:
             if self.if_missing == "error":
                 return Result("failed", reason=str(error), error=error)
@@ -583,12 +586,16 @@ class Feedback(Scorer):
     def _select(self, name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:
         try:
             return selector.require(source)
+        except NotStored as error:
+            raise NotStored(f"{name}: {error}") from None
         except DataError as error:
             raise Missing(f"{name}: {error}") from None
 
     def _exists(self, selector: Selector, source: Mapping[str, Any]) -> bool:
         try:
             selector.require(source)
+        except NotStored as error:
+            raise NotStored(f"if_exists: {error}") from None
         except DataError:
             return False
         return True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
-from evaluand.core.json_like import unstorable
+from evaluand.core.placeholders import unstorable
 from evaluand.trace.spans import Span, TaskSpan
 from evaluand.trace.tracer import RootTracer
 from evaluand.trace.traces import Trace
