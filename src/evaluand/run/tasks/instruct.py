@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from evaluand.core.errors import TaskError
 from evaluand.models.chat_model import ChatModel
-from evaluand.run.tasks.chat import AskingTask
+from evaluand.run.tasks.asking import AskingTask
 from evaluand.trace.spans import TaskSpan
 
 

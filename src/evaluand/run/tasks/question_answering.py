@@ -15,7 +15,7 @@ from evaluand.core.fingerprint import Identity, fingerprint
 from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex, require_embeddings
 from evaluand.data.sources import open_file
 from evaluand.models.chat_model import ChatModel
-from evaluand.run.tasks.chat import AskingTask
+from evaluand.run.tasks.asking import AskingTask
 from evaluand.run.tasks.chunk import Chunk, chunks
 from evaluand.run.tasks.instruct import Instruct, Instruction
 from evaluand.trace.spans import TaskSpan

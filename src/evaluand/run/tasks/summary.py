@@ -6,7 +6,7 @@ from typing import Any
 
 from evaluand.core.errors import TaskError
 from evaluand.models.chat_model import ChatModel
-from evaluand.run.tasks.chat import AskingTask
+from evaluand.run.tasks.asking import AskingTask
 from evaluand.run.tasks.chunk import Chunk
 from evaluand.run.tasks.instruct import Instruct
 from evaluand.trace.spans import TaskSpan

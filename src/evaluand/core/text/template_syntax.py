@@ -1,0 +1,97 @@
+"""What a template says before it is rendered: its variables, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from jinja2 import TemplateSyntaxError, nodes
+from jinja2.meta import find_undeclared_variables
+
+from evaluand.core.errors import nearest
+from evaluand.core.text.template_sandbox import FILTER_NAMES, SANDBOX
+
+
+class Remark(NamedTuple):
+    """Something about a template, and the line where it is."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """What a template consists of.
+
+    Attributes:
+        variables: name → the line of its first use.
+        optional: the variables that it can do without: it asks whether they are defined, or has a default.
+        braces: the words in single braces, which are written as they are.
+        faults: what is wrong with it, whatever the values are.
+    """
+
+    variables: Mapping[str, int]
+    optional: frozenset[str]
+    braces: tuple[Remark, ...]
+    faults: tuple[Remark, ...]
+
+
+def read_syntax(text: str) -> Syntax:
+    """What a template consists of; of a text with faults these alone."""
+    try:
+        tree = SANDBOX.parse(text)
+    except TemplateSyntaxError as error:
+        return Syntax({}, frozenset(), (), (Remark(error.lineno, f"not a Jinja template: {error.message}"),))
+    if faults := sorted(_faults(tree)):
+        return Syntax({}, frozenset(), (), tuple(faults))
+    return Syntax(_variables(tree), frozenset(_optional(tree)), tuple(_braces(tree)), ())
+
+
+def _variables(tree: nodes.Template) -> dict[str, int]:
+    names = find_undeclared_variables(tree)
+    uses = sorted((node.lineno, node.name) for node in tree.find_all(nodes.Name) if node.name in names)
+    return {name: line for line, name in reversed(uses)}
+
+
+def _optional(tree: nodes.Template) -> Iterator[str]:
+    asking = [node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
+    replacing = [node for node in tree.find_all(nodes.Filter) if node.name in ("d", "default")]
+    for node in (*asking, *replacing):
+        if isinstance(node.node, nodes.Name):
+            yield node.node.name
+
+
+def _braces(tree: nodes.Template) -> Iterator[Remark]:
+    for data in tree.find_all(nodes.TemplateData):
+        for found in _BRACES.finditer(data.data):
+            yield Remark(data.lineno + data.data.count("\n", 0, found.start()), found[1])
+
+
+def _faults(tree: nodes.Template) -> Iterator[Remark]:
+    for refused in tree.find_all(tuple(_REFUSED)):
+        yield Remark(refused.lineno, f"{{% {_REFUSED[type(refused)]} %}} is not available")
+    for loop in tree.find_all(nodes.For):
+        if loop.recursive:
+            yield Remark(loop.lineno, "a recursive loop is not available")
+    known: Mapping[Any, Any] = {nodes.Filter: FILTER_NAMES, nodes.Test: SANDBOX.tests}
+    for node in tree.find_all((nodes.Filter, nodes.Test)):
+        if node.name not in known[type(node)]:
+            what = type(node).__name__.lower()
+            yield Remark(node.lineno, f"no {what} is called {node.name!r}{nearest(node.name, known[type(node)])}")
+
+
+_BRACES: Final = re.compile(r"(?<!\{)\{\s*([A-Za-z_]\w*)\s*\}(?!\})", re.ASCII)
+_REFUSED: Final[Mapping[Any, str]] = {
+    nodes.AssignBlock: "set … endset",
+    nodes.Block: "block",
+    nodes.CallBlock: "call",
+    nodes.Extends: "extends",
+    nodes.FilterBlock: "filter",
+    nodes.FromImport: "from",
+    nodes.Import: "import",
+    nodes.Include: "include",
+    nodes.Macro: "macro",
+}
+"""Statements that read other templates, or in which text would grow without being counted."""
