@@ -28,8 +28,9 @@ from evaluand.engine.engine import (
     LocalEngine,
     Outcome,
     Policy,
-    repeat_request,
 )
+from evaluand.engine.event_loop import run_coroutine
+from evaluand.engine.repeats import repeat_request, repeat_request_async
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.store import MemoryStore
@@ -457,6 +458,96 @@ def test_each_repeat_of_a_request_has_the_time_and_the_turn_of_an_attempt() -> N
     found = outcomes(lambda unit: repeat_request(request), [7], policy)
     assert (found[7].value, found[7].attempts) == (7, 3)
     assert min(later - start for start, later in itertools.pairwise(starts)) >= 2 * LIMIT
+
+
+async def asked(request: Callable[[int], int], unit: int) -> int:
+    await asyncio.sleep(0)
+    return request(unit)
+
+
+def in_coroutine(request: Callable[[int], int]) -> Call:
+    async def call(unit: int) -> int:
+        return await repeat_request_async(lambda: asked(request, unit))
+
+    return call
+
+
+def in_thread_that_waits(request: Callable[[int], int]) -> Call:
+    return lambda unit: run_coroutine(repeat_request_async(lambda: asked(request, unit)))
+
+
+@pytest.mark.parametrize("way", [in_coroutine, in_thread_that_waits])
+def test_a_request_of_an_event_loop_is_repeated_alone(way: Callable[[Callable[[int], int]], Call]) -> None:
+    request, requested = fails_at_first(2, TransientError("busy"))
+    found = outcomes(way(request), range(5), Policy(retries=2, backoff=0.001, rate="1000/s"))
+    assert {(outcome.value == unit, outcome.attempts) for unit, outcome in found.items()} == {(True, 3)}
+    assert set(requested.values()) == {3}
+
+    request, requested = fails_at_first(99, TransientError("busy"))
+    found = outcomes(way(request), [7], Policy(retries=2, backoff=0.001))
+    assert isinstance(found[7].error, TransientError)
+    assert found[7].attempts == requested[7] == 3
+    with pytest.raises(TransientError):
+        asyncio.run(repeat_request_async(lambda: asked(request, 8)))
+    assert requested[8] == 1  # nothing says outside of a run how often
+
+
+@pytest.mark.parametrize("waits", [asyncio.sleep, lambda seconds: asyncio.to_thread(time.sleep, seconds)])
+def test_each_repeat_in_an_event_loop_has_the_time_and_the_turn_of_an_attempt(waits: Any) -> None:
+    starts: list[float] = []
+
+    async def request() -> int:
+        starts.append(time.monotonic())
+        await waits(0.2 * LIMIT if len(starts) < 3 else 0)
+        if len(starts) < 3:
+            raise TransientError("busy")
+        return 7
+
+    async def call(unit: int) -> int:
+        return await repeat_request_async(request)
+
+    policy = Policy(timeout=1.5 * LIMIT, retries=2, backoff=0, rate=f"1/{2 * LIMIT} s")
+    found = outcomes(call, [7], policy)
+    assert (found[7].value, found[7].attempts) == (7, 3)
+    assert min(later - start for start, later in itertools.pairwise(starts)) >= 2 * LIMIT
+
+
+def test_a_repeat_in_an_event_loop_that_takes_too_long_fails_its_call() -> None:
+    requested = Counter[int]()
+
+    async def request() -> int:
+        requested[7] += 1
+        if requested[7] == 1:
+            raise TransientError("busy")
+        await asyncio.sleep(PATIENCE)
+        return 7
+
+    async def call(unit: int) -> int:
+        return await repeat_request_async(request)
+
+    found = outcomes(call, [7], Policy(timeout=LIMIT, retries=1, backoff=0))
+    assert isinstance(found[7].error, TaskTimeout)
+    assert requested[7] == 2
+
+
+def test_a_plain_request_of_a_coroutine_does_not_block_the_loop_with_pauses() -> None:
+    request, requested = fails_at_first(1, TransientError("busy"))
+
+    async def call(unit: int) -> int:
+        return repeat_request(lambda: request(unit))
+
+    found = outcomes(call, [7], Policy(retries=2, backoff=0.001))
+    assert (found[7].value, found[7].attempts, requested[7]) == (7, 2, 2)  # the complete call is made again
+
+
+def test_a_client_with_a_policy_repeats_by_that_anywhere() -> None:
+    request, requested = fails_at_first(2, TransientError("busy"))
+    policy = Policy(retries=2, backoff=0)
+    assert repeat_request(lambda: request(7), policy) == 7
+    assert asyncio.run(repeat_request_async(lambda: asked(request, 8), policy)) == 8
+    assert {*requested.values()} == {3}
+    found = outcomes(lambda unit: repeat_request(lambda: request(unit), policy), [9], Policy(retries=0))
+    assert (found[9].value, found[9].attempts) == (9, 1)
 
 
 def test_an_abandoned_call_repeats_no_request() -> None:

@@ -13,8 +13,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError, storable_message
@@ -29,6 +30,7 @@ from evaluand.engine.event_loop import (
     waits_for_nested_work,
 )
 from evaluand.engine.rate_limit import RateLimit
+from evaluand.engine.repeats import current_caller
 
 U = TypeVar("U")
 T = TypeVar("T")
@@ -265,6 +267,50 @@ class InlineEngine:
                 raise _aborted(unit, outcome.error)
 
 
+class _AsyncWorker:
+    """The current call of one coroutine: its attempts and its time limit."""
+
+    __slots__ = ("_began", "_limit", "_loop", "_policy", "abandoned", "attempts")
+
+    def __init__(self, policy: Policy, loop: asyncio.AbstractEventLoop) -> None:
+        self._policy, self._loop = policy, loop
+        self._limit: asyncio.Timeout | None = None
+        self._began = 0.0  # the current attempt, by the monotonic clock
+        self.attempts = 0
+        self.abandoned = False  # never: a coroutine that takes too long is cancelled
+
+    def start_clock(self) -> asyncio.Timeout:
+        """The time limit of an attempt that starts now."""
+        self._limit, self._began = asyncio.timeout(self._policy.timeout), time.perf_counter()
+        return self._limit
+
+    def is_overdue(self) -> bool:
+        return time.perf_counter() - self._began > (self._policy.timeout or math.inf)
+
+    def repeats_request(self, error: BaseException, requests: int) -> bool:
+        """False: a pause would block the loop, so that the complete call is repeated."""
+        return False
+
+    async def repeats_request_async(self, error: BaseException, requests: int) -> bool:
+        policy = self._policy
+        if asyncio.get_running_loop() is not self._loop or not policy.retries_after(error, requests):
+            return False
+        self._reschedule(None)
+        await asyncio.sleep(policy.draw_pause(requests, error))
+        if policy.rate_limit:
+            await policy.rate_limit.wait_async()
+        self.attempts += 1
+        self._began = time.perf_counter()
+        self._reschedule(policy.timeout)
+        return True
+
+    def _reschedule(self, seconds: float | None) -> None:
+        """Ends the current time limit, or begins it anew."""
+        if self._limit is not None:
+            with suppress(RuntimeError):  # it has passed, or the call has ended without waiting for this request
+                self._limit.reschedule(None if seconds is None else self._loop.time() + seconds)
+
+
 class _AsyncMap:
     """Worker loops that share one iterator, without a task object per unit."""
 
@@ -286,15 +332,17 @@ class _AsyncMap:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _work(self) -> None:
-        policy, attempt = self._policy, self._timed if self._policy.timeout else self._call
-        limit = policy.rate_limit
+        policy, limit = self._policy, self._policy.rate_limit
+        worker = _AsyncWorker(policy, asyncio.get_running_loop())
+        current_caller.set(worker)
+        attempt = partial(self._timed, worker) if policy.timeout else self._call
         for unit in self._units:
             if time.perf_counter_ns() - self._rested > _LONGEST_TURN:  # calls that wait for nothing block the loop
                 await asyncio.sleep(0)
                 self._rested = time.perf_counter_ns()
             if limit:
                 await limit.wait_async()
-            attempts, foreign, started, clock = 1, 0, time.time_ns(), time.perf_counter_ns()
+            worker.attempts, foreign, started, clock = 1, 0, time.time_ns(), time.perf_counter_ns()
             while True:  # inlined: a coroutine for the attempts would be one more to wake at each step of a call
                 try:
                     value, error = await attempt(unit), None
@@ -305,16 +353,16 @@ class _AsyncMap:
                 if foreign < MOST_FOREIGN_OF_UNIT and self._is_of_other_loop(error):
                     foreign += 1
                     await close_idle_connections(error)
-                elif policy.retries_after(error, attempts):
-                    await asyncio.sleep(policy.draw_pause(attempts, error))
+                elif policy.retries_after(error, worker.attempts):
+                    await asyncio.sleep(policy.draw_pause(worker.attempts, error))
                 else:
                     break
                 if limit:
                     await limit.wait_async()
-                attempts += 1
+                worker.attempts += 1
             if self._stopping:
                 return
-            self._hand(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - clock))
+            self._hand(unit, Outcome(value, error, worker.attempts, started, time.perf_counter_ns() - clock))
 
     def _is_of_other_loop(self, error: BaseException) -> bool:
         """Whether a connection of another event loop made a call fail; false after so many that it is no accident."""
@@ -343,8 +391,8 @@ class _AsyncMap:
             self._stopping = True
             raise _aborted(unit, outcome.error)
 
-    async def _timed(self, unit: Any) -> Any:
-        limit, began = asyncio.timeout(self._policy.timeout), time.perf_counter()
+    async def _timed(self, worker: _AsyncWorker, unit: Any) -> Any:
+        limit = worker.start_clock()
         try:
             async with limit:
                 value = await self._call(unit)
@@ -352,38 +400,9 @@ class _AsyncMap:
             if limit.expired():
                 raise too_long(self._policy) from None
             raise
-        if limit.expired() or time.perf_counter() - began > (self._policy.timeout or math.inf):
+        if limit.expired() or worker.is_overdue():
             raise too_long(self._policy)  # the call ignored its cancellation, or blocked the loop
         return value
-
-
-def repeat_request(send: Callable[[], T]) -> T:
-    """What `send` returns; after a transient error it is called again, and not the complete call of the task.
-
-    Each repeat is an attempt of the call, with the pause, the turn in the rate limit and the time limit of one. A call
-    that runs in the event loop, in another process or outside of a map has no repeats here.
-
-    Args:
-        send: makes one request of the current call.
-
-    Raises:
-        Exception: the error of the last request. The call that passes it on fails, if it was repeated as often as the
-            policy says.
-    """
-    worker, requests = _present.get(), 0
-    while True:
-        requests += 1
-        try:
-            return send()
-        except Exception as error:
-            if worker is None or not worker.repeats_request(error, requests):
-                raise
-
-
-def abandonment_check() -> Callable[[], bool]:
-    """A function that says, now and later, whether the current call was abandoned because it took too long."""
-    worker = _present.get()
-    return lambda: worker is not None and worker.abandoned
 
 
 def _undo_cancellation() -> None:
@@ -424,27 +443,42 @@ class _Worker:
         return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
 
     def repeats_request(self, error: BaseException, requests: int) -> bool:
-        """Waits until a request of the call may be repeated; false if it is not repeated.
-
-        Args:
-            requests: how often it was made, the last time with this error.
-        """
+        """As `Caller` says; a run that is stopped meanwhile repeats nothing."""
         policy = self.policy
         if not policy.retries_after(error, requests):
             return False
         pause = policy.draw_pause(requests, error)
-        with self.lock:
-            self.clock = _NOT_YET
+        self._stop_clock()
         if self.stop.wait(pause) or not (policy.rate_limit is None or policy.rate_limit.wait(self.stop)):
             self.interrupted = True
             return False
+        return self._count_repeat()
+
+    async def repeats_request_async(self, error: BaseException, requests: int) -> bool:
+        """As `repeats_request`, for a request that this thread waits for."""
+        policy = self.policy
+        if not policy.retries_after(error, requests):
+            return False
+        end = time.monotonic() + policy.draw_pause(requests, error)
+        self._stop_clock()
+        while not self.stop.is_set() and (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _TICK))
+        if self.stop.is_set():
+            self.interrupted = True
+            return False
+        if policy.rate_limit:
+            await policy.rate_limit.wait_async()
+        return self._count_repeat()
+
+    def _stop_clock(self) -> None:
+        with self.lock:
+            self.clock = _NOT_YET
+
+    def _count_repeat(self) -> bool:
         with self.lock:
             self.attempts += 1
             self.clock = time.perf_counter_ns()
             return not self.abandoned
-
-
-_present: ContextVar[_Worker | None] = ContextVar("_present", default=None)
 
 
 class _ThreadMap:
@@ -536,7 +570,7 @@ class _ThreadMap:
                 self._start()
 
     def _work(self, worker: _Worker, unit: Any) -> None:
-        _present.set(worker)
+        current_caller.set(worker)
         try:
             if unit is None or self._finish(unit, worker, pause=self._policy.draw_pause(worker.attempts)):
                 while not self._stop.is_set() and (unit := self._take()) is not None:

@@ -14,25 +14,20 @@ import dataclasses
 import functools
 import inspect
 import math
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, Self, TypeVar
-from weakref import WeakValueDictionary
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of
+from evaluand.core.errors import DataError, SpecError, TaskError, TransientError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.json_like import surrogate_fault
 from evaluand.core.redaction import HIDDEN, LEAST, SHORTEST, hide_values, redact, use_secret
 from evaluand.engine.deadline import Overdue, within
-from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
-from evaluand.engine.observation import machinery
+from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.evaluation.provider_secrets import (
     class_place,
@@ -42,7 +37,8 @@ from evaluand.evaluation.provider_secrets import (
     secret_texts,
 )
 from evaluand.models.reply_cache import Replies
-from evaluand.models.usage import Spending, count, read_usage
+from evaluand.models.requests import Reply as Reply, Request, cache_of, shared_rate
+from evaluand.models.usage import Spending
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -148,18 +144,6 @@ class Provider:
         return code_identity("provider", getattr(self, method), f"{type(self).__qualname__}.{method}")
 
 
-class Reply(NamedTuple):
-    """A reply with its usage; a method marked with `@asks` may return it instead of the reply alone.
-
-    Attributes:
-        value: the reply, as data.
-        usage: `input_tokens`, `output_tokens`, `cost`, `currency` and `model`, as far as they are known.
-    """
-
-    value: Any
-    usage: Mapping[str, Any] = {}
-
-
 @dataclass(frozen=True, kw_only=True)
 class RemoteProvider(Provider):
     """A provider that asks a service, such as a model behind a network.
@@ -245,38 +229,18 @@ class RemoteProvider(Provider):
 
     @cached_property
     def _policy(self) -> Policy:
-        rate_limit = self._shared_rate_limit(self.rate) if isinstance(self.rate, str) else self.rate
         transient = self.transient if isinstance(self.transient, str) else tuple(self.transient)
         return Policy(
-            rate=rate_limit,
+            rate=shared_rate(self.rate, type(self), self.model),
             retries=self.retries,
             backoff=self.backoff,
             backoff_growth=self.backoff_growth,
             transient=transient,  # type: ignore[arg-type] # Policy rejects a string
         )
 
-    def _shared_rate_limit(self, rate: str) -> RateLimit:
-        key = (type(self), self.model, rate)
-        with _sharing:
-            rate_limit = _rate_limits.get(key)
-            if rate_limit is None:
-                rate_limit = _rate_limits[key] = RateLimit.parse(rate)
-            return rate_limit
-
     @cached_property
     def _replies(self) -> Replies | None:
-        if isinstance(self.cache, Replies):
-            return self.cache
-        if isinstance(self.cache, bool):
-            return _replies_in_memory if self.cache else None
-        if not isinstance(self.cache, str | PathLike):
-            raise SpecError(f"cache is {self.cache!r}; give True, False, a path, or Replies")
-        path = Path(self.cache).absolute()
-        with _sharing:
-            replies = _replies_by_file.get(path)
-            if replies is None:
-                replies = _replies_by_file[path] = Replies(path)
-            return replies
+        return cache_of(self.cache, in_memory=_replies_in_memory)
 
     def _redact_error(self, error: Exception) -> None:
         """Removes secrets from the message of an error; a TaskError takes its place if one cannot be removed."""
@@ -296,9 +260,6 @@ class RemoteProvider(Provider):
                 use_secret(secret)
         return redact(hide_values(text, {secret: HIDDEN for secret in found if len(secret) >= SHORTEST}))
 
-    def _count(self, **amounts: Any) -> None:
-        count(self.spent, **amounts)
-
 
 def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
     """Marks the methods of a `RemoteProvider` that make a request; plain or async.
@@ -316,27 +277,15 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
         @functools.wraps(method)
         async def ask_async(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-            request = _Request(method, signature, args, kwargs)
-            with machinery():
-                if request.replies is None:
-                    return identity.decode(await request.make_async())
-                reply, new = await request.replies.get_async(
-                    request.key, request.make_async, lasting=request.lasting, is_given_up=request.is_given_up
-                )
-            return request.decode_reply(reply, new)
+            reply, _ = await _MethodRequest(method, signature, args, kwargs).reply_async()
+            return reply
 
         return ask_async  # type: ignore[return-value]
 
     @functools.wraps(method)
     def ask(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-        request = _Request(method, signature, args, kwargs)
-        with machinery():
-            if request.replies is None:
-                return identity.decode(request.make())
-            reply, new = request.replies.get(
-                request.key, request.make, lasting=request.lasting, is_given_up=request.is_given_up
-            )
-        return request.decode_reply(reply, new)
+        reply, _ = _MethodRequest(method, signature, args, kwargs).reply()
+        return reply
 
     return ask
 
@@ -373,7 +322,7 @@ def lower_is_better(method: Callable[_P, _T]) -> Callable[_P, _T]:
     return method
 
 
-class _Request:
+class _MethodRequest(Request):
     """One call of a method marked with `@asks`."""
 
     def __init__(
@@ -384,110 +333,76 @@ class _Request:
         (_, provider), *arguments = bound.arguments.items()
         if not isinstance(provider, RemoteProvider):
             raise SpecError(f"{method.__qualname__} asks, and so must be a method of a RemoteProvider")
-        self._make = functools.partial(method, *args, **kwargs)
-        self._method, self._provider, self._arguments = method.__name__, provider, dict(arguments)
-        self.replies, self.lasting = provider._replies, provider.version is not None
-        self.is_given_up = abandonment_check()
+        policy = provider._policy
+        super().__init__(
+            method.__name__,
+            provider._replies,
+            lasting=provider.version is not None,
+            rate=policy.rate_limit,
+            policy=policy,
+        )
+        self._call = functools.partial(method, *args, **kwargs)
+        self._provider, self._arguments = provider, dict(arguments)
 
     @property
     def key(self) -> bytes:
         request = {
             **self._provider.spec,
             "code": self._provider._code,
-            "method": self._method,
+            "method": self.name,
             "arguments": self._arguments,
         }
         try:
             return identity.digest(request)
         except DataError as error:
-            raise TaskError(f"{self._method}: an argument cannot be stored as data: {error}") from None
+            raise TaskError(f"{self.name}: an argument cannot be stored as data: {error}") from None
 
-    def make(self) -> bytes:
-        """Makes the request, retried after transient errors, and returns the encoded reply."""
-        attempts, rate_limit = 0, self._provider._policy.rate_limit
-        while True:
-            attempts += 1
-            self._check_awaited()
-            try:
-                with rate_limit.request() if rate_limit else nullcontext():
-                    result = self._send()
-            except Exception as error:
-                pause = self._pause(error, attempts)
-            else:
-                return self._encode_reply(result)
-            time.sleep(pause)
-
-    async def make_async(self) -> bytes:
-        """As `make`, in an event loop."""
-        attempts, rate_limit = 0, self._provider._policy.rate_limit
-        while True:
-            attempts += 1
-            self._check_awaited()
-            try:
-                async with rate_limit.request_async() if rate_limit else nullcontext():
-                    result = await self._send_async()
-            except Exception as error:
-                pause = self._pause(error, attempts)
-            else:
-                return self._encode_reply(result)
-            await asyncio.sleep(pause)
-
-    def _send(self) -> Any:
+    def send(self) -> Reply:
         """Calls the method once, within the timeout."""
-        if self._provider.timeout is None:
-            return self._make()
         try:
-            return within(self._provider.timeout, self._make)
+            if self._provider.timeout is None:
+                return _as_reply(self._call())
+            return _as_reply(within(self._provider.timeout, self._call))
         except Overdue:
             raise self._overdue() from None
 
-    async def _send_async(self) -> Any:
+    async def send_async(self) -> Reply:
         limit = asyncio.timeout(self._provider.timeout)
         try:
             async with limit:
-                return await self._make()
-        except asyncio.CancelledError:
-            self._provider._count(requests=1, failed=1)
-            raise
+                return _as_reply(await self._call())
         except TimeoutError:
             if limit.expired():
                 raise self._overdue() from None
             raise
 
-    def _overdue(self) -> TransientError:
-        return TransientError(f"{self._method} had no reply within {self._provider.timeout:g} s", code="timeout")
+    def describe(self, error: BaseException) -> str:
+        return self._provider._redact_text(str(error))
 
-    def _check_awaited(self) -> None:
-        if self.is_given_up():
-            raise TaskTimeout(f"{self._method} is not asked: nobody waits for it any more", code="timeout")
+    @property
+    def spent(self) -> Spending:
+        return self._provider.spent
 
-    def decode_reply(self, reply: bytes, new: bool) -> Any:
-        if not new:
-            self._provider._count(known=1)
-        return identity.decode(reply)
-
-    def _encode_reply(self, result: Any) -> bytes:
-        """Counts the request and encodes its reply for the cache."""
-        reply = result if isinstance(result, Reply) else Reply(result)
+    def _make(self) -> bytes:
         try:
-            usage = read_usage(reply.usage)
-        except DataError as error:
-            self._provider._count(requests=1)
-            raise TaskError(f"{self._method} reported a usage that cannot be counted: {error}") from None
-        self._provider._count(requests=1, usage=usage)
-        try:
-            return identity.encode(reply.value)
-        except DataError as error:
-            raise TaskError(f"{self._method} returned something that is not data: {error}") from None
-
-    def _pause(self, error: Exception, attempts: int) -> float:
-        """Seconds until the next attempt; raises the error, without secrets, if there is none."""
-        self._provider._count(requests=1, failed=1)
-        policy = self._provider._policy
-        if not policy.retries_after(error, attempts):
+            return super()._make()
+        except Exception as error:
             self._provider._redact_error(error)
-            raise error
-        return policy.draw_pause(attempts, error, self._provider._redact_text(str(error)))
+            raise
+
+    async def _make_async(self) -> bytes:
+        try:
+            return await super()._make_async()
+        except Exception as error:
+            self._provider._redact_error(error)
+            raise
+
+    def _overdue(self) -> TransientError:
+        return TransientError(f"{self.name} had no reply within {self._provider.timeout:g} s", code="timeout")
+
+
+def _as_reply(result: Any) -> Reply:
+    return result if isinstance(result, Reply) else Reply(result)
 
 
 def _field_values(provider: Provider) -> dict[str, Any]:
@@ -496,7 +411,4 @@ def _field_values(provider: Provider) -> dict[str, Any]:
     return {each.name: getattr(provider, each.name) for each in dataclasses.fields(provider)}
 
 
-_sharing = threading.Lock()
 _replies_in_memory = Replies()
-_replies_by_file: dict[Path, Replies] = {}
-_rate_limits: WeakValueDictionary[tuple[Any, ...], RateLimit] = WeakValueDictionary()

@@ -17,9 +17,9 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.identity import encode
 from evaluand.core.redaction import issued_in
 from evaluand.core.secret_hosts import is_of_file, mark_origin
-from evaluand.engine.engine import repeat_request
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
+from evaluand.engine.repeats import repeat_request
 from evaluand.trace.tracer import Tracer
 
 _PATH: Final = "/chat/completions"

@@ -1,0 +1,224 @@
+"""One request to a model, for chat models and providers alike.
+
+    cache ─▶ turn in the rate limit ─▶ send, again after a transient error ─▶ count
+
+A cached reply is not requested again, and callers with the same request wait for one reply. Every attempt to send a
+request passes `Request._attempt` or its twin for event loops, and every reply passes `Request._settle`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from os import PathLike
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout
+from evaluand.engine.engine import Policy
+from evaluand.engine.observation import machinery
+from evaluand.engine.rate_limit import RateLimit
+from evaluand.engine.repeats import abandonment_check, repeat_request, repeat_request_async
+from evaluand.models.reply_cache import Replies
+from evaluand.models.usage import Spending, count, read_usage
+
+
+class Reply(NamedTuple):
+    """A reply with its usage; a method marked with `@asks` may return it instead of the reply alone.
+
+    Attributes:
+        value: the reply, as data.
+        usage: `input_tokens`, `output_tokens`, `cost`, `currency` and `model`, as far as they are known.
+    """
+
+    value: Any
+    usage: Mapping[str, Any] = {}
+
+
+class Request(ABC):
+    """One request: how it is identified, sent, repeated and counted.
+
+    Args:
+        name: what errors call it.
+        replies: the cache; None for none.
+        lasting: whether the reply may be stored in a file, and read from it.
+        rate: which limit each attempt waits for.
+        policy: how often it is repeated; by default as the policy of the current run or evaluation says.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        replies: Replies | None,
+        *,
+        lasting: bool,
+        rate: RateLimit | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self.name = name
+        self._replies, self._lasting, self._rate, self._policy = replies, lasting, rate, policy
+        self._is_given_up = abandonment_check()
+
+    @property
+    @abstractmethod
+    def key(self) -> bytes:
+        """What the reply depends on, as 16 bytes."""
+
+    @abstractmethod
+    def send(self) -> Reply:
+        """Sends the request once, from a thread."""
+
+    @abstractmethod
+    async def send_async(self) -> Reply:
+        """Sends the request once, from an event loop."""
+
+    def describe(self, error: BaseException) -> str:
+        """What is logged of an error."""
+        return str(error)
+
+    @property
+    def spent(self) -> Spending | None:
+        """The record of the client that makes the request."""
+        return None
+
+    def reply(self) -> tuple[Any, bool]:
+        """The reply, as data, and whether it is new.
+
+        Raises:
+            TaskError: the request failed, or its reply is not usable.
+        """
+        with machinery():
+            if self._replies is None:
+                return identity.decode(self._make()), True
+            reply, new = self._replies.get(self.key, self._make, lasting=self._lasting, is_given_up=self._is_given_up)
+        return self._read(reply, new)
+
+    async def reply_async(self) -> tuple[Any, bool]:
+        """As `reply`, in an event loop."""
+        with machinery():
+            if self._replies is None:
+                return identity.decode(await self._make_async()), True
+            reply, new = await self._replies.get_async(
+                self.key, self._make_async, lasting=self._lasting, is_given_up=self._is_given_up
+            )
+        return self._read(reply, new)
+
+    def _make(self) -> bytes:
+        return self._settle(repeat_request(self._attempt, self._policy, self.describe))
+
+    async def _make_async(self) -> bytes:
+        return self._settle(await repeat_request_async(self._attempt_async, self._policy, self.describe))
+
+    def _attempt(self) -> Reply:
+        self._check_awaited()
+        with self._rate.request() if self._rate else nullcontext():
+            try:
+                return self.send()
+            except BaseException:
+                self.count(requests=1, failed=1)
+                raise
+
+    async def _attempt_async(self) -> Reply:
+        self._check_awaited()
+        async with self._rate.request_async() if self._rate else nullcontext():
+            try:
+                return await self.send_async()
+            except BaseException:
+                self.count(requests=1, failed=1)
+                raise
+
+    def _check_awaited(self) -> None:
+        if self._is_given_up():
+            raise TaskTimeout(f"{self.name} is not asked: nobody waits for it any more", code="timeout")
+
+    def _settle(self, reply: Reply) -> bytes:
+        """Counts a reply, and encodes it for the cache."""
+        try:
+            usage = read_usage(reply.usage)
+        except DataError as error:
+            self.count(requests=1)
+            raise TaskError(f"{self.name} reported a usage that cannot be counted: {error}") from None
+        self.count(requests=1, usage=usage)
+        try:
+            return identity.encode(reply.value)
+        except DataError as error:
+            raise TaskError(f"{self.name} returned something that is not data: {error}") from None
+
+    def _read(self, reply: bytes, new: bool) -> tuple[Any, bool]:
+        if not new:
+            self.count(known=1)
+        return identity.decode(reply), new
+
+    def count(self, **amounts: Any) -> None:
+        """Adds amounts to what its client and the enclosing blocks of `spending` have spent."""
+        count(*(() if self.spent is None else (self.spent,)), **amounts)
+
+
+@contextmanager
+def repetition(attempt: int, replication: int = 0) -> Iterator[None]:
+    """Makes requests in the block differ from those of other attempts and replications of the same work.
+
+    Otherwise the cache would answer a repeated call like the first one, and repeats would not vary.
+    """
+    token = _repetition.set((attempt, replication))
+    try:
+        yield
+    finally:
+        _repetition.reset(token)
+
+
+def current_repetition() -> tuple[int, int]:
+    """The attempt and the replication of the current call; (0, 0) for the first."""
+    return _repetition.get()
+
+
+def cache_of(setting: Any, *, in_memory: Replies) -> Replies | None:
+    """The cache that a parameter asks for.
+
+    Args:
+        setting: True for `in_memory`, False for none, the path of a file, or `Replies`.
+        in_memory: the cache of this process.
+
+    Raises:
+        SpecError: it is something else.
+    """
+    if isinstance(setting, Replies):
+        return setting
+    if isinstance(setting, bool):
+        return in_memory if setting else None
+    if not isinstance(setting, str | PathLike):
+        raise SpecError(f"cache is {setting!r}; give True, False, a path, or Replies")
+    path = Path(setting).absolute()
+    with _sharing:
+        replies = _replies_by_file.get(path)
+        if replies is None:
+            replies = _replies_by_file[path] = Replies(path)
+        return replies
+
+
+def shared_rate(rate: RateLimit | str | None, *owner: Any) -> RateLimit | None:
+    """The limit that a parameter asks for: for a text, that of all with the same owner and text in this process.
+
+    Args:
+        owner: whose requests count together.
+
+    Raises:
+        SpecError: the text is not a rate.
+    """
+    if not isinstance(rate, str):
+        return rate
+    key = (*owner, rate)
+    with _sharing:
+        limit = _rates.get(key)
+        if limit is None:
+            limit = _rates[key] = RateLimit.parse(rate)
+        return limit
+
+
+_repetition: ContextVar[tuple[int, int]] = ContextVar("_repetition", default=(0, 0))
+_sharing = Lock()
+_replies_by_file: Final[dict[Path, Replies]] = {}
+_rates: Final[WeakValueDictionary[tuple[Any, ...], RateLimit]] = WeakValueDictionary()
