@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
     from evaluand.comparison.ratings.rating import rate as rate
     from evaluand.comparison.ratings.stored import Ratings as Ratings
+    from evaluand.core.credentials import keep_credentials as keep_credentials
     from evaluand.core.errors import (
         DataError as DataError,
         EngineError as EngineError,

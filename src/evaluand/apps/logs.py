@@ -10,6 +10,7 @@ from orjson import Fragment
 from evaluand.apps.app import App
 from evaluand.apps.instrumentation.steps import CompletedCall
 from evaluand.apps.session import RecordingSession
+from evaluand.core.credentials import hide_arguments
 from evaluand.core.errors import DataError, Fault, TaskError, nearest, with_article
 from evaluand.core.json_like import text_of
 from evaluand.evaluation.scorer import described
@@ -129,14 +130,28 @@ _FIRST, _LAST = (nanoseconds(each) for each in (datetime.min, datetime.max))
 
 
 def _span_row(number: int, parent: int | None, name: str, call: Mapping[str, Any], duration: int | None) -> list[Any]:
-    error, args = call.get("error"), call.get("args")
+    error, args, attributes = call.get("error"), call.get("args"), call.get("attributes")
+    if isinstance(args, Mapping):
+        args = hide_arguments(args)
     described_error = error if isinstance(error, Mapping) else {"message": error}
     body = {"type": str(described_error.get("type", "Error")), "message": str(described_error.get("message", ""))}
     events = None if error is None else [["exception", 0, body]]
     texts = [None if value is None else Fragment(text_of(value)) for value in (args, call.get("rets"))]
-    attributes = Fragment(text_of(call["attributes"])) if call.get("attributes") else None
+    if attributes:
+        attributes = Fragment(text_of(hide_arguments(attributes) if isinstance(attributes, Mapping) else attributes))
     status = STATUSES.index("ok" if error is None else "error")
-    return [number, parent, name, str(call.get("kind", "span")), 0, duration, status, *texts, attributes, events]
+    return [
+        number,
+        parent,
+        name,
+        str(call.get("kind", "span")),
+        0,
+        duration,
+        status,
+        *texts,
+        attributes or None,
+        events,
+    ]
 
 
 def _logged_error(status: str, trace: Trace) -> BaseException | None:

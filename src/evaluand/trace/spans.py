@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 import orjson
 from orjson import Fragment
 
+from evaluand.core.credentials import hide_arguments, hide_credentials, hide_member
 from evaluand.core.errors import SpecError
 from evaluand.core.identity import encode
 from evaluand.core.placeholders import unstorable
@@ -116,10 +117,12 @@ class Span(Tracer):
         self._is_open = True
         self._outer: Span | None = None
         self._input = (
-            input if input is None or (above is None and self._by_reference) else self._storable(input, "input")
+            input
+            if input is None or (above is None and self._by_reference)
+            else self._storable(hide_arguments(input) if type(input) is dict else hide_credentials(input), "input")
         )
         if attributes:
-            self._put(attributes)
+            self._put(hide_arguments(attributes))
         # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
         self.number = trace._next_number()
         self.start_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
@@ -233,7 +236,7 @@ class Span(Tracer):
         trace = self._trace
         time = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
         message = message if type(message) is str and message.isascii() else text_of(message)
-        event = message, time, self._storable(value, "events", message)
+        event = message, time, self._storable(hide_member(message, value), "events", message)
         self._events.append(event)
         for watcher in trace._watchers:
             watcher.logged(self, event)
@@ -245,6 +248,7 @@ class Span(Tracer):
             ClosedSpanError: the span is closed.
         """
         self._require_open("set attributes on")
+        attributes = hide_arguments(attributes)
         self._put(attributes)
         for watcher in self._trace._watchers:
             watcher.changed(self, attributes)

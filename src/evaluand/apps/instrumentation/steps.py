@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 from orjson import Fragment
 
+from evaluand.core.credentials import hide_arguments, hide_credentials
 from evaluand.core.identity import decode
 from evaluand.core.json_like import text_of
 from evaluand.trace import UNTRACED, Span, TaskSpan, Trace, current_span, switch
@@ -241,7 +242,8 @@ class Step:
             if gave is ... or span.parent is not None:
                 span.record_output(output)
             else:
-                span.set(**{CALL: {**decode(orjson.dumps(span._attributes[CALL])), "rets": output}})
+                call = {**decode(orjson.dumps(span._attributes[CALL])), "rets": output}
+                span._attributes[CALL] = span._storable(call, "attributes", CALL)  # not `set`: an output stays as it is
                 span.record_output(gave)
             span.end()
         for active in self._started:
@@ -260,6 +262,7 @@ class Step:
         span = self.span
         if span.end_ns is not None:
             return
+        args, given = hide_arguments(args), hide_credentials(given)
         if span.parent is None:
             call = decode(orjson.dumps(span._attributes[CALL]))
             span.set(**{CALL: {**call, "arguments": args}})
@@ -337,8 +340,9 @@ def begin_step(
     name = _call_name(recorder, component, method)
     started: tuple[_Active, ...] = ()
     if starting:
-        value = given if given is not ... else None if main is None else args[main]
-        call = describe_call(main, args)
+        hidden = hide_arguments(args)
+        value = hide_credentials(given) if given is not ... else None if main is None else hidden[main]
+        call = describe_call(main, hidden)
         text = None if outer is None and len(starting) == 1 else text_of([value, call])
         started = tuple(_Active(each, None if outer is None and each is starting[0] else text) for each in starting)
         waiting = tuple(each for each in scope.waiting if not any(each is other for other in starting))

@@ -33,6 +33,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.core.errors import DataError, NotStored, SpecError, nearest, warn
 from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
+from evaluand.core.redaction import HIDDEN
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
 from evaluand.evaluation.feedback.calls import (
@@ -48,7 +49,7 @@ from evaluand.evaluation.feedback.calls import (
     to_number,
 )
 from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred
-from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, may_see_times
+from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, is_hidden, may_see_times
 from evaluand.evaluation.provider import Provider
 from evaluand.evaluation.scorer import CallReader, Score, Scorer, described, is_async
 
@@ -585,11 +586,17 @@ class Feedback(Scorer):
 
     def _select(self, name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:
         try:
-            return selector.require(source)
+            found = selector.require(source)
         except NotStored as error:
             raise NotStored(f"{name}: {error}") from None
         except DataError as error:
             raise Missing(f"{name}: {error}") from None
+        if any(type(each) is str and each == HIDDEN for each in found) and is_hidden(selector, source):
+            raise NotStored(
+                f"{name}: {selector} is an argument named like a credential and was not stored; "
+                "record it within keep_credentials()"
+            )
+        return found
 
     def _exists(self, selector: Selector, source: Mapping[str, Any]) -> bool:
         try:

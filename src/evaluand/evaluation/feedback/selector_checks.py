@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evaluand.core.errors import DataError, nearest
+from evaluand.core.redaction import HIDDEN, is_secret
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import Every, Filter, Slice, Step, Union, printed
 from evaluand.trace.record import CALL_KEYS, COST_KEYS, ITSELF, PERF_KEYS, RECORD_KEYS, place_of
@@ -126,6 +127,23 @@ def _selects_elements(step: Step) -> bool:
 
 def _step_parts(step: Step) -> Sequence[Step]:
     return step.parts if isinstance(step, Union) else (step,)
+
+
+def is_hidden(selector: Selector, source: Mapping[str, Any]) -> bool:
+    """Whether `***` at this path is a credential that was hidden; see `evaluand.core.credentials`.
+
+    Example:
+        >>> call = {"args": {"password": "***"}}
+        >>> source = {"__record__": {"main_input": "***", "calls": [call], "app": {"check": [call]}}}
+        >>> [is_hidden(Selector(f"__record__.{path}"), source) for path in ("app.check.args.password", "main_input")]
+        [True, True]
+    """
+    names = [step for step in selector.steps if isinstance(step, str)]
+    if names[:2] != [RECORD, "main_input"]:
+        return bool(names) and is_secret(names[-1])
+    record = source[RECORD]
+    calls = record.get("calls") if isinstance(record, Mapping) else None
+    return any(value == HIDDEN and is_secret(str(name)) for name, value in (calls or [{}])[-1].get("args", {}).items())
 
 
 def may_see_times(selector: Selector) -> bool:
