@@ -259,11 +259,15 @@ def test_a_cost_that_is_known_of_some_records_says_of_how_many() -> None:
     assert "0.250 EUR (1 of 2)" in leaderboard_section(leaderboard([made.close()]).to_dict())
 
 
-def test_costs_in_several_currencies_are_not_summed() -> None:
-    made = recording(MemoryStore(), "1", [])
-    for currency in ("EUR", "USD"):
-        use(made, asked([1], currency), {"cost": 1.0, "currency": currency})
-    board = leaderboard([made.close()])
+@pytest.mark.parametrize("other", ["USD", None])
+@pytest.mark.parametrize("state", ["open", "closed"])
+def test_costs_in_several_currencies_or_in_an_unknown_one_are_not_summed(other: str | None, state: str) -> None:
+    store = MemoryStore()
+    made = recording(store, "1", [])
+    for currency in ("EUR", other):
+        use(made, asked([1], str(currency)), {"cost": 1.0, "currency": currency})
+    use(made, asked([1], "none"), {"input_tokens": 1, "currency": "CHF"})
+    board = leaderboard(store if state == "open" else [made.close()])
     assert row(board, "1", None)["cost"] is None
     assert board.notes == ["app 1 has costs in several currencies, which are not summed"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evaluand import span
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.provider import RemoteProvider, Reply, asks
 from evaluand.interop.trulens import (
@@ -137,11 +138,18 @@ def test_feedbacks_are_computed_for_each_record(mode: Any) -> None:
 @dataclass(frozen=True, kw_only=True)
 class Paid(RemoteProvider):
     @asks
-    def letters(self, text: str) -> Any:
-        return Reply(len(text), {"input_tokens": len(text), "output_tokens": 1, "cost": 0.5, "currency": "EUR"})
+    def letters(self, text: str, currency: str) -> Any:
+        price = {"cost": 0.5, "currency": currency} if currency else {}
+        return Reply(len(text), {"input_tokens": len(text), "output_tokens": 1, **price})
 
     def long(self, text: str) -> float:
-        return float(self.letters(text) > 3)
+        return float(self.letters(text, "EUR") > 3)
+
+    def twice(self, text: str) -> float:
+        return float(self.letters(text, "EUR") + self.letters(text, "USD"))
+
+    def unpriced(self, text: str) -> float:
+        return float(self.letters(text, ""))
 
 
 def test_results_report_what_their_feedbacks_cost() -> None:
@@ -152,6 +160,43 @@ def test_results_report_what_their_feedbacks_cost() -> None:
     cost = result.cost
     assert (cost.n_requests, cost.n_successful_requests, cost.n_prompt_tokens, cost.n_completion_tokens) == (1, 1, 4, 1)
     assert (cost.cost, cost.cost_currency) == (0.5, "EUR")
+
+
+@pytest.mark.parametrize("name", ["twice", "unpriced"])
+@pytest.mark.parametrize("when", ["stored", "live"])
+def test_a_cost_in_several_currencies_or_without_one_is_unknown(name: str, when: str) -> None:
+    feedback = Feedback(getattr(Paid(version="1", cache=False), name)).on_input()
+    with TruBasicApp(lambda text: text, feedbacks=[feedback], feedback_mode="with_app") as recording:
+        recording.app.app("Emma")
+    record = recording.get()
+    [stored] = record.wait_for_feedback_results().values()
+    result = stored if when == "stored" else feedback.run(record=record)
+    assert (result.cost.n_requests, result.cost.cost) == ((2, None) if name == "twice" else (1, None))
+
+
+def test_costs_in_different_currencies_are_never_added() -> None:
+    euros, dollars, nothing = Cost(cost=1.0, cost_currency="EUR"), Cost(cost=2.0), Cost(n_tokens=3)
+    with pytest.raises(ValueError, match="costs in EUR and USD cannot be added; sum those of each currency"):
+        _ = euros + dollars
+    assert dollars + dollars == Cost(cost=4.0)
+    assert euros + nothing == nothing + euros == Cost(n_tokens=3, cost=1.0, cost_currency="EUR")
+    assert (euros + Cost(cost=None)).cost is None
+
+
+def test_a_record_of_several_currencies_has_no_sum() -> None:
+    class Bot:
+        def ask(self, text: str) -> str:
+            for currency in ("EUR", "USD"):
+                with span("chat", kind="llm", usage={"input_tokens": 1, "cost": 1.0, "currency": currency}):
+                    pass
+            return text
+
+    bot = Bot()
+    with TruApp(bot, app_name="bot") as recording:
+        bot.ask("a")
+    cost = recording.get().cost
+    assert cost is not None
+    assert (cost.n_requests, cost.n_tokens, cost.cost) == (2, 2, None)
 
 
 def test_a_feedback_is_run_on_an_app_and_a_record() -> None:

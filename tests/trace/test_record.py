@@ -154,6 +154,18 @@ def test_what_the_root_says_was_used_counts() -> None:
     assert (cost["n_requests"], cost["n_tokens"], cost["cost"], cost["currency"]) == (1, 10, 1.0, "EUR")
 
 
+@pytest.mark.parametrize("other", ["USD", None, ""])
+def test_costs_in_several_currencies_or_in_an_unknown_one_are_not_added(other: str | None) -> None:
+    trace = Trace.start("query", "q")
+    with trace.root as root:
+        for currency, cost in (("EUR", 1.0), (other, 2.0), ("EUR", 4.0)):
+            usage = {"input_tokens": 1, "cost": cost, "currency": currency}
+            root.span("ask", kind="llm", usage=usage).end()
+        root.span("ask", kind="llm", usage={"input_tokens": 1, "currency": "USD"}).end()
+    cost = Record.of_trace(trace)["cost"]
+    assert (cost["n_tokens"], cost["cost"], cost["currency"]) == (4, None, None)
+
+
 def test_times_are_text_and_latency_is_in_seconds() -> None:
     rows = [[1, 0, "a", "span", 250, 1_000_000, 1, *[None] * 4]]
     record = Record(rows, started=1_700_000_000_000_000, duration=2_500_000)

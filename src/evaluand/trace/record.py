@@ -5,6 +5,7 @@ so the record of a live call equals that of the stored row, and so does whatever
 
     record_id, app_id, ts, tags, meta
     cost          {n_requests, n_successful_requests, n_prompt_tokens, n_completion_tokens, n_tokens, cost, currency}
+                  cost is None if its parts are in several currencies, one of which may be unknown
     perf          {start_time, end_time, latency}; latency in seconds; None if unknown
     main_input    the input of the call: the first of several arguments
     main_output   its output; None if it failed
@@ -220,14 +221,15 @@ class Record(Mapping[str, Any]):
         total = _usage(spans[0]) if "usage" in (spans[0][9] or {}) else None
         used = [total] if total else [_usage(row) for row in requests]
         tokens = {name: _sum(used, name) for name in ("input_tokens", "output_tokens")}
-        currencies = {each["currency"] for each in used if isinstance(each.get("currency"), str)}
+        named = [each.get("currency") for each in used if _is_amount(each.get("cost"))]
+        currencies = {name if isinstance(name, str) and name else None for name in named}
         return {
             "n_requests": len(requests),
             "n_successful_requests": sum(row[6] != 2 for row in requests),
             "n_prompt_tokens": tokens["input_tokens"],
             "n_completion_tokens": tokens["output_tokens"],
             "n_tokens": tokens["input_tokens"] + tokens["output_tokens"],
-            "cost": float(_sum(used, "cost")),
+            "cost": float(_sum(used, "cost")) if len(currencies) < 2 else None,
             "currency": currencies.pop() if len(currencies) == 1 else None,
         }
 
@@ -332,7 +334,11 @@ def _usage(row: Sequence[Any]) -> Mapping[str, Any]:
 
 
 def _sum(usages: Sequence[Mapping[str, Any]], name: str) -> Any:
-    return sum(each[name] for each in usages if type(each.get(name)) in (int, float))
+    return sum(each[name] for each in usages if _is_amount(each.get(name)))
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float)
 
 
 def _by_end(spans: Sequence[Sequence[Any]]) -> list[int]:

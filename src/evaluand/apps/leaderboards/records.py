@@ -111,7 +111,8 @@ def read_run(run: Run, evaluations: Sequence[Evaluation]) -> RecordColumns:
     table = pa.Table.from_batches(batch.select(names) for batch in run.batches(names)).combine_chunks()
     usage = table["usage"].combine_chunks()
     task = run.manifest["spec"]["task"]
-    currency = usage.field("currency").filter(usage.is_valid()).unique().drop_null().to_pylist()
+    has_cost = pc.and_(usage.is_valid(), usage.field("cost").is_valid())
+    currency = pc.fill_null(usage.field("currency").filter(has_cost).cast(pa.string()), "").unique().to_pylist()
     version, recorded = task.get("version"), find_recording(run) is not None
     name = run.name or next((each.name for each in evaluations if each.name), None)
     other = name or run.manifest["provenance"].get("task") or f"run {run.id[:12]}"
@@ -234,7 +235,7 @@ def _read_records(lane: WorkLog, app: Mapping[str, Any]) -> tuple[RecordColumns,
     slot, status, seconds = array("q"), array("b"), array("d")
     digests: list[bytes] = []
     used = {name: array("d") for name in ("input_tokens", "output_tokens", "cost")}
-    currencies: set[Any] = set()
+    currencies: set[str] = set()
     for record in lane.read_through():
         slot.append(record[0])
         digests.append(bytes.fromhex(record[1]))
@@ -243,7 +244,8 @@ def _read_records(lane: WorkLog, app: Mapping[str, Any]) -> tuple[RecordColumns,
         usage = record[10] or {}
         for name, values in used.items():
             values.append(usage.get(name, math.nan))
-        currencies.add(usage.get("currency"))
+        if usage.get("cost") is not None:
+            currencies.add(usage.get("currency") or "")
     order = np.argsort(slot)
     columns = RecordColumns(
         app=str(app.get("name") or "app"),
@@ -253,7 +255,7 @@ def _read_records(lane: WorkLog, app: Mapping[str, Any]) -> tuple[RecordColumns,
         seconds=np.array(seconds)[order],
         tokens=np.stack([used["input_tokens"], used["output_tokens"]])[:, order],
         cost=np.array(used["cost"])[order],
-        currencies=frozenset(currencies - {None, ""}),
+        currencies=frozenset(currencies),
     )
     return columns, np.array(slot)[order]
 

@@ -94,7 +94,7 @@ class Version:
             "input_tokens": summed[0],
             "output_tokens": summed[1],
             "cost": math.fsum(cost[~np.isnan(cost)]) if priced and len(currencies) < 2 else None,
-            "currency": next(iter(currencies)) if len(currencies) == 1 else None,
+            "currency": next(iter(currencies)) or None if len(currencies) == 1 else None,
             "n_latency": len(timed),
             "n_tokens": int((~np.isnan(tokens).all(axis=0)).sum()),
             "n_cost": priced,
@@ -148,12 +148,13 @@ _COLUMNS: Final = ("call", "status", "value")
 def _sum_usage(usage: pa.StructArray) -> dict[str, Any]:
     column = dict(zip(usage.type.names, usage.flatten(), strict=True))
     sums = {name: pc.sum(column[name]).as_py() for name in ("requests", "input_tokens", "output_tokens")}
-    cost, currencies = column["cost"].drop_null().to_pylist(), column["currency"].drop_null().unique().to_pylist()
+    priced = usage.filter(column["cost"].is_valid())
+    cost, currencies = priced.field("cost").to_pylist(), pc.fill_null(priced.field("currency"), "").unique().to_pylist()
     return {
         "n": len(usage),
         **sums,
         "cost": math.fsum(cost) if cost and len(currencies) < 2 else None,
-        "currency": currencies[0] if len(currencies) == 1 else None,
+        "currency": currencies[0] or None if len(currencies) == 1 else None,
         "n_tokens": len(pc.coalesce(column["input_tokens"], column["output_tokens"]).drop_null()),
         "n_cost": len(cost),
     }

@@ -142,7 +142,7 @@ class FeedbackResult:
 
     @property
     def cost(self) -> Cost:
-        """The requests, tokens and price of the providers' calls."""
+        """What the providers' calls cost; the price is None if it is unknown or in several currencies."""
         spent = self._spent
         usage = spent.usage or {}
         return Cost(
@@ -151,7 +151,7 @@ class FeedbackResult:
             n_tokens=spent.input_tokens + spent.output_tokens,
             n_prompt_tokens=spent.input_tokens,
             n_completion_tokens=spent.output_tokens,
-            cost=usage.get("cost") or 0.0,
+            cost=usage.get("cost") if spent.n_requests else 0.0,
             cost_currency=usage.get("currency") or "USD",
         )
 

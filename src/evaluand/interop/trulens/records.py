@@ -11,13 +11,19 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
+from evaluand.core.errors import SpecError
 from evaluand.interop.trulens.lens import Lens
 from evaluand.trace import record as native
 
 
 @dataclass
 class Cost:
-    """Requests, tokens and price; `n_tokens` defaults to the sum of prompt and completion tokens."""
+    """Requests, tokens and price.
+
+    Attributes:
+        n_tokens: default: the sum of prompt and completion tokens.
+        cost: None if it is unknown, or if its parts are in several currencies, whose amounts are never added.
+    """
 
     n_requests: int = 0
     n_successful_requests: int = 0
@@ -31,7 +37,7 @@ class Cost:
     n_prompt_tokens: int = 0
     n_completion_tokens: int = 0
     n_reasoning_tokens: int = 0
-    cost: float = 0.0
+    cost: float | None = 0.0
     cost_currency: str = "USD"
 
     def __post_init__(self) -> None:
@@ -45,13 +51,24 @@ class Cost:
         return cls(**known, **currency, n_completion_requests=cost.get("n_requests", 0))
 
     def __add__(self, other: Self) -> Self:
-        """The sum of two costs in one currency."""
-        sums = {
-            each.name: getattr(self, each.name) + getattr(other, each.name)
-            for each in fields(self)
-            if each.name != "cost_currency"
-        }
-        return type(self)(**sums, cost_currency=self.cost_currency)
+        """The sum of two costs; without a price it has the currency of the other.
+
+        Raises:
+            DifferentCurrencies: both have a price, in different currencies.
+        """
+        if self.cost and other.cost and self.cost_currency != other.cost_currency:
+            raise DifferentCurrencies(
+                f"costs in {self.cost_currency} and {other.cost_currency} cannot be added; sum those of each currency"
+            )
+        names = (each.name for each in fields(self) if each.name not in ("cost", "cost_currency"))
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        currency = other.cost_currency if self.cost == 0 else self.cost_currency
+        return type(self)(**sums, cost=cost, cost_currency=currency)
+
+
+class DifferentCurrencies(SpecError, ValueError):
+    """Costs in different currencies cannot be added."""
 
 
 @dataclass
