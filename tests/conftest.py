@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -50,6 +51,22 @@ def same_search_path() -> Iterator[None]:
     before = sys.path[:]
     yield
     sys.path[:] = before
+
+
+@pytest.fixture
+def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Starts scripted servers of a chat model, which give replies in turn."""
+    from support.chats import Chat  # few tests need it, and it imports much
+
+    started: list[Chat] = []
+
+    def start(*replies: dict[str, Any]) -> Chat:
+        started.append(Chat(tmp_path_factory.mktemp("chat"), replies))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
-from support.places import ROOT_FOLDER, SUPPORT_FOLDER
+from support.chats import Chat
+from support.places import ROOT_FOLDER
 
 from evaluand.cli import main
 from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError, TaskTimeout, TransientError
@@ -29,7 +30,8 @@ from evaluand.engine.engine import Aborted, Policy
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.experiment import json_schema
 from evaluand.interop import pharia
-from evaluand.models.chat_model import ChatModel, CutOff
+from evaluand.models.chat_model import ChatModel
+from evaluand.models.completion import CutOff
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task
 from evaluand.run.tasks.chunk import Chunk
@@ -47,39 +49,6 @@ EXAMPLE = ROOT_FOLDER / "examples" / "questions"
 SECRET = "a-key-that-nobody-may-see"
 QUICK = Policy(retries=2, backoff=0)
 UNTRACED = NoOpTracer()
-
-
-class Chat:
-    """A scripted server in a process of its own."""
-
-    def __init__(self, folder: Path, replies: Sequence[dict[str, Any]]) -> None:
-        self._asked = folder / "asked.jsonl"
-        self._asked.touch()
-        (folder / "replies.json").write_text(json.dumps(replies))
-        command = [sys.executable, SUPPORT_FOLDER / "chat_server.py", folder / "replies.json", self._asked]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}/v1"
-        self.model = ChatModel(self.url, "small", version="1")
-
-    @property
-    def asked(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._asked.read_text().splitlines()]
-
-
-@pytest.fixture
-def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Chat]]:
-    """Starts servers that give replies in turn."""
-    started: list[Chat] = []
-
-    def start(*replies: dict[str, Any]) -> Chat:
-        started.append(Chat(tmp_path_factory.mktemp("chat"), replies))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.process.kill()
-        server.process.communicate()
 
 
 def traced(task: Task[Any, Any], input: Any) -> tuple[Any, Trace]:
@@ -432,7 +401,7 @@ def test_a_model_is_pinned_by_its_version_wherever_it_answers() -> None:
     here, there = Instruct(model), Instruct(replace(model, url="http://elsewhere/v1", api_key=None))
     assert here.identify().spec == there.identify().spec
     assert here.identify().pinned
-    for change in ({"version": "2"}, {"temperature": 1.0}, {"max_tokens": 9}, {"parameters": {"seed": 1}}):
+    for change in ({"version": "2"}, {"temperature": 1.0}, {"max_tokens": 9}, {"seed": 1}):
         assert Instruct(replace(model, **change)).identify().spec != here.identify().spec  # type: ignore[arg-type]
     [why] = Instruct(replace(model, version=None)).identify().unpinned
     assert "declare the model's `version` to pin it" in why
@@ -519,7 +488,7 @@ def test_nothing_is_asked_about_an_empty_document(chat: Callable[..., Chat]) -> 
 
 def test_an_answer_is_the_model_s_and_none_where_it_says_so(chat: Callable[..., Chat]) -> None:
     server = chat({"text": " 1815\n"}, {"text": "No answer."})
-    task = QuestionAnswering(server.model)
+    task = QuestionAnswering(replace(server.model, cache=False))
     asked = DocumentQuestion(document="Emma appeared in 1815.", question="When?")
     assert [task.run(asked, UNTRACED) for _ in range(2)] == ["1815", None]
     assert server.asked[0]["body"]["messages"][1]["content"] == "Emma appeared in 1815.\n\nQuestion: When?"
@@ -722,7 +691,7 @@ def test_the_names_of_the_sdk_do_the_same(chat: Callable[..., Chat]) -> None:
 def test_a_reply_that_is_begun_goes_on_from_there(chat: Callable[..., Chat]) -> None:
     server = chat({"text": "Once upon a time"}, {"text": " a time"})
     asked = pharia.InstructInput(instruction="Tell a story.", response_prefix="Once upon")
-    task = pharia.Instruct(server.model)
+    task = pharia.Instruct(replace(server.model, cache=False))
     assert [task.run(asked, UNTRACED).completion for _ in range(2)] == [" a time"] * 2
     assert server.asked[0]["body"]["messages"] == [
         {"role": "user", "content": "Tell a story."},

@@ -60,6 +60,7 @@ from evaluand.evaluation.scorer import (
     find_call_reader,
     ranges_of,
 )
+from evaluand.models.requests import in_attempt
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -127,7 +128,8 @@ class Evaluation(Artifact):
         Example:
             >>> from evaluand.data.dataset import Dataset
             >>> from evaluand.evaluation.feedback import Feedback
-            >>> from evaluand.run.runner import Runner
+            >>> from evaluand.models.requests import in_attempt
+        from evaluand.run.runner import Runner
             >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": "abc"}]))
             >>> def same(question: str, answer: str) -> float:
             ...     return float(question == answer)
@@ -161,7 +163,8 @@ class Evaluator:
 
     Example:
         >>> from evaluand.data.dataset import Dataset
-        >>> from evaluand.run.runner import Runner
+        >>> from evaluand.models.requests import in_attempt
+    from evaluand.run.runner import Runner
         >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
         >>> run = Runner().run(str.upper, data)
         >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
@@ -417,7 +420,7 @@ class _Job:
             lambda start, stop: (
                 batched(self.rows.take(start, stop), lane) if scorer.is_batch else self.rows.take(start, stop)
             ),
-            grader.call,
+            in_attempt(grader.call, self.manifest["attempt"]),
             grader.line,
             self.evaluator.policy,
             InlineEngine() if quick else self.evaluator.engine,

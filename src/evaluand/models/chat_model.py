@@ -1,60 +1,56 @@
-"""Language models behind an OpenAI-compatible endpoint, as tasks and judges ask them: chat completions over HTTP.
+"""Language models behind any endpoint that speaks OpenAI's protocol: the one client of tasks and judges.
 
 What answers cannot be seen from here, so a model is pinned by nothing but its declared `version`. Its key is named, not
 given: it is read from the environment when it is sent, and stands in no trace, message or file.
 """
 
-import asyncio
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple
+from os import PathLike
+from threading import Lock
+from typing import Any, Final, Literal
 
-from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import core_schema
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError, alternatives, kind_of
 from evaluand.core.fingerprint import Identity
-from evaluand.core.identity import encode
 from evaluand.core.redaction import issued_in
-from evaluand.core.secret_hosts import is_of_file, mark_origin
+from evaluand.core.secret_hosts import mark_origin
 from evaluand.engine.event_loop import run_coroutine
-from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
-from evaluand.engine.repeats import repeat_request
+from evaluand.engine.rate_limit import RateLimit
+from evaluand.models import chat_protocol, responses_protocol
+from evaluand.models.completion import Completion, ToolCall, UnusableReply, require_usable
+from evaluand.models.endpoints import max_tokens_name, read_short_name
+from evaluand.models.exchange import Exchange, write_content
+from evaluand.models.messages import read_messages
+from evaluand.models.question import Protocol, Question, Settings, without_none
+from evaluand.models.reply_cache import Replies
+from evaluand.models.requests import Reply, Request, cache_of, current_repetition, shared_rate
+from evaluand.models.structured import Structure, Support, complete_structured
+from evaluand.models.tools import Tool, read_tools
 from evaluand.trace.tracer import Tracer
+from evaluand.trace.tracers.no_op import NoOpTracer
 
-_PATH: Final = "/chat/completions"
-_OWN: Final = ("max_tokens", "messages", "model", "n", "stream", "temperature")
-
-
-class Completion(NamedTuple):
-    """The answer of a model.
-
-    Attributes:
-        text: its reply.
-        finish_reason: why it ended: `stop`, `length` if it was cut off, or another value of the server.
-        model: the model that answered, as reported by the server.
-        input_tokens: how many it read, and `output_tokens` how many it wrote; None if the server does not report them.
-    """
-
-    text: str
-    finish_reason: str | None = None
-    model: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-
-class CutOff(TaskError):
-    """The reply was cut off by `max_tokens`."""
+_PROTOCOLS: Final[Mapping[str, Any]] = {"chat": chat_protocol, "responses": responses_protocol}
+_OWN: Final = (
+    *("include", "input", "logprobs", "max_output_tokens", "max_tokens", "messages", "model", "n", "reasoning"),
+    *("reasoning_effort", "response_format", "seed", "store", "stream", "stream_options", "temperature", "text"),
+    *("tool_choice", "tools", "top_logprobs"),
+)
+_MOST_LOGPROBS: Final = 20
 
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A model behind an HTTP endpoint with the protocol of OpenAI's chat completions.
+    """A model behind an HTTP endpoint with the protocol of OpenAI: chat completions, or Responses.
 
     Each request is a span of the kind `llm` with model, parameters, tokens and finish reason. After a transient error
     (no connection, a timeout, 408, 425, 429, 5xx) a run repeats the request alone, by default 4 times, according to its
-    `retries` and `backoff`; with `processes`, and in async tasks, it repeats the complete call. 401 stops the run, and
-    any other 4xx fails the row.
+    `retries` and `backoff`. 401 stops the run, and any other 4xx fails the row.
 
     Args:
         url: the endpoint up to its version, such as `https://models.example/v1`.
@@ -65,9 +61,17 @@ class ChatModel:
             the key is sent only to hosts that `evaluand secrets` allows.
         temperature: 0 for the likeliest reply; None leaves it to the server.
         max_tokens: the largest length of a reply; None leaves it to the server.
+        seed: of the server's generator; few servers then reply the same every time.
+        reasoning_effort: how long a reasoning model thinks: `low`, `medium`, `high`, or another word of the server.
         parameters: further parameters of each request, such as `{"top_p": 0.9}`.
         timeout: seconds after which a request is abandoned.
         cut_off: what happens to a reply cut off by `max_tokens`: `fail` the call, or `keep` the partial reply.
+        protocol: `chat` for chat completions, `responses` for OpenAI's Responses.
+        rate: how many requests may start in a period, such as `500/min`: shared by all models with the same url, name
+            and rate in this process. A `RateLimit` is shared by the models that receive it.
+        cache: True to cache replies in memory, except in runs, which show what each call took; False not to; a path to
+            cache always, and to store the replies of a model with a `version` in a file. Each replication of an
+            example, and each further attempt at a run or evaluation, has replies of its own.
 
     Raises:
         ParameterError: lists all invalid parameters.
@@ -75,6 +79,8 @@ class ChatModel:
     Example:
         >>> ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="135M-Q4")
         ChatModel(name='smollm2', version='135M-Q4')
+        >>> ChatModel.of("openai/gpt-5-mini").url
+        'https://api.openai.com/v1'
     """
 
     url: str = field(repr=False)
@@ -84,11 +90,25 @@ class ChatModel:
     api_key: str | None = field(default=None, repr=False)
     temperature: float | None = field(default=0.0, repr=False)
     max_tokens: int | None = field(default=512, repr=False)
+    seed: int | None = field(default=None, repr=False)
+    reasoning_effort: str | None = field(default=None, repr=False)
     parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
     timeout: float = field(default=60.0, repr=False)
     cut_off: Literal["fail", "keep"] = field(default="fail", repr=False)
+    protocol: Protocol = field(default="chat", repr=False)
+    rate: SkipJsonSchema[RateLimit] | str | None = field(default=None, repr=False)
+    cache: SkipJsonSchema[Replies | PathLike[str]] | str | bool = field(default=True, repr=False)
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+    __pydantic_config__ = {"extra": "forbid", "arbitrary_types_allowed": True}  # noqa: RUF012
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Files may write a model as a text; see `of`."""
+        return core_schema.no_info_before_validator_function(_read_short, handler(source))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        return {"anyOf": [handler(schema), {"type": "string", "description": "PROVIDER/NAME or URL#NAME"}]}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", mark_origin(self.url))
@@ -98,56 +118,96 @@ class ChatModel:
             raise ParameterError(faults)
         object.__setattr__(self, "parameters", dict(self.parameters))
 
+    @classmethod
+    def of(cls, model: "ChatModel | str | Mapping[str, Any]") -> "ChatModel":
+        """A model from `PROVIDER/NAME`, `URL#NAME`, or a mapping of its parameters.
+
+        In a mapping, `model` may stand for `url`, `name` and `api_key`.
+
+        Raises:
+            SpecError: it names no model, or lists all invalid parameters.
+
+        Example:
+            >>> ChatModel.of({"model": "ollama/llama3.2", "version": "3b", "max_tokens": 64})
+            ChatModel(name='llama3.2', version='3b')
+        """
+        if isinstance(model, ChatModel):
+            return model
+        if isinstance(model, str):
+            return cls(**read_short_name(model))
+        if not isinstance(model, Mapping):
+            raise SpecError(f"a model is {kind_of(model)}; give PROVIDER/NAME, URL#NAME, or its url and name")
+        given = _read_short(model)
+        known = [each.name for each in fields(cls) if each.init]
+        faults = [((name,), f"is no parameter{alternatives(name, known)}") for name in given if name not in known]
+        faults += [((name,), "is missing") for name in ("url", "name") if name not in given]
+        if faults:
+            raise ParameterError(faults)
+        return cls(**given)
+
     def __fingerprint__(self) -> Any:
         if self.version is None:
             raise TaskError(self._unpinned)
         return dict(self.spec)
 
-    def complete(self, messages: Sequence[Mapping[str, str]], tracer: Tracer) -> Completion:
-        """Request the model's reply to messages, in a new span.
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tracer: Tracer | None = None,
+        *,
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        schema: Any = None,
+        logprobs: int = 0,
+        sample: int = 0,
+    ) -> Completion:
+        """Request the model's reply to messages.
 
         Args:
-            messages: the conversation, each message with `role` and `content`.
-            tracer: opens the span.
+            messages: the conversation, each message with `role` and `content`; see `evaluand.models.messages`.
+            tracer: opens the span of each request.
+            tools: what the model may ask to have called: functions, or `Tool`s. They are not called.
+            schema: of the reply as data: a JSON Schema, a pydantic model, or a Python type; see `Completion.data`.
+            logprobs: how many of the likeliest tokens to report at each place, at most 20; 0 for no probabilities.
+            sample: numbers repeats of the same question, each of which is a request of its own.
 
         Raises:
             TransientError: the request may succeed later.
             TaskTimeout: it took too long; transient for the tasks of this package.
             TaskError: the model refused, the answer holds no reply, or the reply was cut off.
+            SpecError: a tool or the schema cannot be sent.
         """
-        conversation = [dict(message) for message in messages]
-        return repeat_request(lambda: self._complete_once(conversation, tracer))
+        return run_coroutine(
+            self.complete_async(messages, tracer, tools=tools, schema=schema, logprobs=logprobs, sample=sample)
+        )
 
-    def _complete_once(self, messages: list[dict[str, str]], tracer: Tracer) -> Completion:
-        settings = {"model": self.name, "temperature": self.temperature, "max_tokens": self.max_tokens}
-        attributes: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-        with tracer.span("chat", kind="llm", input=messages, **attributes) as span:
-            span.set(**self.parameters)
-            answer = run_coroutine(self._answer({"messages": messages}))
-            completion = _completion(answer)
-            reported = {
-                "response_model": completion.model,
-                "finish_reasons": completion.finish_reason and [completion.finish_reason],
-                "input_tokens": completion.input_tokens,
-                "output_tokens": completion.output_tokens,
-            }
-            span.set(**{name: value for name, value in reported.items() if value is not None})
-            span.output = completion.text
-            if completion.finish_reason == "length" and self.cut_off == "fail":
-                limit = f" after {self.max_tokens} tokens" if self.max_tokens is not None else ""
-                remedy = "raise max_tokens, or set cut_off: keep to use the partial reply"
-                raise CutOff(f"the reply was cut off{limit}; {remedy}", code="length")
-        return completion
+    async def complete_async(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tracer: Tracer | None = None,
+        *,
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        schema: Any = None,
+        logprobs: int = 0,
+        sample: int = 0,
+    ) -> Completion:
+        """As `complete`, in an event loop."""
+        if type(logprobs) is not int or not 0 <= logprobs <= _MOST_LOGPROBS:
+            raise SpecError(f"logprobs is {logprobs!r}; give an integer from 0 to {_MOST_LOGPROBS}")
+        question = Question(read_messages(messages), read_tools(tools), logprobs=logprobs)
+
+        async def ask(question: Question) -> Completion:
+            return await _ChatRequest(self, question, tracer or NoOpTracer(), sample).complete()
+
+        if schema is None:
+            return await ask(question)
+        return await complete_structured(question, Structure.of(schema), ask, self._support)
 
     def check(self) -> None:
         """Raise a SpecError if no request can be made.
 
         The key is not set or must not be sent to this host, or no HTTP client is installed.
         """
-        try:
-            self._exchange.check()
-        except ParameterError as error:
-            raise ParameterError([(("api_key",), message) for _, message in error.faults]) from None
+        self._exchange.check()
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
@@ -156,6 +216,8 @@ class ChatModel:
     @property
     def spec(self) -> Mapping[str, Any]:
         """The settings that affect the replies."""
+        later = {"seed": self.seed, "reasoning_effort": self.reasoning_effort}  # absent where they are not set
+        later |= {} if self.protocol == "chat" else {"protocol": self.protocol}
         return {
             "behaviour": 1,
             "model": self.name,
@@ -164,7 +226,7 @@ class ChatModel:
             "max_tokens": self.max_tokens,
             "parameters": self.parameters,
             "cut_off": self.cut_off,
-        }
+        } | without_none(later)
 
     def identity(self, kind: str, **settings: Any) -> Identity:
         """The identity of a task that uses this model.
@@ -173,7 +235,7 @@ class ChatModel:
             settings: further parts of the identity.
         """
         spec = {"kind": kind, "chat": dict(self.spec), **settings}
-        parts = {name: encode(value).decode() for name, value in {**self.spec, **settings}.items()}
+        parts = {name: identity.encode(value).decode() for name, value in {**self.spec, **settings}.items()}
         why = () if self.version is not None else (self._unpinned,)
         return Identity(spec, not why, why, parts)
 
@@ -183,38 +245,39 @@ class ChatModel:
         return f"{self.name}: what answers at {where} cannot be seen from here; declare the model's `version` to pin it"
 
     @cached_property
-    def _exchange(self) -> HttpClient:
-        base, mark, query = self.url.partition("?")
-        base = base.rstrip("/")
-        url = (base if base.endswith(_PATH) else base + _PATH) + mark + query
-        headers = {"Authorization": f"Bearer ${{{self.api_key}}}"} if self.api_key else {}
-        return HttpClient(url, "POST", headers, of_file=is_of_file(self.url, self.api_key))
+    def _exchange(self) -> Exchange:
+        return Exchange(self.url, _PROTOCOLS[self.protocol].PATH, self.api_key, self.timeout)
 
-    async def _answer(self, content_of: Mapping[str, Any]) -> Any:
-        settings = {"model": self.name, **content_of, "temperature": self.temperature, "max_tokens": self.max_tokens}
-        body = {name: value for name, value in settings.items() if value is not None} | dict(self.parameters)
-        try:
-            content = json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise TaskError(f"the request cannot be written as JSON: {error}", code="request") from None
-        try:
-            async with asyncio.timeout(self.timeout):
-                answer = await self._exchange.ask(content=content, headers={"Content-Type": "application/json"})
-        except TimeoutError:
-            raise TaskTimeout(f"the model took longer than {self.timeout:g} s", code="timeout") from None
-        except BadRequest as error:
-            error.stops = error.code == "401"  # every other row would fail too
-            raise
-        self._exchange.check_output(answer)
-        return answer
+    @cached_property
+    def _settings(self) -> Settings:
+        return Settings(
+            self.name,
+            self.temperature,
+            self.max_tokens,
+            self.seed,
+            self.reasoning_effort,
+            self.parameters,
+            max_tokens_name(self.url),
+        )
+
+    @cached_property
+    def _rate(self) -> RateLimit | None:
+        return shared_rate(self.rate, ChatModel, self.url, self.name)
+
+    @cached_property
+    def _replies(self) -> Replies | None:
+        with _sharing:
+            in_memory = _replies_by_url.setdefault(self.url, Replies())
+        return cache_of(self.cache, in_memory=in_memory)
+
+    @cached_property
+    def _support(self) -> Support:
+        with _sharing:
+            return _support_by_model.setdefault((self.url, self.name, self.protocol), Support())
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        if self.api_key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.api_key, re.ASCII):
-            # without the value, which may be the key itself
-            yield (
-                ("api_key",),
-                "must be the name of the environment variable that holds the key, such as OPENAI_API_KEY",
-            )
+        if self.protocol not in _PROTOCOLS:
+            yield ("protocol",), f"is {self.protocol!r}; give 'chat' or 'responses'"
         else:
             try:
                 _ = self._exchange
@@ -224,10 +287,21 @@ class ChatModel:
             yield ("name",), "must not be empty; give the name of the model on the server"
         if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):
             yield ("max_tokens",), f"is {self.max_tokens!r}; give an integer of at least 1"
-        if not self.timeout > 0:
+        if self.seed is not None and type(self.seed) is not int:
+            yield ("seed",), f"is {self.seed!r}; give an integer"
+        elif self.seed is not None and self.protocol == "responses":
+            yield ("seed",), "is unknown to the protocol responses; leave it out"
+        if not 0 < self.timeout < math.inf:
             yield ("timeout",), f"is {self.timeout!r}; give seconds above 0"
         if self.cut_off not in ("fail", "keep"):
             yield ("cut_off",), f"is {self.cut_off!r}; give 'fail' or 'keep'"
+        if not isinstance(self.rate, RateLimit | str | None):
+            yield ("rate",), f"is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h"
+        for name in ("rate", "cache"):
+            try:
+                getattr(self, f"_{'replies' if name == 'cache' else name}")
+            except SpecError as error:
+                yield (name,), str(error).removeprefix(f"{name} ")
         if place := issued_in(self.parameters, "parameters"):
             yield tuple(place.split(".")), "would be stored; name the variable that holds the key as api_key"
         for name in _OWN:
@@ -235,37 +309,125 @@ class ChatModel:
                 yield ("parameters", name), "must not be set here: it has its own parameter, or the task sets it"
 
 
-def _completion(answer: Any) -> Completion:
-    """Read the reply from an answer."""
-    if not isinstance(answer, dict):
-        raise BadAnswer(f"the answer is {kind_of(answer)}, not a chat completion", code="form")
-    if answer.get("error"):
-        raise BadAnswer(f"the answer is an error: {_excerpt(answer['error'])}", code="error")
-    choices = answer.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        found = "an empty list of choices" if choices == [] else "no choices"
-        raise BadAnswer(f"the answer has {found}: {_excerpt(answer)}", code="choices")
-    message, reason = choices[0].get("message"), choices[0].get("finish_reason")
-    text = message.get("content") if isinstance(message, dict) else None
-    if reason == "content_filter":
-        raise BadAnswer("the reply was withheld by the server (finish_reason content_filter)", code="content_filter")
-    if not isinstance(text, str):
-        raise BadAnswer(f"the reply has no text (finish_reason {reason}): {_excerpt(message)}", code="form")
-    usage = answer.get("usage") if isinstance(answer.get("usage"), dict) else {}
-    assert isinstance(usage, dict)
-    return Completion(
-        text,
-        reason if isinstance(reason, str) else None,
-        answer["model"] if isinstance(answer.get("model"), str) else None,
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
-    )
+class _ChatRequest(Request):
+    """One request to a model."""
+
+    def __init__(self, model: ChatModel, question: Question, tracer: Tracer, sample: int) -> None:
+        self._repetition = current_repetition()
+        is_cached = model.cache is not True or not self._repetition.is_measured
+        super().__init__(
+            model.name,
+            model._replies if is_cached else None,
+            lasting=model.version is not None,
+            rate=model._rate,
+        )
+        self._model, self._question, self._tracer, self._sample = model, question, tracer, sample
+        self._protocol = _PROTOCOLS[model.protocol]
+        self._body = self._protocol.write_body(question, model._settings)
+        self._content = write_content(self._body)
+
+    @property
+    def key(self) -> bytes:
+        model = self._model
+        where = model.url if model.version is None else None
+        try:
+            repeat = [self._sample, self._repetition.attempt, self._repetition.replication]
+            return identity.digest([self._body, model.protocol, model.version, where, repeat])
+        except DataError as error:
+            raise TaskError(f"the request cannot be written as data: {error}", code="request") from None
+
+    async def complete(self) -> Completion:
+        """The completion, in a span for each time that it is requested.
+
+        Raises:
+            TaskError: the request failed, or its reply is not usable.
+        """
+        value, new = await self.reply_async()
+        completion = _read_completion(value)._replace(is_cached=not new)
+        if not new:
+            with self._span() as span:
+                self._record(span, completion)
+        return completion
+
+    async def send_async(self) -> Reply:
+        model = self._model
+        with self._span() as span:
+            completion = self._protocol.read_answer(await model._exchange.ask(self._content))
+            self._record(span, completion)
+            require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
+        return Reply(_completion_value(completion), _usage_of(completion, model))
+
+    def count_failure(self, error: BaseException) -> None:
+        if isinstance(error, UnusableReply):
+            self.count(requests=1, usage=_usage_of(error.completion, self._model))
+        else:
+            super().count_failure(error)
+
+    def _span(self) -> Any:
+        model = self._model
+        settings: dict[str, Any] = {
+            "model": model.name,
+            "temperature": model.temperature,
+            "max_tokens": model.max_tokens,
+            "seed": model.seed,
+            "reasoning_effort": model.reasoning_effort,
+        }
+        if self._question.tools:
+            settings["tools"] = [tool.name for tool in self._question.tools]
+        return self._tracer.span("chat", kind="llm", input=self._question.messages, **without_none(settings))
+
+    def _record(self, span: Any, completion: Completion) -> None:
+        """Writes what was asked beyond the usual, and what was answered, into a span."""
+        span.set(**self._model.parameters)
+        reported = {
+            "response_model": completion.model,
+            "finish_reasons": completion.finish_reason and [completion.finish_reason],
+            "input_tokens": completion.input_tokens,
+            "output_tokens": completion.output_tokens,
+            "cached": completion.is_cached or None,
+            "tool_calls": [call._asdict() for call in completion.tool_calls] or None,
+        }
+        span.set(**without_none(reported))
+        span.output = completion.text
 
 
-def _excerpt(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 300 else f"{text[:300]}…"
+def _read_short(model: Any) -> Any:
+    """The parameters of a model where `PROVIDER/NAME` or `URL#NAME` stands for some of them; anything else as it is."""
+    if isinstance(model, str):
+        return read_short_name(model)
+    if isinstance(model, Mapping) and isinstance(model.get("model"), str):
+        rest = {name: value for name, value in model.items() if name != "model"}
+        return read_short_name(model["model"]) | rest
+    return dict(model) if isinstance(model, Mapping) else model
 
 
-def _count(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < 2**63 else None
+def _completion_value(completion: Completion) -> dict[str, Any]:
+    """A completion as the cache stores it."""
+    return {
+        "text": completion.text,
+        "finish_reason": completion.finish_reason,
+        "model": completion.model,
+        "input_tokens": completion.input_tokens,
+        "output_tokens": completion.output_tokens,
+        "tool_calls": [list(call) for call in completion.tool_calls],
+        "logprobs": completion.logprobs,
+    }
+
+
+def _read_completion(value: Mapping[str, Any]) -> Completion:
+    """The inverse of `_completion_value`."""
+    return Completion(**{**value, "tool_calls": tuple(ToolCall(*call) for call in value["tool_calls"])})
+
+
+def _usage_of(completion: Completion, model: ChatModel) -> dict[str, Any]:
+    """What a request used, to be counted."""
+    return {
+        "input_tokens": completion.input_tokens,
+        "output_tokens": completion.output_tokens,
+        "model": completion.model or model.name,
+    }
+
+
+_sharing = Lock()
+_replies_by_url: Final[dict[str, Replies]] = {}
+_support_by_model: Final[dict[tuple[str, str, str], Support]] = {}

@@ -6,24 +6,29 @@ A cached reply is not requested again, and callers with the same request wait fo
 request passes `Request._attempt` or its twin for event loops, and every reply passes `Request._settle`.
 """
 
+import functools
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout
 from evaluand.engine.engine import Policy
+from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.repeats import abandonment_check, repeat_request, repeat_request_async
 from evaluand.models.reply_cache import Replies
 from evaluand.models.usage import Spending, count, read_usage
+
+T = TypeVar("T")
 
 
 class Reply(NamedTuple):
@@ -68,12 +73,16 @@ class Request(ABC):
         """What the reply depends on, as 16 bytes."""
 
     @abstractmethod
-    def send(self) -> Reply:
-        """Sends the request once, from a thread."""
-
-    @abstractmethod
     async def send_async(self) -> Reply:
         """Sends the request once, from an event loop."""
+
+    def send(self) -> Reply:
+        """Sends the request once, from a thread."""
+        return run_coroutine(self.send_async())
+
+    def count_failure(self, error: BaseException) -> None:
+        """Counts a request that ended with an error."""
+        self.count(requests=1, failed=1)
 
     def describe(self, error: BaseException) -> str:
         """What is logged of an error."""
@@ -117,8 +126,8 @@ class Request(ABC):
         with self._rate.request() if self._rate else nullcontext():
             try:
                 return self.send()
-            except BaseException:
-                self.count(requests=1, failed=1)
+            except BaseException as error:
+                self.count_failure(error)
                 raise
 
     async def _attempt_async(self) -> Reply:
@@ -126,8 +135,8 @@ class Request(ABC):
         async with self._rate.request_async() if self._rate else nullcontext():
             try:
                 return await self.send_async()
-            except BaseException:
-                self.count(requests=1, failed=1)
+            except BaseException as error:
+                self.count_failure(error)
                 raise
 
     def _check_awaited(self) -> None:
@@ -157,22 +166,58 @@ class Request(ABC):
         count(*(() if self.spent is None else (self.spent,)), **amounts)
 
 
+class Repetition(NamedTuple):
+    """Which repeat of some work a call is.
+
+    Attributes:
+        attempt: at the run or evaluation, from 0.
+        replication: of the example, from 0.
+        is_measured: whether the call is one of a run, which shows what it took: the cache of the process, which would
+            make it faster and cheaper than it is, is not used then.
+    """
+
+    attempt: int = 0
+    replication: int = 0
+    is_measured: bool = False
+
+
 @contextmanager
-def repetition(attempt: int, replication: int = 0) -> Iterator[None]:
+def repetition(attempt: int, replication: int = 0, *, is_measured: bool = False) -> Iterator[None]:
     """Makes requests in the block differ from those of other attempts and replications of the same work.
 
-    Otherwise the cache would answer a repeated call like the first one, and repeats would not vary.
+    Otherwise a cache would answer a repeated call like the first one, and repeats would not vary.
     """
-    token = _repetition.set((attempt, replication))
+    token = _repetition.set(Repetition(attempt, replication, is_measured))
     try:
         yield
     finally:
         _repetition.reset(token)
 
 
-def current_repetition() -> tuple[int, int]:
-    """The attempt and the replication of the current call; (0, 0) for the first."""
+def current_repetition() -> Repetition:
+    """Which repeat the current call is; the first one outside of runs and evaluations."""
     return _repetition.get()
+
+
+def in_attempt(call: Callable[[T], Any], attempt: int) -> Callable[[T], Any]:
+    """A call, plain or async, whose requests differ from those of other attempts."""
+    if attempt == 0:
+        return call
+    if inspect.iscoroutinefunction(call):
+
+        @functools.wraps(call)
+        async def call_async(unit: T) -> Any:
+            with repetition(attempt):
+                return await call(unit)
+
+        return call_async
+
+    @functools.wraps(call)
+    def call_plain(unit: T) -> Any:
+        with repetition(attempt):
+            return call(unit)
+
+    return call_plain
 
 
 def cache_of(setting: Any, *, in_memory: Replies) -> Replies | None:
@@ -218,7 +263,8 @@ def shared_rate(rate: RateLimit | str | None, *owner: Any) -> RateLimit | None:
         return limit
 
 
-_repetition: ContextVar[tuple[int, int]] = ContextVar("_repetition", default=(0, 0))
+_FIRST: Final = Repetition()
+_repetition: ContextVar[Repetition] = ContextVar("_repetition", default=_FIRST)
 _sharing = Lock()
 _replies_by_file: Final[dict[Path, Replies]] = {}
 _rates: Final[WeakValueDictionary[tuple[Any, ...], RateLimit]] = WeakValueDictionary()

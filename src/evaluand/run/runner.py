@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
@@ -31,6 +31,7 @@ from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCod
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Observer
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
+from evaluand.models.requests import repetition
 from evaluand.run.outputs import check_outputs, identify
 from evaluand.run.responses import (
     INPUTS,
@@ -425,12 +426,15 @@ class _Job:
         return self.store.is_sealed("runs", self.id)
 
     def _call(self, call: Call) -> Any:
-        with self._traced(call) as task_span:
+        with self._repetition(call), self._traced(call) as task_span:
             return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     async def _call_async(self, call: Call) -> Any:
-        with self._traced(call) as task_span:
+        with self._repetition(call), self._traced(call) as task_span:
             return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
+
+    def _repetition(self, call: Call) -> AbstractContextManager[None]:
+        return repetition(self.manifest["attempt"], call.replication, is_measured=True)
 
     def _traced(self, call: Call) -> TaskSpan:
         call.trace = Trace.start(self.task.name, call.example.input)

@@ -53,6 +53,7 @@ from evaluand.evaluation.matching.pairing import (
 )
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.evaluation.scorer import described
+from evaluand.models.requests import in_attempt
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -412,7 +413,7 @@ class _Job:
         keyed = KeyedWork(
             lane,
             lambda start, stop: batched(stream.take(start, stop), lane) if judge.is_batch else stream.take(start, stop),
-            grader.call,
+            in_attempt(grader.call, self.manifest["attempt"]),
             grader.line,
             policy,
             InlineEngine() if quick else self.matcher.engine,

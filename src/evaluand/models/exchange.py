@@ -1,0 +1,103 @@
+"""Requests to a model over HTTP: how the key is sent, and what an answer that is none means.
+
+Why no SDK carries them: docs/design/0021-requests-to-models.md
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluand.core.errors import ParameterError, TaskError, TaskTimeout
+from evaluand.core.secret_hosts import is_of_file
+from evaluand.engine.http import BadRequest, HttpClient
+from evaluand.models.endpoints import is_azure
+
+_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
+_UNSUPPORTED: Final = re.compile(r"[Uu]nsupported (?:parameter|value): '(temperature|max_tokens|seed)'")
+
+
+class Exchange:
+    """Sends requests to one address, and reads JSON.
+
+    Args:
+        url: the endpoint up to its version, or complete.
+        path: of the protocol below it.
+        api_key: the name of the variable that holds the key.
+        timeout: seconds that a request may take.
+
+    Raises:
+        ParameterError: the address or the name is invalid.
+    """
+
+    def __init__(self, url: str, path: str, api_key: str | None, timeout: float) -> None:
+        if api_key is not None and not _VARIABLE.fullmatch(api_key):
+            # without the value, which may be the key itself
+            problem = "must be the name of the environment variable that holds the key, such as OPENAI_API_KEY"
+            raise ParameterError([(("api_key",), problem)])
+        self._timeout = timeout
+        headers = {"api-key": f"${{{api_key}}}"} if is_azure(url) else {"Authorization": f"Bearer ${{{api_key}}}"}
+        base, mark, query = url.partition("?")
+        base = base.rstrip("/")
+        address = (base if base.endswith(path) else base + path) + mark + query
+        self._http = HttpClient(address, "POST", headers if api_key else {}, of_file=is_of_file(url, api_key))
+
+    def check(self) -> None:
+        """Raise a SpecError if no request can be made.
+
+        The key is not set or must not be sent to this host, or no HTTP client is installed.
+        """
+        try:
+            self._http.check()
+        except ParameterError as error:
+            raise ParameterError([(("api_key",), message) for _, message in error.faults]) from None
+
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        self._http.close()
+
+    async def ask(self, content: bytes) -> Any:
+        """The answer to a request, as data.
+
+        Raises:
+            TransientError: the request may succeed later.
+            TaskTimeout: it took too long.
+            TaskError: there is no usable answer.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await self._http.ask(content=content, headers={"Content-Type": "application/json"})
+        except TimeoutError:
+            raise self._overdue() from None
+        except BadRequest as error:
+            raise _explained(error) from None
+        self._http.check_output(answer)
+        return answer
+
+    def _overdue(self) -> TaskTimeout:
+        return TaskTimeout(f"the model took longer than {self._timeout:g} s", code="timeout")
+
+
+def write_content(body: Mapping[str, Any]) -> bytes:
+    """The body of a request.
+
+    Raises:
+        TaskError: it cannot be written as JSON.
+    """
+    try:
+        return json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TaskError(f"the request cannot be written as JSON: {error}", code="request") from None
+
+
+def _explained(error: BadRequest) -> BadRequest:
+    """A refusal with what to do about it, and whether it stops the run."""
+    refused = _UNSUPPORTED.search(str(error))
+    explained = error
+    if refused is not None:
+        name = refused[1]
+        instead = " and parameters: {max_completion_tokens: …}" if name == "max_tokens" else ""
+        explained = BadRequest(f"{error}; set {name}: null{instead}", code=error.code)
+    explained.stops = error.code == "401"  # every other row would fail too
+    return explained

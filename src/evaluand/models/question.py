@@ -1,0 +1,65 @@
+"""What one request asks of a model, in the words of no protocol."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from evaluand.models.tools import Tool
+
+Protocol = Literal["chat", "responses"]
+
+
+class Form(NamedTuple):
+    """The form that a server enforces on a reply.
+
+    Attributes:
+        schema: the JSON Schema; None for any JSON object.
+        name: of the schema, for the server.
+        is_strict: whether the schema is in the subset that servers enforce completely: each object has no further
+            properties and requires all it has.
+    """
+
+    schema: Mapping[str, Any] | None = None
+    name: str = "reply"
+    is_strict: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request.
+
+    Attributes:
+        messages: as `read_messages` returns them.
+        tools: what the model may ask to have called.
+        required_tool: the tool that it must call, if any.
+        form: the form of the reply; None for text.
+        logprobs: how many of the likeliest tokens are reported at each place; 0 for no probabilities.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Tool] = ()
+    required_tool: str | None = None
+    form: Form | None = None
+    logprobs: int = 0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a model that are sent with each request; None leaves one to the server.
+
+    Attributes:
+        max_tokens_name: the name under which chat completions of the server take `max_tokens`.
+    """
+
+    name: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    max_tokens_name: str = "max_tokens"
+
+
+def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are not left to the server."""
+    return {name: value for name, value in settings.items() if value is not None}

@@ -1,0 +1,289 @@
+"""Structured output: a reply as data that fits a schema, from servers that can do more or less of it.
+
+    step     asks the server                    and the model
+    schema   to enforce a JSON Schema           nothing more
+    json     to enforce JSON                    for JSON that fits the schema
+    tool     to have a tool called              for a call with the reply as its arguments
+    text     nothing                            for JSON that fits the schema
+    repair   nothing                            to correct its last reply, which did not fit
+
+A step is left for the next one if the server refuses its form, or if the reply does not fit. What a server refuses, or
+ignores from the first time on, is not tried there again in this process. Whatever the step, the reply is validated.
+"""
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final, Literal, cast
+
+from pydantic import TypeAdapter
+
+from evaluand.core.identity import json_text
+from evaluand.data.schema.values import ValueSchema
+from evaluand.engine.http import BadRequest
+from evaluand.models.completion import Completion
+from evaluand.models.messages import add_instruction
+from evaluand.models.question import Form, Question
+from evaluand.models.tools import Tool
+
+Step = Literal["schema", "json", "tool", "text", "repair"]
+Ask = Callable[[Question], Awaitable[Completion]]
+
+STEPS: Final[tuple[Step, ...]] = ("schema", "json", "tool", "text")
+_REFUSED: Final = ("400", "404", "415", "422", "501")
+_TOOL: Final = "reply"
+_NO_JSON: Final = "it has no JSON"
+_MOST_PLACES: Final = 200  # in a reply, at which JSON may begin
+
+
+class Structure:
+    """The schema of a reply.
+
+    Args:
+        schema: a JSON Schema, a pydantic model, or a Python type such as `list[str]`.
+
+    Raises:
+        SpecError: it is no schema.
+
+    Example:
+        >>> structure = Structure({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+        >>> structure.read('The answer is {"n": 4}.'), structure.read('{"n": "four"}')
+        (({'n': 4}, ''), (None, "reply.n is text ('four'), not an integer"))
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self._values = ValueSchema.of(schema)
+        self.json_schema = _json_schema(schema)
+
+    @classmethod
+    def of(cls, schema: Any) -> "Structure":
+        """The structure of a schema; that of a JSON Schema or a type is made once."""
+        if isinstance(schema, Structure):
+            return schema
+        if isinstance(schema, Mapping):
+            return _structure_of_text(json_text(schema))
+        return _structure_of_type(schema) if isinstance(schema, Hashable) else cls(schema)
+
+    @property
+    def form(self) -> Form:
+        """The schema as servers enforce it; those of values that are no objects cannot be."""
+        return Form(self.json_schema, is_strict=_is_strict(self.json_schema))
+
+    @property
+    def instruction(self) -> str:
+        """What a model is asked about the form of its reply."""
+        schema = json_text(self.json_schema)
+        return f"Reply with JSON only, without any other text. It must fit this JSON Schema:\n{schema}"
+
+    def correction(self, fault: str) -> str:
+        """What a model is asked about a reply that does not fit."""
+        return f"This reply does not fit: {fault}.\n{self.instruction}"
+
+    def read(self, text: str) -> tuple[Any, str]:
+        """The data in a reply, and why there are none."""
+        found = list(_json_values(text))
+        if not found:
+            return None, _NO_JSON
+        faults = [fault or self._values.fault(value, "reply") for value, fault in found]
+        fitting = [json_text(value) for (value, _), fault in zip(found, faults, strict=True) if not fault]
+        if len({*fitting}) > 1:
+            return None, "it has several JSON values that fit"
+        return (json.loads(fitting[0]), "") if fitting else (None, faults[0])
+
+
+class Support:
+    """Which steps a server takes, as far as this process has seen."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._useless: set[Step] = set()
+        self._useful: set[Step] = set()
+
+    def steps(self) -> list[Step]:
+        """The steps to take, in order."""
+        with self._lock:
+            return [step for step in STEPS if step not in self._useless]
+
+    def note(self, useless: set[Step], useful: Step) -> None:
+        """Remembers that one step worked after others had not."""
+        with self._lock:
+            self._useful.add(useful)
+            self._useless |= useless - self._useful
+
+
+async def complete_structured(question: Question, structure: Structure, ask: Ask, support: Support) -> Completion:
+    """The completion with data that fit the schema; without data, if no step leads to any.
+
+    Args:
+        question: without a form. If the model may call tools, it may do so instead, and there is no step `tool`.
+        ask: makes one request.
+
+    Raises:
+        TaskError: a request failed for a reason that is not the form of the reply.
+    """
+    steps: Counter[str] = Counter()
+    completions: list[Completion] = []
+    refused: set[Step] = set()
+    fault = ""
+    for step in _steps_for(question, structure, support):
+        steps[step] += 1
+        try:
+            completion = await ask(_question_of(step, question, structure))
+        except BadRequest as error:
+            if step == "text" or error.code not in _REFUSED:
+                raise
+            refused.add(step)
+            continue
+        completions.append(completion)
+        if completion.tool_calls and question.tools:
+            return _summed(completions, steps, None, "")
+        data, fault = _read(step, completion, structure)
+        if not fault:
+            support.note(refused, step)
+            return _summed(completions, steps, data, "")
+        if completion.finish_reason == "length":
+            return _summed(completions, steps, None, f"the reply was cut off: {fault}")
+        if fault == _NO_JSON and step != "text":
+            refused.add(step)  # ignored: a server that enforces JSON gives some
+    steps["repair"] += 1
+    said = [completions[-1].message, {"role": "user", "content": structure.correction(fault)}]
+    completions.append(await ask(replace(question, messages=[*question.messages, *said])))
+    data, fault = _read("repair", completions[-1], structure)
+    if not fault:
+        support.note(refused, "text")
+    return _summed(completions, steps, data, fault)
+
+
+def _steps_for(question: Question, structure: Structure, support: Support) -> Iterator[Step]:
+    is_object = structure.json_schema.get("type") == "object"  # servers enforce no other form
+    for step in support.steps():
+        if step == "text" or (is_object and not (step == "tool" and question.tools)):
+            yield step
+
+
+def _question_of(step: Step, question: Question, structure: Structure) -> Question:
+    instructed = add_instruction(question.messages, structure.instruction)
+    match step:
+        case "schema":
+            return replace(question, form=structure.form)
+        case "json":
+            return replace(question, messages=instructed, form=Form())
+        case "tool":
+            tool = Tool(_TOOL, "Give the reply as the arguments of this tool.", structure.json_schema)
+            return replace(question, tools=(tool,), required_tool=_TOOL)
+        case _:
+            return replace(question, messages=instructed)
+
+
+def _read(step: Step, completion: Completion, structure: Structure) -> tuple[Any, str]:
+    if step == "tool" and completion.tool_calls:
+        return structure.read(completion.tool_calls[0].text)
+    return structure.read(completion.text)
+
+
+def _summed(completions: list[Completion], steps: Mapping[str, int], data: Any, fault: str) -> Completion:
+    """The last completion, with the tokens of all."""
+    last = completions[-1]
+    text = last.text or (last.tool_calls[0].text if data is not None and last.tool_calls else "")
+    return last._replace(
+        text=text,
+        input_tokens=_sum([one.input_tokens for one in completions]),
+        output_tokens=_sum([one.output_tokens for one in completions]),
+        data=data,
+        fault=fault or None,
+        steps=dict(steps),
+        is_cached=all(one.is_cached for one in completions),
+    )
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+@lru_cache(maxsize=128)
+def _structure_of_text(schema: str) -> Structure:
+    return Structure(json.loads(schema))
+
+
+@lru_cache(maxsize=128)
+def _structure_of_type(schema: Any) -> Structure:
+    return Structure(schema)
+
+
+def _json_schema(schema: Any) -> Mapping[str, Any]:
+    if isinstance(schema, Mapping):
+        return schema
+    if isinstance(schema, ValueSchema):
+        row = schema.spec
+        (made,) = row["properties"].values()
+        made = made | {name: row[name] for name in ("$defs",) if name in row}
+    else:
+        made = TypeAdapter(schema).json_schema()
+    if "$ref" in made:  # servers want an object at the top
+        made = made | made["$defs"][made["$ref"].rpartition("/")[2]]
+        del made["$ref"]
+    return cast("Mapping[str, Any]", made)
+
+
+def _is_strict(schema: Any) -> bool:
+    """Whether each object of a schema has no further properties and requires all it has."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    if schema.get("type") == "object":
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False or {*schema.get("required", ())} != {*properties}:
+            return False
+    return all(_is_strict(part) for part in schema.values())
+
+
+def _json_values(text: str) -> Iterator[tuple[Any, str]]:
+    """The JSON values in a reply, each with what makes it invalid: the whole text, or blocks and objects within it."""
+    for candidate in (text, *_BLOCK.findall(text)):
+        try:
+            yield _DECODER.decode(candidate.strip()), ""
+        except _Ambiguous as fault:
+            yield None, str(fault)
+        except (ValueError, RecursionError):
+            continue
+        return
+    place = 0
+    for _ in range(_MOST_PLACES):
+        found = _OPENING.search(text, place)
+        if found is None:
+            return
+        try:
+            value, place = _DECODER.raw_decode(text, found.start())
+            yield value, ""
+        except _Ambiguous as fault:
+            yield None, str(fault)
+            return
+        except (ValueError, RecursionError):
+            place = found.start() + 1
+
+
+class _Ambiguous(Exception):
+    """JSON whose meaning is not certain."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        key = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise _Ambiguous(f"it has the key {key!r} twice")
+    return members
+
+
+def _refuse_constant(name: str) -> Any:
+    raise _Ambiguous(f"it has the number {name}, which JSON does not know")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_refuse_constant)
+_BLOCK: Final = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL | re.IGNORECASE)
+_OPENING: Final = re.compile(r"[{\[]")

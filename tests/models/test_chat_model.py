@@ -1,0 +1,518 @@
+"""What a `ChatModel` sends, how it reads what a server answers, and what happens when that is no reply."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic import TypeAdapter, ValidationError
+from support.chats import Chat
+
+from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.engine.http import BadAnswer, BadRequest
+from evaluand.models.chat_model import ChatModel
+from evaluand.models.completion import CutOff, ToolCall, UnusableReply
+from evaluand.models.requests import repetition
+from evaluand.models.tools import Tool
+from evaluand.models.usage import spending
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import task
+from evaluand.trace import Trace
+
+Starts = Callable[..., Chat]
+
+ASKED = [{"role": "user", "content": "What is the capital of France?"}]
+PIXEL = b"\x89PNG\r\n\x1a\n and the rest of an image"
+HELLO = [{"role": "user", "content": "Hello"}]
+PROTOCOLS = pytest.mark.parametrize("protocol", ["chat", "responses"])
+
+
+def weather(city: str, days: int = 1) -> str:
+    """The weather in a city.
+
+    Args:
+        city: its name.
+    """
+    return f"sun in {city} for {days}"
+
+
+def complete(model: ChatModel, messages: Sequence[Any] = ASKED, **options: Any) -> Any:
+    return model.complete(messages, **options)
+
+
+# What is sent
+
+
+def test_settings_are_sent_where_they_are_set(chat: Starts) -> None:
+    server = chat()
+    complete(replace(server.model, seed=7, reasoning_effort="low", temperature=None, parameters={"top_k": 5}))
+    assert server.bodies == [
+        {
+            "model": "small",
+            "messages": ASKED,
+            "max_tokens": 512,
+            "seed": 7,
+            "reasoning_effort": "low",
+            "top_k": 5,
+        }
+    ]
+
+
+def test_responses_are_asked_for_in_their_own_words_and_not_stored(chat: Starts) -> None:
+    server = chat({"text": "Paris"})
+    model = replace(server.model, protocol="responses", reasoning_effort="low")
+    conversation = [{"role": "system", "content": "Be brief."}, *ASKED]
+    assert complete(model, conversation).text == "Paris"
+    assert server.asked[0]["path"] == "/v1/responses"
+    assert server.bodies == [
+        {
+            "model": "small",
+            "input": conversation,
+            "temperature": 0.0,
+            "max_output_tokens": 512,
+            "reasoning": {"effort": "low"},
+            "store": False,
+        }
+    ]
+
+
+@PROTOCOLS
+def test_tools_are_described_and_their_results_follow_in_the_conversation(chat: Starts, protocol: Any) -> None:
+    call = {"name": "weather", "arguments": '{"city": "Rome"}', "id": "a1"}
+    server = chat({"tool_calls": [call]}, {"text": "Sunny."})
+    model = replace(server.model, protocol=protocol)
+    first = complete(model, tools=[weather])
+    assert first.tool_calls == (ToolCall("a1", "weather", '{"city": "Rome"}'),)
+    assert (first.text, first.finish_reason) == ("", "tool_calls")
+    result = Tool.of(weather).call(first.tool_calls[0].arguments)
+    turns = [*ASKED, first.message, {"role": "tool", "tool_call_id": "a1", "content": result}]
+    assert complete(model, turns, tools=[weather]).text == "Sunny."
+
+    [described], [_, *more] = (
+        server.bodies[0]["tools"],
+        server.bodies[1]["messages" if protocol == "chat" else "input"],
+    )
+    function = described["function"] if protocol == "chat" else described
+    assert (function["name"], function["description"]) == ("weather", "The weather in a city.")
+    assert function["parameters"]["required"] == ["city"]
+    assert function["parameters"]["properties"]["city"] == {"type": "string", "description": "its name."}
+    if protocol == "chat":
+        assert more == [first.message, {"role": "tool", "tool_call_id": "a1", "content": "sun in Rome for 1"}]
+    else:
+        assert more == [
+            {"type": "function_call", "call_id": "a1", "name": "weather", "arguments": '{"city": "Rome"}'},
+            {"type": "function_call_output", "call_id": "a1", "output": "sun in Rome for 1"},
+        ]
+
+
+@pytest.mark.parametrize("form", ["bytes", "path", "url"])
+@PROTOCOLS
+def test_images_are_sent_within_the_message(chat: Starts, tmp_path: Path, protocol: Any, form: str) -> None:
+    (tmp_path / "dot.png").write_bytes(PIXEL)
+    url = f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"
+    image = {"bytes": PIXEL, "path": tmp_path / "dot.png", "url": url}[form]
+    server = chat({"text": "a dot"})
+    content = [{"type": "text", "text": "What is this?"}, {"type": "image", "image": image}]
+    complete(replace(server.model, protocol=protocol), [{"role": "user", "content": content}])
+    if protocol == "chat":
+        parts = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
+        assert server.bodies[0]["messages"] == [{"role": "user", "content": parts}]
+    else:
+        asked = {"type": "input_text", "text": "What is this?"}
+        parts = [asked, {"type": "input_image", "image_url": url, "detail": "auto"}]
+        assert server.bodies[0]["input"] == [{"role": "user", "content": parts}]
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        ("Hello", "the conversation is a text; give a list of messages"),
+        ([], "the conversation has no message"),
+        (["Hello"], "message 1 is a text; give an object with role and content"),
+        ([{"content": "a"}], "message 1 has no role"),
+        ([{"role": "user"}], "message 1 has null as content"),
+        ([{"role": "user", "content": [{"image": b""}]}], "message 1, part 1 has no type"),
+        ([{"role": "user", "content": [{"type": "text"}]}], "message 1, part 1 has no text"),
+        ([{"role": "user", "content": [{"type": "image", "image": 3}]}], "message 1, part 1 has a number as image"),
+        ([{"role": "user", "content": [{"type": "image", "image": b"%PDF"}]}], "message 1, part 1 is no image"),
+        ([{"role": "user", "content": [{"type": "image", "image": __file__}]}], "message 1, part 1 is no image"),
+        ([{"role": "user", "content": [{"type": "image", "image": "no.png"}]}], r"message 1, part 1 no\.png: No such"),
+        ([{"role": "user", "content": "a\ud800"}], "the request cannot be written as JSON"),
+    ],
+)
+def test_what_is_no_message_is_refused_with_its_place_before_anything_is_sent(messages: Any, fault: str) -> None:
+    with pytest.raises(TaskError, match=fault):
+        complete(ChatModel("http://127.0.0.1:1/v1", "small"), messages)
+
+
+def test_the_key_goes_into_the_header_that_the_service_reads(chat: Starts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SMALL_KEY", "a-key-that-nobody-may-see")
+    server = chat({"text": "one"}, {"text": "two"})
+    complete(replace(server.model, api_key="SMALL_KEY"))
+    azure = f"{server.url}/openai/deployments/small?api-version=2024-10-21"
+    complete(ChatModel(azure, "small", api_key="SMALL_KEY"))
+    first, second = server.asked
+    assert (first["headers"].get("Authorization"), first["headers"].get("api-key")) == (
+        "Bearer a-key-that-nobody-may-see",
+        None,
+    )
+    assert second["path"] == "/v1/openai/deployments/small/chat/completions?api-version=2024-10-21"
+    assert (second["headers"].get("Authorization"), second["headers"].get("api-key")) == (
+        None,
+        "a-key-that-nobody-may-see",
+    )
+    assert "max_completion_tokens" in second["body"]
+
+
+def test_nothing_of_the_environment_is_sent_besides_the_key(chat: Starts, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, "x-secret: http://127.0.0.1:1/stolen")
+    server = chat()
+    complete(server.model)
+    assert {name.lower() for name in server.asked[0]["headers"]} <= {
+        *("host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length"),
+    }
+
+
+# What is read
+
+
+@PROTOCOLS
+def test_a_completion_has_what_the_server_reports(chat: Starts, protocol: Any) -> None:
+    server = chat({"text": "It is Paris."})
+    assert complete(replace(server.model, protocol=protocol)) == (
+        *("It is Paris.", "stop", "small-2026", 6, 3, None, (), None, None, {}, None, None, False, None),
+    )
+
+
+@PROTOCOLS
+def test_probabilities_are_reported_by_token(chat: Starts, protocol: Any) -> None:
+    server = chat({"text": "It is", "logprobs": True})
+    found = complete(replace(server.model, protocol=protocol), logprobs=2).logprobs
+    half, less = math.log(0.5), math.log(0.25)
+    assert found == [
+        {"token": "It", "logprob": half, "top": {"It": half, " other": less}},
+        {"token": " is", "logprob": half, "top": {" is": half, " other": less}},
+    ]
+    asked = server.bodies[0]
+    assert asked["top_logprobs"] == 2
+    assert asked.get("logprobs") is True or asked["include"] == ["message.output_text.logprobs"]
+    for wrong in (21, -1, True):
+        with pytest.raises(SpecError, match="give an integer from 0 to 20"):
+            complete(server.model, logprobs=wrong)
+
+
+@PROTOCOLS
+@pytest.mark.parametrize(
+    ("reply", "code", "message"),
+    [
+        ({"refusal": "I cannot help."}, "refusal", "the model refused: I cannot help"),
+        ({"finish_reason": "content_filter", "text": "half"}, "content_filter", "withheld by the server"),
+        ({"text": ""}, "empty", "the reply has no text .finish_reason stop"),
+        ({"text": " \n"}, "empty", "the reply has no text"),
+        ({"finish_reason": "length", "text": "Once upon"}, "length", "cut off after 512 tokens"),
+    ],
+)
+def test_an_answer_that_is_no_reply_says_why_and_counts_what_it_used(
+    chat: Starts, protocol: Any, reply: dict[str, Any], code: str, message: str
+) -> None:
+    server = chat(reply)
+    with spending() as spent, pytest.raises(UnusableReply, match=message) as raised:
+        complete(replace(server.model, protocol=protocol))
+    assert raised.value.code == code
+    assert isinstance(raised.value, CutOff) is (code == "length")
+    assert raised.value.completion.text == reply.get("text", "")
+    assert (spent.n_requests, spent.n_failed, spent.input_tokens) == (1, 0, 6)
+
+
+ERRORS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"body": "{}", "status": 500}, TransientError, "500"),
+    ({"body": "{}", "status": 408}, TransientError, "408"),
+    ({"body": "{}", "status": 429, "headers": {"Retry-After": "7"}}, TransientError, "429"),
+    ({"body": "{}", "status": 404}, BadRequest, "404"),
+    ({"body": "<p>hello", "headers": {"Content-Type": "text/html"}}, BadAnswer, "the answer is text/html"),
+    ({"body": '{"cho'}, BadAnswer, "the answer is not JSON"),
+    ({"body": ""}, BadAnswer, "the answer is empty"),
+    ({"body": "[1]"}, BadAnswer, "the answer is a list, not a"),
+    ({"body": "{}"}, BadAnswer, "the answer has no (choices|output)"),
+    ({"body": '{"error": {"message": "out of order"}}'}, BadAnswer, "the answer is an error: .*out of order"),
+    ({"body": '{"a": 1, "a": 2}'}, BadAnswer, "has the key 'a' twice"),
+    ({"text": "a long reply", "cut": 60}, TransientError, "the connection to 127.0.0.1"),
+]
+
+
+@PROTOCOLS
+@pytest.mark.parametrize(("reply", "kind", "message"), ERRORS)
+def test_what_is_no_answer_is_reported_in_a_sentence(
+    chat: Starts, protocol: Any, reply: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    server = chat(reply)
+    trace = Trace.start("whole")
+    with spending() as spent, pytest.raises(kind, match=message), trace.root as span:
+        server.model.complete(ASKED, span) if protocol == "chat" else replace(server.model, protocol=protocol).complete(
+            ASKED, span
+        )
+    assert (spent.n_requests, spent.n_failed, spent.input_tokens) == (1, 1, 0)
+    assert [span.status for span in trace.spans] == ["error", "error"]
+
+
+def test_a_failed_response_is_an_error(chat: Starts) -> None:
+    body = {"status": "failed", "error": {"code": "server_error", "message": "out of order"}, "output": []}
+    with pytest.raises(BadAnswer, match="out of order"):
+        complete(replace(chat({"body": json.dumps(body)}).model, protocol="responses"))
+
+
+def test_a_service_s_wish_to_wait_is_passed_on(chat: Starts) -> None:
+    server = chat({"body": "{}", "status": 429, "headers": {"Retry-After": "7"}})
+    with pytest.raises(TransientError) as raised:
+        complete(server.model)
+    assert raised.value.after == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("temperature", "; set temperature: null"),
+        ("max_tokens", "; set max_tokens: null and parameters: {max_completion_tokens: …}"),
+    ],
+)
+def test_a_setting_that_a_model_refuses_is_named_with_what_to_do(chat: Starts, name: str, remedy: str) -> None:
+    body = json.dumps({"error": {"message": f"Unsupported parameter: '{name}' is not supported with this model."}})
+    with pytest.raises(BadRequest) as raised:
+        complete(chat({"status": 400, "body": body}).model)
+    assert str(raised.value).endswith(remedy)
+
+
+def test_a_list_of_parts_and_arguments_that_are_no_text_are_read_too(chat: Starts) -> None:
+    message: dict[str, Any] = {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
+    called = {"content": None, "tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}]}
+    bodies = [{"choices": [{"message": each, "finish_reason": "stop"}]} for each in (message, called)]
+    server = chat(*({"body": json.dumps(body)} for body in bodies))
+    assert complete(server.model).text == "ab"
+    [call] = complete(server.model, sample=1, tools=[weather]).tool_calls
+    assert (call.name, call.arguments) == ("add", {"a": 1})
+
+
+# The cache
+
+
+def test_the_same_request_is_made_once_and_samples_are_requests_of_their_own(chat: Starts) -> None:
+    server = chat({"text": "one"}, {"text": "two"})
+    with spending() as spent:
+        found = [complete(server.model, sample=sample) for sample in (0, 0, 1, 1)]
+    assert [(one.text, one.is_cached) for one in found] == [
+        ("one", False),
+        ("one", True),
+        ("two", False),
+        ("two", True),
+    ]
+    assert (spent.n_requests, spent.n_known, len(server.asked)) == (2, 2, 2)
+
+
+def test_callers_with_the_same_request_wait_for_one_reply(chat: Starts) -> None:
+    server = chat({"text": "one", "delay": 0.3})
+
+    async def ask() -> list[str]:
+        found = await asyncio.gather(*(server.model.complete_async(ASKED) for _ in range(20)))
+        return [one.text for one in found]
+
+    assert asyncio.run(ask()) == ["one"] * 20
+    assert len(server.asked) == 1
+
+
+def test_what_may_change_the_reply_is_another_request(chat: Starts) -> None:
+    server = chat()
+    model = server.model
+    others = [
+        replace(model, temperature=1.0),
+        replace(model, max_tokens=9),
+        replace(model, seed=1),
+        replace(model, version="2"),
+        replace(model, version=None),
+        replace(model, parameters={"top_p": 0.5}),
+        replace(model, protocol="responses"),
+        replace(model, url=f"{server.url}/other"),
+    ]
+    for each in (model, *others, *others):
+        complete(each)
+    complete(model, [*ASKED, *ASKED])
+    complete(model, tools=[weather])
+    complete(model, logprobs=3)
+    assert len(server.asked) == 1 + len(others) + 3
+
+
+def test_errors_are_not_cached(chat: Starts) -> None:
+    server = chat({"status": 400, "body": "{}"}, {"text": ""}, {"text": "fine"})
+    for _ in range(2):
+        with pytest.raises(BadAnswer if len(server.asked) else BadRequest):
+            complete(server.model)
+    assert complete(server.model).text == "fine"
+
+
+def test_a_file_stores_the_replies_of_a_pinned_model_wherever_it_answers(chat: Starts, tmp_path: Path) -> None:
+    first, second = chat({"text": "one"}, {"text": "two"}), chat({"text": "three"}, {"text": "four"})
+    pinned = replace(first.model, cache=tmp_path / "replies.db")
+    assert [complete(pinned).text, complete(replace(pinned, url=second.url)).text] == ["one", "one"]
+    unpinned = replace(pinned, version=None)
+    assert [complete(unpinned).text, complete(replace(unpinned, url=second.url)).text] == ["two", "three"]
+    assert [complete(replace(pinned, cache=False)).text for _ in range(2)] != ["one", "one"]
+
+
+@task
+def ask_model(question: str) -> str:
+    """Asks the model of the test; runs give its url."""
+    url, text = question.split(" ", 1)
+    return ChatModel(url, "small", cache=CACHE[0]).complete([{"role": "user", "content": text}]).text
+
+
+CACHE: list[Any] = [True]
+
+
+def run_on(server: Chat, *, replications: int = 1, rows: int = 1, runner: Runner | None = None, **options: Any) -> Run:
+    data = Dataset.from_rows([{"input": f"{server.url} Hello"}] * rows)
+    runner = runner or Runner(policy=Policy(concurrency=1))
+    return runner.run(ask_model, data, replications=replications, **options)
+
+
+def test_a_run_makes_each_of_its_calls_so_that_it_shows_what_they_took(chat: Starts) -> None:
+    server = chat(*({"text": f"reply {number}"} for number in range(9)))
+    assert len({row.responses[0] for row in run_on(server, replications=3, rows=2)}) == 6
+    assert len(server.asked) == 6
+
+
+def test_a_cache_that_was_chosen_repeats_no_replication_and_no_attempt(
+    chat: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.CACHE", [tmp_path / "replies.db"])
+    server = chat(*({"text": f"reply {number}"} for number in range(9)))
+    runner = Runner(policy=Policy(concurrency=1))
+    first = [row.responses[0] for row in run_on(server, replications=2, rows=2, runner=runner)]
+    assert first == ["reply 0", "reply 1"] * 2  # the second row asks what the first has asked
+    again = [row.responses[0] for row in run_on(server, replications=2, rows=2, runner=runner, fresh=True)]
+    assert again == ["reply 2", "reply 3"] * 2
+    with repetition(1, 1):
+        assert complete(
+            ChatModel(server.url, "small", cache=CACHE[0]), [{"role": "user", "content": "Hello"}]
+        ).is_cached
+
+
+# Repeats and limits
+
+
+def test_requests_of_coroutines_are_repeated_alone_by_the_policy_of_the_run(chat: Starts) -> None:
+    busy = {"status": 503, "body": "{}"}
+    server = chat({"text": "first"}, busy, busy, {"text": "second"})
+
+    @task
+    async def twice(input: str) -> str:
+        one = await server.model.complete_async([{"role": "user", "content": "One"}])
+        two = await server.model.complete_async([{"role": "user", "content": "Two"}])
+        return f"{one.text} {two.text}"
+
+    made = Runner(policy=Policy(retries=2, backoff=0)).run(twice, Dataset.from_rows([{"input": "x"}]))
+    assert [(row.status, row.responses) for row in made] == [("completed", ["first second"])]
+    assert [body["messages"][0]["content"] for body in server.bodies] == ["One", "Two", "Two", "Two"]
+    assert made.table()["attempts"].to_pylist() == [3]
+
+
+def test_models_with_one_address_and_rate_share_their_limit() -> None:
+    one = ChatModel("http://127.0.0.1:1/v1", "small", rate="7/min")
+    assert one._rate is replace(one, temperature=1.0)._rate
+    assert one._rate is not replace(one, name="large")._rate
+    assert one._rate is not replace(one, rate="8/min")._rate
+
+
+# Names of models
+
+
+def test_a_model_is_named_in_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/")
+    found = {
+        name: (model.url, model.name, model.api_key)
+        for name in ("openai/gpt-5-mini", "ollama/llama3.2", "azure/dep", "http://h:9/v1#m", "openrouter/meta/llama")
+        for model in (ChatModel.of(name),)
+    }
+    assert found == {
+        "openai/gpt-5-mini": ("https://api.openai.com/v1", "gpt-5-mini", "OPENAI_API_KEY"),
+        "ollama/llama3.2": ("http://127.0.0.1:11434/v1", "llama3.2", None),
+        "azure/dep": ("https://mine.openai.azure.com/openai/v1", "dep", "AZURE_OPENAI_API_KEY"),
+        "http://h:9/v1#m": ("http://h:9/v1", "m", None),
+        "openrouter/meta/llama": ("https://openrouter.ai/api/v1", "meta/llama", "OPENROUTER_API_KEY"),
+    }
+    assert ChatModel.of({"model": "openai/x", "api_key": "OTHER", "version": "1"}).api_key == "OTHER"
+    model = ChatModel("http://h/v1", "m")
+    assert ChatModel.of(model) is model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("gpt-5", "model 'gpt-5': write PROVIDER/NAME, such as openai/gpt-5-mini, or URL#NAME"),
+        ("opnai/gpt-5", "there is no provider 'opnai' .did you mean 'openai'"),
+        ("http://h/v1", "add the name of the model there, as in http://h/v1#NAME"),
+        (3, "a model is a number; give PROVIDER/NAME"),
+        ({"url": "http://h/v1"}, "name: is missing"),
+        (
+            {"url": "http://h/v1", "name": "m", "temprature": 1},
+            "temprature: is no parameter .did you mean 'temperature'",
+        ),
+        ("azure/m", "set the environment variable AZURE_OPENAI_ENDPOINT"),
+    ],
+)
+def test_what_names_no_model_is_refused(model: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(SpecError, match=message):
+        ChatModel.of(model)
+
+
+def test_files_may_name_a_model_in_short() -> None:
+    read = TypeAdapter(ChatModel)
+    assert read.validate_python("ollama/x") == ChatModel.of("ollama/x")
+    assert read.validate_python({"model": "ollama/x", "rate": "9/s"}).rate == "9/s"
+    with pytest.raises(ValidationError, match="temprature"):
+        read.validate_python({"model": "ollama/x", "temprature": 1})
+    schema = read.json_schema()
+    for valid in ("ollama/x", {"url": "http://h/v1", "name": "m", "rate": "9/s", "cache": "replies.db"}):
+        jsonschema.validate(valid, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"url": "http://h/v1", "name": "m", "temprature": 1}, schema)
+
+
+def test_all_faults_of_a_model_are_reported_at_once() -> None:
+    with pytest.raises(ParameterError) as raised:
+        ChatModel(
+            "http://h/v1",
+            "m",
+            protocol="responses",
+            seed=1,
+            rate="often",
+            cache=3,  # type: ignore[arg-type]
+            max_tokens=0,
+            parameters={"stream": True},
+        )
+    assert [place for place, _ in raised.value.faults] == [
+        ("max_tokens",),
+        ("seed",),
+        ("rate",),
+        ("cache",),
+        ("parameters", "stream"),
+    ]
+
+
+def test_the_identity_of_a_model_without_new_settings_is_that_of_before() -> None:
+    model = ChatModel("http://h/v1", "m", version="1")
+    assert {*model.spec} == {"behaviour", "model", "version", "temperature", "max_tokens", "parameters", "cut_off"}
+    for change in ({"seed": 1}, {"reasoning_effort": "low"}, {"protocol": "responses"}):
+        assert replace(model, **change).spec != model.spec  # type: ignore[arg-type]
+    for same in ({"url": "http://i/v1"}, {"api_key": "K"}, {"rate": "1/s"}, {"cache": False}, {"timeout": 1.0}):
+        assert replace(model, **same).spec == model.spec  # type: ignore[arg-type]
