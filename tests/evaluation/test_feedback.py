@@ -899,7 +899,7 @@ def test_nothing_is_made_of_a_definition_of_which_anything_is_wrong(
     precious.write_text("precious")
     reference = {"class": f"{__name__}:TouchingProvider", "parameters": {"path": str(precious)}, "method": "ask"}
     stored = Feedback(length).on_output().to_json() | {"implementation": reference}
-    stored |= {"aggregate": {"function": "builtins:max"}}
+    stored |= {"aggregate": {"function": "builtins:max"}, "identity": None}
     text = json.dumps(stored | changes).replace("PATH", str(precious))
     for read in (Feedback.from_json, TruLens.model_validate):
         with pytest.raises(SpecError):
@@ -937,7 +937,7 @@ def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "judging_apart.py").write_text("def short(text):\n    return float(len(text) < 20)\n")
     monkeypatch.syspath_prepend(tmp_path)
     stored = Feedback(length).on_output().to_json() | {"implementation": {"function": "judging_apart:short"}}
-    stored["selectors"] = {"text": "__record__.main_output"}
+    stored |= {"selectors": {"text": "__record__.main_output"}, "identity": None}
     with pytest.raises(SpecError, match="may not be imported"):
         Feedback.from_json(stored, modules=["judging"])
     assert value(Feedback.from_json(stored, modules=["judging_apart"])) == 1.0

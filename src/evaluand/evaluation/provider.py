@@ -407,7 +407,8 @@ def _as_reply(result: Any) -> Reply:
 
 def _field_values(provider: Provider) -> dict[str, Any]:
     if not dataclasses.is_dataclass(provider):
-        return dict(vars(provider))
+        kind = type(provider)  # cached properties follow from the others
+        return {n: v for n, v in vars(provider).items() if not isinstance(getattr(kind, n, None), cached_property)}
     return {each.name: getattr(provider, each.name) for each in dataclasses.fields(provider)}
 
 

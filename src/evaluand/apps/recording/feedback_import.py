@@ -25,7 +25,7 @@ def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
     """A feedback as a recording stores it; None if that is impossible, or a SpecError if it is `required`."""
     try:
         if hasattr(scorer, "to_json"):
-            return scorer.to_json()
+            return scorer.to_json(check=required)
     except SpecError as error:
         if required:
             raise SpecError(f"feedback {name!r} cannot be deferred: {error}") from None
@@ -66,7 +66,8 @@ def load_feedback(store: Store, manifest: Manifest, name: str, *, allow: Sequenc
         hint = f"no module {missing} is found from {os.getcwd()}; start in the folder where it is"
         raise MissingModule(f"feedback {name!r} cannot be imported: {hint}")
     try:
-        feedback = Feedback.from_json(form, modules=[*filter(_is_first_party, modules), *allow])
+        unchecked = {**form, "identity": None}  # the manifest has it, and is compared below
+        feedback = Feedback.from_json(unchecked, modules=[*filter(_is_first_party, modules), *allow])
     except NotAllowed as error:
         why = "it is not first-party code" if own else "the recording was not begun by you in this store"
         raise (SpecError if own else ForeignCode)(

@@ -181,6 +181,9 @@ def mean(values: Sequence[Any]) -> float:
 mean.__module__ = "evaluand.evaluation.feedback"  # stored definitions name it so
 
 
+MOST_CALLS: Final = 100_000
+"""The most calls for one source; more combinations are taken for a mistake."""
+
 SHORT: Final = 100
 """The most characters that the stored arguments of a row have together."""
 
@@ -257,6 +260,26 @@ def combine(selected: Mapping[str, Sequence[Any]], combinations: str) -> Iterato
     """The arguments of each call, from the values that were selected for each argument."""
     iterate = itertools.product if combinations == "product" or not selected else zip
     return (dict(zip(selected, values, strict=True)) for values in iterate(*selected.values()))
+
+
+def too_many_calls(selected: Mapping[str, Sequence[Any]], combinations: str) -> str | None:
+    """What to do about more calls than `MOST_CALLS`; None where they are fewer."""
+    sizes = [len(values) for values in selected.values()]
+    n_calls = math.prod(sizes) if combinations == "product" else min(sizes)
+    if n_calls <= MOST_CALLS:
+        return None
+    several = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)
+    zipped = "combine them by zip, " if combinations == "product" and len(selected) > 1 else ""
+    hint = f"{zipped}make one list of them with .collect(), or select fewer"
+    return f"{n_calls:,} calls ({several}) are more than {MOST_CALLS:,}; {hint}"
+
+
+def leftover_note(selected: Mapping[str, Sequence[Any]], combinations: str) -> str | None:
+    """A note about the values that zip does not use."""
+    if combinations == "product" or len({len(values) for values in selected.values()}) < 2:
+        return None
+    sizes = ", ".join(f"{len(values)} of {name}" for name, values in selected.items())
+    return f"zip combines to the end of the shortest: there are {sizes}"
 
 
 def _are_short(calls: Sequence[Mapping[str, Any]]) -> bool:

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
+from evaluand.core import identity
 from evaluand.core.errors import DataError, NotStored, SpecError, nearest, warn
 from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
 from evaluand.core.redaction import HIDDEN
@@ -43,20 +44,19 @@ from evaluand.evaluation.feedback.calls import (
     call_reader,
     combine,
     error_line,
+    leftover_note,
     mean,
     only_reason,
     pack_calls,
     to_number,
+    too_many_calls,
 )
-from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred
+from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred, restored
 from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, is_hidden, may_see_times
 from evaluand.evaluation.provider import Provider
 from evaluand.evaluation.scorer import CallReader, Score, Scorer, described, is_async
 
 COMBINATIONS: Final = ("product", "zip")
-MOST_CALLS: Final = 100_000
-"""The most calls for one source; more combinations are taken for a mistake."""
-
 IF_MISSING: Final = ("error", "warn", "ignore")
 ON_ERROR: Final = ("fail", "leave_out")
 
@@ -277,7 +277,13 @@ class Feedback(Scorer):
     def _to_selector(self, value: Any) -> Selector:
         if isinstance(value, Selector):
             return value
-        return _parse_selector(value)
+        return self._read_selector(value)
+
+    @classmethod
+    def _read_selector(cls, text: Any) -> Selector:
+        if not isinstance(text, str):
+            raise SpecError(f"{described(text)} is not a selector; give a text such as {RECORD}.main_input")
+        return Selector(text)
 
     def _to_range(self, value: Any) -> tuple[float, float]:
         try:
@@ -436,24 +442,30 @@ class Feedback(Scorer):
 
     # Stored form
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, check: bool = True) -> dict[str, Any]:
         """The definition as JSON-like data, in which code is named as `module:function`.
 
-        Raises a SpecError that says why the implementation or the aggregate could not be imported again.
+        Args:
+            check: make providers again from the stored arguments, to see that they judge as before.
+
+        Raises:
+            SpecError: the implementation or the aggregate could not be imported again, or would be another one; says
+                why.
         """
         return {
             "kind": self.kind,
             "name": self.name,
             "higher_is_better": self.higher_is_better,
             "range": None if self.range is None else list(self.range),
-            "implementation": self._reference("implementation", self.implementation),
+            "implementation": self._reference("implementation", self.implementation, check),
             "selectors": {name: str(selector) for name, selector in self.bound.items()},
-            "aggregate": self._reference("aggregate", self.aggregator),
+            "aggregate": self._reference("aggregate", self.aggregator, check),
             "combinations": self.combinations,
             "if_missing": self.if_missing,
             "if_exists": None if self.if_exists is None else str(self.if_exists),
             "on_error": self.on_error,
             "version": self.declared,
+            "identity": self._identity_digest,
         }
 
     @classmethod
@@ -467,10 +479,11 @@ class Feedback(Scorer):
                 can have any function of these modules called, and any of their providers created.
 
         Raises:
-            SpecError: the data are not a feedback, or name code that does not exist or may not be imported.
+            SpecError: the data are not a feedback, or name code that does not exist or may not be imported; or the
+                feedback judges otherwise than the one that was stored.
         """
         stored: Any = data  # may be anything
-        if not isinstance(stored, Mapping) or {"kind": cls.kind, **stored}.keys() != {"kind", *_STORED}:
+        if not isinstance(stored, Mapping) or {*stored} - {"kind", "identity"} != {*_STORED}:
             raise SpecError(f"this is not a stored feedback; one has the keys {', '.join(sorted(_STORED))}")
         if stored.get("kind", cls.kind) != cls.kind:
             raise SpecError(f"this is of the kind {stored['kind']!r}, not {cls.kind!r}")
@@ -478,15 +491,20 @@ class Feedback(Scorer):
         selectors, exists = stored["selectors"], stored["if_exists"]
         if not isinstance(selectors, Mapping):
             raise SpecError(f"the selectors of a feedback are {described(selectors)}; give a text for each argument")
-        bound = {str(name): _parse_selector(text) for name, text in selectors.items()}
+        bound = {str(name): cls._read_selector(text) for name, text in selectors.items()}
         options = {
             "aggregator": referred(stored["aggregate"], modules).make(),
-            "if_exists": None if exists is None else _parse_selector(exists),
+            "if_exists": None if exists is None else cls._read_selector(exists),
             "declared": stored["version"],
             **{name: stored[name] for name in _STORED_AS_GIVEN},
         }
         cls._create(implementation.likeness, bound, options)
-        return cls._create(implementation.make(), bound, options)
+        new = cls._create(implementation.make(), bound, options)
+        if stored.get("identity") not in (None, new._identity_digest):
+            raise SpecError(
+                f"feedback {new.name!r} has changed since it was stored; to take it as it is now, remove its identity"
+            )
+        return new
 
     @classmethod
     def _create(cls, implementation: Any, bound: Mapping[str, Selector], options: Mapping[str, Any]) -> Self:
@@ -494,11 +512,24 @@ class Feedback(Scorer):
         new._initialise(implementation, **options)
         return new.on(**bound)
 
-    def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
+    def _reference(self, part: str, code: Callable[..., Any], check: bool) -> dict[str, Any]:
         try:
-            return reference_of(code)
+            reference = reference_of(code)
+            again = restored(code, reference) if check else code
         except SpecError as error:
             raise self._fault(f"{part}: {error}") from None
+        field_name = "aggregator" if part == "aggregate" else part
+        if again is not code and self._replace(**{field_name: again})._identity_digest != self._identity_digest:
+            raise self._fault(
+                f"{part}: its provider has another identity when made again; give it texts, numbers, lists"
+            )
+        return reference
+
+    @property
+    def _identity_digest(self) -> str | None:
+        """The digest of the identity; None while an argument is not bound."""
+        is_complete = self.accepts.required <= self.bound.keys()
+        return identity.digest(self.identify().spec).hex() if is_complete else None
 
     # Evaluation
 
@@ -569,10 +600,10 @@ class Feedback(Scorer):
             if not found:
                 return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
             several = several or len(found) > 1
-        if several and (n_calls := self._count_calls(selected)) > MOST_CALLS:
-            return Result("failed", reason=self._too_many_message(selected, n_calls))
+        if several and (problem := too_many_calls(selected, self.combinations)):
+            return Result("failed", reason=problem)
         plain = all(type(value) in PLAIN for found in selected.values() for value in found)
-        return _Plan(combine(selected, self.combinations), plain, self._leftover_note(selected))
+        return _Plan(combine(selected, self.combinations), plain, leftover_note(selected, self.combinations))
 
     def _select_all(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """The values of each argument."""
@@ -606,23 +637,6 @@ class Feedback(Scorer):
         except DataError:
             return False
         return True
-
-    def _count_calls(self, selected: Mapping[str, Sequence[Any]]) -> int:
-        sizes = map(len, selected.values())
-        return math.prod(sizes) if self.combinations == "product" else min(sizes)
-
-    def _too_many_message(self, selected: Mapping[str, Sequence[Any]], n_calls: int) -> str:
-        sizes = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)
-        zipped = "combine them by zip, " if self.combinations == "product" and len(selected) > 1 else ""
-        hint = f"{zipped}make one list of them with .collect(), or select fewer"
-        return f"{n_calls:,} calls ({sizes}) are more than {MOST_CALLS:,}; {hint}"
-
-    def _leftover_note(self, selected: Mapping[str, Sequence[Any]]) -> str | None:
-        """A note about the values that zip does not use."""
-        if self.combinations == "product" or len({len(values) for values in selected.values()}) < 2:
-            return None
-        sizes = ", ".join(f"{len(values)} of {name}" for name, values in selected.items())
-        return f"zip combines to the end of the shortest: there are {sizes}"
 
     @cached_property
     def _is_bound(self) -> bool:
@@ -670,12 +684,6 @@ class Feedback(Scorer):
         if None in numbers.values():
             raise DataError("it must return a number")
         return numbers
-
-
-def _parse_selector(text: Any) -> Selector:
-    if not isinstance(text, str):
-        raise SpecError(f"{described(text)} is not a selector; give a text such as {RECORD}.main_input")
-    return Selector(text)
 
 
 _STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")

@@ -18,6 +18,7 @@ from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.identity import decode, encode
 from evaluand.core.redaction import secret_in
 from evaluand.core.secret_hosts import reading_file
+from evaluand.evaluation.feedback.restoring import find_difference
 from evaluand.evaluation.provider import Provider
 
 _COMMON: Final = {
@@ -92,6 +93,28 @@ def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
     ):  # such as numpy.maximum
         return {"function": f"{code.__module__}:{code.__name__}"}
     return _object_reference(code)
+
+
+def restored(code: Callable[..., Any], reference: Mapping[str, Any]) -> Callable[..., Any]:
+    """What a reference to code leads to: the code itself, or that of a provider which is made again and compared.
+
+    Raises:
+        SpecError: the provider cannot be made again from its stored arguments, or is another one then.
+    """
+    if "class" not in reference:
+        return code
+    stored: Any = code.__self__ if isinstance(code, MethodType) else code
+    kind = type(stored)
+    if isinstance(code, MethodType) and getattr(kind, reference["method"], None) is not code.__func__:
+        raise SpecError(f"{kind.__qualname__} has another method under the name {reference['method']!r}")
+    try:
+        with reading_file():
+            again = kind(**decode(encode(reference["parameters"])))
+    except Exception as error:
+        raise SpecError(f"{kind.__qualname__} cannot be made again: {type(error).__name__}: {error}") from error
+    if difference := find_difference(stored, again):
+        raise SpecError(f"{kind.__qualname__} cannot be stored: {difference}")
+    return MethodType(code.__func__, again) if isinstance(code, MethodType) else again
 
 
 def keeps_range(aggregate: Callable[..., Any]) -> bool:
@@ -210,7 +233,12 @@ def _parameters(kind: type) -> list[inspect.Parameter]:
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
             raise SpecError(f"{kind.__qualname__} cannot be stored: it takes {parameter} by position")
-    return [p for p in parameters if p.kind is not p.VAR_KEYWORD]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            raise SpecError(
+                f"{kind.__qualname__} cannot be stored: what its constructor was given as **{parameter.name} is "
+                "unknown; name its arguments"
+            )
+    return parameters
 
 
 _NOTHING: Final = object()

@@ -124,9 +124,9 @@ class FeedbackKind(Scorer):
     def check_app(self, app: Mapping[str, Any]) -> None:
         self.feedback.check_app(app)
 
-    def to_json(self) -> dict[str, Any]:
-        """The definition of the feedback itself, as JSON-like data."""
-        return self.feedback.to_json()
+    def to_json(self, *, check: bool = True) -> dict[str, Any]:
+        """The definition of the feedback itself, as JSON-like data; see `Feedback.to_json`."""
+        return self.feedback.to_json(check=check)
 
     def identify(self) -> Identity:
         return self.feedback.identify()

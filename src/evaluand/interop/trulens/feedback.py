@@ -344,6 +344,11 @@ class Feedback(Native):
             f"{described(value)} is not a lens; pass one such as Select.RecordInput, or Lens.of_string(text)"
         )
 
+    @classmethod
+    def _read_selector(cls, text: Any) -> Selector:
+        """A stored lens."""
+        return Selector(super()._read_selector(text).text, objects=True)
+
 
 class InvalidLens(SpecError, ValueError):
     """A selector is neither a lens nor a native selector."""
