@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -355,6 +357,64 @@ def test_threads_that_are_carried_are_recorded() -> None:
     with LangChainApp(chain) as recording, ThreadPoolExecutor(4) as pool:
         list(pool.map(recording.carry_context(chain.invoke), ["a", "b", "c"]))
     assert sorted(record["main_input"] for record in recording.records) == ["a", "b", "c"]
+
+
+def test_runs_that_a_thread_loses_are_reported_once_for_each_app_and_method() -> None:
+    chain = rag()
+    with LangChainApp(chain, name="rag") as recording, ThreadPoolExecutor(1, "worker") as pool:
+        with pytest.warns(EvaluandWarning) as reported:
+            assert [pool.submit(chain.invoke, "lost").result() for _ in range(2)] == ["an answer"] * 2
+        said = [str(each.message) for each in reported]
+        assert sorted(text.partition(" was called")[0] for text in said) == sorted(f"rag: {run}" for run in RUNS)
+        assert [text for text in said if "rag: invoke was called in the thread worker_0" in text]
+        assert all("give the thread recording.carry_context(function)" in text for text in said)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert pool.submit(chain.invoke, "lost again").result() == "an answer"
+    assert list(recording.records) == []
+
+
+@pytest.mark.parametrize("way", ["ainvoke", "stream", "batch"])
+def test_runs_of_every_sort_are_reported_that_a_thread_loses(way: str) -> None:
+    chain = rag()
+    ways: dict[str, Callable[[], Any]] = {
+        "ainvoke": lambda: asyncio.run(chain.ainvoke("a")),
+        "stream": lambda: list(chain.stream("a")),
+        "batch": lambda: chain.batch(["a", "b"]),
+    }
+    with LangChainApp(chain, name="rag"), ThreadPoolExecutor(1) as pool, pytest.warns(EvaluandWarning) as reported:
+        pool.submit(ways[way]).result()
+    assert "rag: invoke was called in the thread" in " ".join(str(each.message) for each in reported)
+
+
+def test_nothing_is_reported_where_nothing_is_lost() -> None:
+    chain, other = rag(), rag()
+    with warnings.catch_warnings(), ThreadPoolExecutor(1) as pool:
+        warnings.simplefilter("error")
+        pool.submit(chain.invoke, "before").result()
+        with LangChainApp(chain) as recording:
+            chain.invoke("here")
+            chain.batch(["of", "threads", "of LangChain"])
+            pool.submit(recording.carry_context(chain.invoke), "carried").result()
+            pool.submit(other.invoke, "of another chain").result()
+        pool.submit(chain.invoke, "after").result()
+    inputs = sorted(record["main_input"] for record in recording.records)
+    assert inputs == ["carried", "here", "of", "of LangChain", "threads"]
+
+
+def test_a_chain_that_a_recorded_one_calls_in_a_thread_with_its_configuration_is_not_lost() -> None:
+    inner = RunnableLambda(str.upper)
+
+    def shout(text: str, config: Any) -> str:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(inner.invoke, text, config).result()
+
+    chain = RunnableLambda(shout)
+    app = LangChainApp(SimpleNamespace(chain=chain, inner=inner), name="both")
+    with warnings.catch_warnings(), app as recording:
+        warnings.simplefilter("error")
+        assert chain.invoke("hi") == "HI"
+    assert names(recording.get()) == ["inner.invoke", "chain.invoke"]
 
 
 def test_steps_that_ended_are_forgotten() -> None:

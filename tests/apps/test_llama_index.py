@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,7 +23,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from evaluand.apps.app import App
 from evaluand.apps.frameworks.llama_index import _HANDLER, LlamaIndexApp
 from evaluand.apps.instrumentation.marking import instrument
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.trace.record import Record
 
 
@@ -322,6 +323,23 @@ def test_threads_that_are_carried_are_recorded() -> None:
     with LlamaIndexApp(asked) as recording, ThreadPoolExecutor(3) as pool:
         list(pool.map(recording.carry_context(asked.query), ["aa", "ee", "ii"]))
     assert sorted(record["main_input"] for record in recording.records) == ["aa", "ee", "ii"]
+
+
+def test_calls_that_a_thread_loses_are_reported_once_for_each_app_and_method() -> None:
+    asked = engine()
+    with LlamaIndexApp(asked, name="qa") as recording, ThreadPoolExecutor(1, "worker") as pool:
+        with pytest.warns(EvaluandWarning) as reported:
+            assert [str(pool.submit(asked.query, "ee").result()) for _ in range(2)] == ["an answer"] * 2
+        said = [str(each.message) for each in reported]
+        calls = [text.partition(" was called")[0] for text in said]
+        assert {"qa: query", "qa: _retriever.retrieve", "qa: _response_synthesizer._llm.complete"} <= {*calls}
+        assert len(calls) == len({*calls})
+        assert all("in the thread worker_0" in text for text in said)
+        assert all("give the thread recording.carry_context(function)" in text for text in said)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert str(pool.submit(asked.query, "ii").result()) == "an answer"
+    assert list(recording.records) == []
 
 
 def test_messages_are_reported_by_their_content() -> None:

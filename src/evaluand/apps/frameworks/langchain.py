@@ -26,7 +26,15 @@ from uuid import UUID
 
 from evaluand.apps.app import App
 from evaluand.apps.components import Component, find_components
-from evaluand.apps.instrumentation.steps import Step, ambient, begin_step, class_key
+from evaluand.apps.instrumentation.steps import (
+    Step,
+    ambient,
+    begin_step,
+    class_key,
+    is_recorded,
+    open_anywhere,
+    report_missed,
+)
 from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import SpecError
 from evaluand.core.selector import Selector
@@ -179,7 +187,7 @@ class Handler(BaseCallbackHandler):
         kind: str,
         extra: Mapping[str, Any],
     ) -> None:
-        component = runnable if runnable is not None else class_key("langchain", str(extra.get("name") or "run"))
+        component = _component(runnable, extra)
         above = None if parent is None else self.steps.get(parent)
         given = _main(next(iter(args.values())), getattr(runnable, "input_keys", ()))
         step = begin_step(component, method, args, kind=kind, given=given, above=above)
@@ -201,8 +209,37 @@ class Handler(BaseCallbackHandler):
         return step
 
 
+class UnrecordedHandler(Handler):
+    """Reports the runs of contexts in which nothing is recorded, such as plain threads, while a recording is open."""
+
+    @property
+    def ignore_chain(self) -> bool:
+        return not open_anywhere  # so that runs cost nothing while nothing is recorded
+
+    ignore_retriever = ignore_llm = ignore_chat_model = ignore_agent = ignore_chain  # tools are agents here
+
+    def _begin(
+        self,
+        run_id: UUID,
+        parent: UUID | None,
+        runnable: Any,
+        method: str,
+        args: dict[str, Any],
+        kind: str,
+        extra: Mapping[str, Any],
+    ) -> None:
+        if parent not in _HANDLER.steps and not is_recorded():
+            report_missed(_component(runnable, extra), method)
+
+
+def _component(runnable: Any, extra: Mapping[str, Any]) -> Any:
+    """The object that runs, or else the key of its class."""
+    return runnable if runnable is not None else class_key("langchain", str(extra.get("name") or "run"))
+
+
 _HANDLER: Final = Handler()
-_handler: ContextVar[BaseCallbackHandler | None] = ContextVar("evaluand.langchain", default=None)
+_ELSEWHERE: Final = UnrecordedHandler()
+_handler: ContextVar[BaseCallbackHandler | None] = ContextVar("evaluand.langchain", default=_ELSEWHERE)
 register_configure_hook(_handler, inheritable=True)
 
 
