@@ -109,6 +109,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     },
     "docs/howto/feedback.md": {"scorers:": FRAGMENT},
     "docs/howto/frameworks.md": {"from evaluand.apps.frameworks.langchain import LangChainApp": YOURS},
+    "docs/howto/judges.md": {"scorers:": FRAGMENT, "matches:": FRAGMENT},
     "docs/howto/leaderboard.md": {
         "evaluand leaderboard": "needs recordings in a store",
         "evaluand show places/1 --index 3": "needs recordings in a store",

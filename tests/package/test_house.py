@@ -93,8 +93,8 @@ def test_no_module_of_a_room_may_import_its_kinds(room: str, kinds: str) -> None
     assert f"evaluand.{room}.*" in forbidding(f"evaluand.{kinds}")
 
 
-def test_no_module_of_evaluation_but_scorers_and_providers_may_import_feedback() -> None:
-    kinds = {f"evaluand.evaluation.{name}" for name in ("feedback", "providers", "scorers")}
+def test_no_module_of_evaluation_but_kinds_may_import_feedback() -> None:
+    kinds = {f"evaluand.evaluation.{name}" for name in ("feedback", "judges", "providers", "scorers")}
     assert forbidding("evaluand.evaluation.feedback") == modules_in("evaluation") - kinds
 
 

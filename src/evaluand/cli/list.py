@@ -13,6 +13,7 @@ from evaluand.cli.options import json_option, name_store, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
 from evaluand.core.errors import Fault, plural, singular
+from evaluand.evaluation.judges.rubric import Rubric, rubric_names
 from evaluand.metrics.name_table import AVERAGES
 from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names
@@ -22,6 +23,7 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import KINDS
 
 METRICS: Final = "metrics"
+RUBRICS: Final = "rubrics"
 _REGISTERED: Final = ("scorers", "tasks")
 
 _EXAMPLES = """\b
@@ -34,20 +36,23 @@ Examples:
 
 
 @click.command("list", epilog=_EXAMPLES)
-@click.argument("kind", required=False, type=click.Choice((*KINDS, METRICS, *_REGISTERED)), metavar="[KIND]")
+@click.argument("kind", required=False, type=click.Choice((*KINDS, METRICS, RUBRICS, *_REGISTERED)), metavar="[KIND]")
 @store_option
 @json_option
 def command(kind: str | None, folder: Path, as_json: bool) -> None:
-    """List what is stored, newest first, or the names of metrics, scorers and tasks.
+    """List what is stored, newest first, or the names of metrics, scorers, tasks and rubrics.
 
     KIND is runs, evaluations, aggregations, comparisons, matches, ratings, datasets or recordings; everything by
     default. A name in parentheses now belongs to a later artifact. Open artifacts were interrupted or are in progress;
     of damaged ones the manifest cannot be read.
     With KIND metrics: every metric, with its further names; each name works in Python, YAML, commands and gates.
-    With KIND scorers or tasks: the kinds that an experiment file can name.
+    With KIND scorers or tasks: the kinds that an experiment file can name. With KIND rubrics: what judges can judge by;
+    with --json, with all that they are asked.
     """
     if kind == METRICS:
         return _list_metrics(as_json)
+    if kind == RUBRICS:
+        return _list_rubrics(as_json)
     if kind in _REGISTERED:
         return _list_kinds(kind, as_json)
     store = DirectoryStore(folder)
@@ -76,6 +81,19 @@ def _list_metrics(as_json: bool) -> None:
     bases, suffixes = ", ".join(averaged_names()), ", ".join(f"_{suffix}" for suffix in AVERAGES)
     click.echo(f"\nAveraged over classes or rows: {bases}, each with {suffixes}.")
     click.echo("With a number: ndcg@10, map@10, precision@5, recall@5, hits@5, pass@3, top_5_accuracy, f2, p95.")
+
+
+def _list_rubrics(as_json: bool) -> None:
+    """Prints the rubrics of evaluand: what they measure, and what they read of a row."""
+    rubrics = [Rubric.of(name) for name in rubric_names()]
+    if as_json:
+        return print_json([{**rubric.spec, "digest": rubric.digest} for rubric in rubrics])
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for header in ("rubric", "version", "measures", "reads"):
+        table.add_column(header, no_wrap=header == "rubric", overflow="fold")
+    for rubric in rubrics:
+        table.add_row(*map(Text, (rubric.name, rubric.version, rubric.summary, ", ".join(rubric.variables))))
+    show(table)
 
 
 def _list_kinds(group: str, as_json: bool) -> None:

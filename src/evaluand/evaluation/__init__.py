@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
+    from evaluand.evaluation.judges.judge import Judge as Judge, PairwiseJudge as PairwiseJudge
+    from evaluand.evaluation.judges.jury import Jury as Jury, PairwiseJury as PairwiseJury
+    from evaluand.evaluation.judges.rubric import Rubric as Rubric, rubric_names as rubric_names
+    from evaluand.evaluation.judges.tree import JudgeTree as JudgeTree
     from evaluand.evaluation.matching.adaptive import InformationGain as InformationGain, Swiss as Swiss
     from evaluand.evaluation.matching.agreement import agreement as agreement
     from evaluand.evaluation.matching.battles import read_battles as read_battles

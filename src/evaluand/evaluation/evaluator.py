@@ -388,6 +388,7 @@ class _Job:
         self.inputs = inputs
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[WorkLog] = []
+        self.prepared: list[Scorer] = []
         self.columns: dict[str, _KnownColumns] = {}
         self.called = self.reused = self.kept = self.failed = 0
 
@@ -430,6 +431,9 @@ class _Job:
             wire=UnitCodec(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
             observer=inputs.observer,
         )
+        if lane.n_done < lane.slots:
+            self.prepared.append(scorer)
+            scorer.prepare()
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
         self._count(tally)
@@ -482,6 +486,8 @@ class _Job:
             draft.seal(self.manifest | {"digest": digest.hex(), "counts": counts, "sealed": now()})
 
     def close(self) -> None:
+        for scorer in self.prepared:
+            scorer.close()
         for lane in self.lanes:
             lane.close()
 

@@ -176,7 +176,7 @@ class RowStream:
         self.targets = identity.encode(targets_of(run)) if scorer.by_target else b""
         self.app = identity.digest([app_of(run), name_of(run)]) if "source" in arguments else None
         self.sees_times = scorer.sees_times
-        self.reads_index = "index" in arguments or "example" in arguments
+        self.reads_index = scorer.sees_place
         self.reads_replication = "replication" in arguments
         self.dataset = run.dataset
         self.replications = int(run.manifest["spec"]["replications"])

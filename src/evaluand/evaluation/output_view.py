@@ -58,8 +58,18 @@ class _View(Scorer):
         return self.scorer.arguments
 
     @property
+    def sees_place(self) -> bool:
+        return self.scorer.sees_place
+
+    @property
     def is_async(self) -> bool:
         return self.scorer.is_async
+
+    def prepare(self) -> None:
+        self.scorer.prepare()
+
+    def close(self) -> None:
+        self.scorer.close()
 
     def identify(self) -> Identity:
         inner = self.scorer.identify()

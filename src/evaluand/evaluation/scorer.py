@@ -169,6 +169,16 @@ class Scorer(ABC):
             DataError: a part is missing; an evaluation of only such examples is a mistake.
         """
 
+    def prepare(self) -> None:  # noqa: B027 - most need nothing
+        """Checks, before anything is called, that the scorer can grade here; does nothing by default.
+
+        Raises:
+            SpecError: it cannot, such as without the key of a service.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing open
+        """Releases what was opened to grade, such as connections; called after the last row."""
+
     def check_app(self, app: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
         """Checks, before anything is recorded, that records of an app have the parts that the scorer reads.
 
@@ -208,6 +218,11 @@ class Scorer(ABC):
     def sees_times(self) -> bool:
         """Whether it can see times and ids, so that rows which differ in nothing else may have different scores."""
         return "source" in self.arguments
+
+    @property
+    def sees_place(self) -> bool:
+        """Whether it can see where an example is, so that examples that have moved are graded again."""
+        return "index" in self.arguments or "example" in self.arguments
 
     @property
     def is_async(self) -> bool:

@@ -20,6 +20,7 @@ from evaluand.core.files.paths import is_within
 from evaluand.core.redaction import redact_command
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.engine.engine import TRANSIENT
+from evaluand.evaluation.judges.model_judge import rubric_files
 from evaluand.experiment.build import CODE_PARAMETERS
 from evaluand.experiment.spec import CodeSpec, KindSpec, ValidParts, graded_by
 
@@ -129,6 +130,7 @@ def _paths(spec: ValidParts, kinds: list[tuple[str, KindSpec]]) -> Iterator[tupl
     for where, kind in kinds:
         if isinstance(path := kind.parameters.get("path"), str):
             yield where, path
+        yield from ((where, path) for path in rubric_files(kind.parameters))
 
 
 def _contacts(where: str, value: Any) -> Iterator[Contact]:

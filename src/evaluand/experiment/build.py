@@ -24,6 +24,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
 from evaluand.data.view import ViewSpec
+from evaluand.evaluation.judges.model_judge import ModelJudge, with_rubrics
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, FunctionComparison
 from evaluand.evaluation.matching.schedule import Schedule
 from evaluand.evaluation.output_view import ExpectedView, OutputView
@@ -284,12 +285,21 @@ def _build_scorer(spec: ScorerEntry, folder: Path) -> Scorer:
 
 
 def _import_code(spec: KindSpec, folder: Path) -> dict[str, Any]:
-    """The parameters of a scorer; those of a feedback with code imported."""
-    parameters = spec.parameters
+    """The parameters of a scorer: those of a feedback with code imported, those of a judge with paths of rubrics."""
+    parameters = _resolve_rubrics("scorers", spec, folder)
     for name in _CODE_OF_SCORERS.get(spec.kind, ()):
         if isinstance(parameters.get(name), str) and ":" in parameters[name]:
             parameters[name] = import_reference(parameters[name], folder)
     return parameters
+
+
+def _resolve_rubrics(group: str, spec: KindSpec, folder: Path) -> dict[str, Any]:
+    """The parameters of a kind; those of a judge with the paths of its rubrics relative to the experiment's folder."""
+    found = registry.find(group, spec.kind) if spec.kind in registry.names(group) else None
+    if not isinstance(found, type) or not issubclass(found, ModelJudge):
+        return spec.parameters
+    resolved: dict[str, Any] = with_rubrics(spec.parameters, lambda path: str(folder / path))
+    return resolved
 
 
 _CODE_OF_SCORERS = {"feedback": ("implementation", "aggregate")}
@@ -318,7 +328,8 @@ def judge(spec: JudgeEntry, graded: Scorer | None, folder: Path) -> ComparisonSc
         graded: the scorer by whose scores it compares, where it does.
     """
     if isinstance(spec, KindSpec):
-        parameters = spec.parameters | ({} if graded is None else {GRADED_BY: graded})
+        parameters = _resolve_rubrics("comparison_scorers", spec, folder)
+        parameters |= {} if graded is None else {GRADED_BY: graded}
         if "path" in parameters:
             parameters["path"] = str(folder / str(parameters["path"]))
         return _make("comparison_scorers", spec.kind, parameters)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evaluand.core import registry
 from evaluand.core.files.yaml import Place
+from evaluand.evaluation.judges.rubric import rubric_names
 from evaluand.metrics.names import is_name
 
 _Near = Mapping[str, tuple[str, str]]
@@ -205,9 +206,11 @@ def word_advice(group: str, word: str) -> str | None:
     if group == "scorers":
         if is_name(word):
             return f"{word!r} is a metric: name it under metrics, and here prediction or exact_match"
-        near = _SCORER_WORDS.get(word.lower().replace("-", "_"))
+        near = _SCORER_WORDS.get(name := word.lower().replace("-", "_")) or _rubric_words(name)
         return None if near is None else f"write {near}"
     if group == "comparison_scorers":
+        if word.startswith("pairwise") and (near := _rubric_words(word)):
+            return f"write {near}"
         return f"a function is {{function: judge.py:{word if word.isidentifier() else 'FUNCTION'}}}, or judge.py:NAME"
     if group != "tasks":
         return None
@@ -221,7 +224,22 @@ def word_advice(group: str, word: str) -> str | None:
     return _TASK_WORDS.get(word.lower())
 
 
-_FEEDBACK: Final = "{kind: feedback, implementation: judge.py:FUNCTION}, where your function judges"
+def _rubric_words(word: str) -> str | None:
+    """How a judge with a rubric is written, for the name of the rubric or a usual word for it."""
+    name = _RUBRIC_WORDS.get(word, word)
+    return f"{{kind: judge, rubric: {name}, model: MODEL}}" if name in rubric_names() else None
+
+
+_RUBRIC_WORDS: Final = {
+    **dict.fromkeys(("llm_rubric", "llm_judge", "judge", "geval", "g_eval", "rubric"), "correctness"),
+    **dict.fromkeys(("factuality", "model_graded_qa", "closedqa"), "question_answering"),
+    **dict.fromkeys(("hallucination", "groundedness_with_cot_reasons"), "groundedness"),
+    **dict.fromkeys(("relevance", "answer_relevancy"), "answer_relevance"),
+    **dict.fromkeys(("context_precision", "contextual_relevancy"), "context_relevance"),
+    **dict.fromkeys(("toxicity", "harmful"), "harmfulness"),
+    **dict.fromkeys(("bias", "stereotype"), "stereotypes"),
+    "model_graded_fact": "fact_check",
+}
 _SCORER_WORDS: Final = {
     **dict.fromkeys(("contains", "icontains", "contain", "substring"), "includes"),
     **dict.fromkeys(("match", "equals", "equality", "exact", "string_match", "em", "is_equal"), "exact_match"),
@@ -229,11 +247,6 @@ _SCORER_WORDS: Final = {
     **dict.fromkeys(("numeric", "number", "is_close"), "numeric_answer"),
     **dict.fromkeys(("json", "is_json", "json_match"), "json_equality"),
     **dict.fromkeys(("classification", "label", "class", "regression"), "prediction"),
-    **dict.fromkeys(
-        ("llm_rubric", "llm_judge", "judge", "model_graded_qa", "model_graded_fact", "geval", "g_eval", "rubric"),
-        _FEEDBACK,
-    ),
-    **dict.fromkeys(("faithfulness", "relevance", "answer_relevancy", "groundedness", "hallucination"), _FEEDBACK),
     **dict.fromkeys(("python", "function", "javascript", "custom"), "grading.py:FUNCTION"),
 }
 _INSTRUCT: Final = "a chat model is {kind: instruct, model: {url: URL, name: MODEL}}"

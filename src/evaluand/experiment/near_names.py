@@ -24,7 +24,7 @@ _NEAR: Final = {
     **dict.fromkeys(("AUC", "ROCAUC"), "RocAuc(), or the name metrics='auc'"),
     **dict.fromkeys(("Model", "LLM", "OpenAI"), "ChatModel(url=…, name=…)"),
     **dict.fromkeys(("Estimator", "sklearn"), "EstimatorTask(model)"),
-    **dict.fromkeys(("judge", "Judge", "LLMJudge"), "RemoteProvider, with methods marked by @asks"),
+    **dict.fromkeys(("judge", "Judge", "LLMJudge"), "evaluand.evaluation.Judge(rubric=…, model=…)"),
     "traced": "with span(NAME)",
     "confusion_matrix": 'evaluate(truth, predictions, metrics="confusion_matrix")',
 }

@@ -59,6 +59,7 @@ def check_fit(
     for name, scorer in scorers.items():
         with document.at("scorers", name):
             scorer.identify()
+            scorer.prepare()
             if dataset is not None:
                 check_gradable(scorer, dataset, prepared, spec.run.replications)
     for place, those in measures.items():
@@ -132,6 +133,7 @@ def check_judges(
         with document.at(*place, "judge"):
             judge = as_comparison_scorer(tournament.judge)
             judge.identify()
+            judge.prepare()
             if dataset is not None:
                 check_gradable(judge, dataset, {})
     return valid

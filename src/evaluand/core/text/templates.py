@@ -66,6 +66,11 @@ class Template:
         """The names of all values that it may use."""
         return frozenset(self._syntax.variables)
 
+    @property
+    def required(self) -> frozenset[str]:
+        """The names of the values that it cannot do without."""
+        return self.variables - self._syntax.optional
+
     def faults(self, known: Sequence[str]) -> Iterator[str]:
         """What is wrong with it for rows with certain values.
 

@@ -161,7 +161,7 @@ class Matcher:
             if matches.failures:
                 why += "; retry_failed repeats what failed"
             return _with_receipt(matches, Tally(), why)
-        with closing(_Job(self, store, request, manifest, inputs)) as job:
+        with closing(request.judge), closing(_Job(self, store, request, manifest, inputs)) as job:
             job.perform()
             job.seal()
         return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why)
@@ -424,6 +424,8 @@ class _Job:
             observer=self.inputs.observer,
             failure=None if quick or judge.is_batch else failure_in_judgement,
         )
+        if lane.n_done < lane.slots:
+            judge.prepare()
         with self.matcher.progress(self.tally) if self.matcher.progress else nullcontext():
             keyed.perform()
 

@@ -1,0 +1,105 @@
+"""One question to a model: asked, answered, read. What cannot be read is an opinion without a verdict, not an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluand.core.json_like import escape_surrogates
+from evaluand.evaluation.judges.expectation import TOP, expected_value
+from evaluand.evaluation.judges.prompt import Message
+from evaluand.evaluation.judges.replies import Unreadable, Verdict, ending_fault, read_parts, read_verdict
+from evaluand.evaluation.judges.rubric import Rubric
+from evaluand.models.chat_model import ChatModel
+from evaluand.models.completion import Completion, UnusableReply
+from evaluand.trace.spans import current_span
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a model answered to one question.
+
+    Attributes:
+        reply: its text, whatever it says.
+        verdict: what was read from it.
+        value: what the verdict is worth, or its expected value; None without one.
+        reason: why there is no value; None if there is one.
+        steps: how many requests each form of structured output took.
+        probabilities: label → probability, where an expected value was asked for.
+    """
+
+    reply: str
+    verdict: Verdict | Unreadable
+    value: float | None = None
+    reason: str | None = None
+    steps: Mapping[str, int] = field(default_factory=dict)
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str | None:
+        return self.verdict.level.label if isinstance(self.verdict, Verdict) else None
+
+    @property
+    def explanation(self) -> str | None:
+        """The judge's reasons, or what stands in the reply instead."""
+        return self.verdict.reasons if isinstance(self.verdict, Verdict) else self.verdict.detail
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What is stored of it."""
+        details = {
+            "evidence": self.verdict.evidence if isinstance(self.verdict, Verdict) else None,
+            "fault": self.verdict.fault if isinstance(self.verdict, Unreadable) else None,
+            "probabilities": dict(self.probabilities) or None,
+            "steps": dict(self.steps) or None,
+        }
+        return {"reply": self.reply, **{name: value for name, value in details.items() if value is not None}}
+
+
+async def ask_verdict(
+    rubric: Rubric, model: ChatModel, values: Mapping[str, Any], *, sample: int = 0, from_logprobs: bool = False
+) -> Opinion:
+    """What a model says about some material.
+
+    Args:
+        values: those of the variables of the rubric's material, none of them null.
+        sample: numbers repeats of the same question.
+        from_logprobs: whether the value is the expected one.
+
+    Raises:
+        TaskError: there is no reply.
+    """
+    logprobs = TOP if from_logprobs else 0
+    completion = await _ask(model, rubric.messages(values), rubric.schema, sample=sample, logprobs=logprobs)
+    reply, steps = escape_surrogates(completion.text), completion.steps
+    verdict = ending_fault(completion.finish_reason, completion.refusal, reply) or read_verdict(
+        reply, rubric.scale, rubric.keys
+    )
+    if isinstance(verdict, Unreadable):
+        return Opinion(reply, verdict, reason=verdict.reason, steps=steps)
+    if not from_logprobs:
+        return Opinion(reply, verdict, verdict.level.value, steps=steps)
+    found = expected_value(reply, completion.logprobs, rubric.scale, verdict.level)
+    if isinstance(found, str):
+        return Opinion(reply, verdict, reason=f"no expected value: {found}", steps=steps)
+    return Opinion(reply, verdict, found.value, steps=steps, probabilities=found.probabilities)
+
+
+async def ask_parts(rubric: Rubric, model: ChatModel, values: Mapping[str, Any]) -> tuple[str, list[str] | Unreadable]:
+    """The reply of a model that was asked to divide a text, and the parts.
+
+    Raises:
+        TaskError: there is no reply.
+    """
+    completion = await _ask(model, rubric.messages_to_divide(values), rubric.schema_to_divide)
+    reply = escape_surrogates(completion.text)
+    return reply, ending_fault(completion.finish_reason, completion.refusal, reply) or read_parts(reply)
+
+
+async def _ask(model: ChatModel, messages: Sequence[Message], schema: Mapping[str, Any], **options: Any) -> Completion:
+    """The answer of a model, also if it is no reply."""
+    try:
+        return await model.complete_async(messages, current_span(), schema=schema, **options)
+    except UnusableReply as error:
+        return error.completion

@@ -1,0 +1,79 @@
+"""From what a model answered to a score: of one question with its samples, and of the parts of a text.
+
+If an answer is missing there is no value, since the mean of the others would be one of another set. All that was
+answered is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from evaluand.evaluation.judges.asking import Opinion
+from evaluand.evaluation.judges.combination import COMBINE, agreement, most_frequent
+from evaluand.evaluation.judges.replies import Verdict, is_quoted
+from evaluand.evaluation.judges.rubric_fields import Parts
+from evaluand.evaluation.scorer import Score
+
+AGREEMENT: Final = "agreement"
+"""The column of a judge with several samples, and of a jury: the share of pairs with equal verdicts."""
+
+
+def score_of_samples(opinions: Sequence[Opinion], quoted_from: str | None = None) -> Score:
+    """The score of one question: the mean of its samples, and the label that most of them have.
+
+    Args:
+        quoted_from: the text from which the judge was asked to quote.
+    """
+    if len(opinions) == 1:
+        return _score_of(opinions[0], quoted_from)
+    scores = [_score_of(opinion, quoted_from) for opinion in opinions]
+    labels = [score.label for score in scores if score.label is not None]
+    data = {"samples": [described_score(score) for score in scores]}
+    columns = {AGREEMENT: agreement(labels)}
+    missing = [score for score in scores if score.value is None]
+    if missing:
+        first = missing[0]
+        return Score(None, None, data, first.explanation, "abstained", first.reason, columns)
+    label = most_frequent(labels)
+    explanation = next((score.explanation for score in scores if score.label == label), scores[0].explanation)
+    return Score(COMBINE["mean"](_values(scores)), label, data, explanation, columns=columns)
+
+
+def score_of_parts(parts: Parts, found: Sequence[str], scores: Sequence[Score], data: dict[str, Any]) -> Score:
+    """The score of a text from those of its parts.
+
+    Args:
+        found: the parts; at least one.
+        data: what else is stored.
+    """
+    rows = zip(found, scores, strict=True)
+    data = data | {"parts": [{parts.name: part, **described_score(score)} for part, score in rows]}
+    lines = [f"{score.label or score.reason}: {part}" for part, score in zip(found, scores, strict=True)]
+    missing = [score.reason for score in scores if score.value is None]
+    if missing:
+        return abstained(missing[0], "\n".join(lines), data)
+    return Score(COMBINE[parts.combine](_values(scores)), None, data, "\n".join(lines))
+
+
+def abstained(reason: str | None, explanation: str | None, data: Any) -> Score:
+    """No value, with what was answered."""
+    return Score(None, None, data, explanation, "abstained", reason)
+
+
+def described_score(score: Score) -> dict[str, Any]:
+    """A score within the data of another one."""
+    own = {"value": score.value, "label": score.label, "explanation": score.explanation, "reason": score.reason}
+    return {name: value for name, value in own.items() if value is not None} | (score.data or {})
+
+
+def _score_of(opinion: Opinion, quoted_from: str | None) -> Score:
+    data = opinion.data
+    if quoted_from is not None and isinstance(opinion.verdict, Verdict) and opinion.verdict.evidence:
+        data["quoted"] = is_quoted(opinion.verdict.evidence, quoted_from)
+    status = "abstained" if opinion.value is None else "scored"
+    return Score(opinion.value, opinion.label, data, opinion.explanation, status, opinion.reason)
+
+
+def _values(scores: Sequence[Score]) -> list[float]:
+    return [score.value for score in scores if score.value is not None]

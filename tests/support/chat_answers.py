@@ -1,0 +1,93 @@
+"""An OpenAI-compatible server on loopback, in a thread of this process, whose replies a function makes of the requests.
+
+    with ChatServer(lambda asked: {"text": "yes"}) as server:
+        ChatModel(server.url, "small", version="1").complete(…)
+        server.asked    # the bodies of the requests
+
+The function may return a text, or any of `text`, `finish_reason`, `refusal`, `logprobs`, `status`, `headers`, `body`
+and `delay`; `hang` never answers.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+Body = dict[str, Any]
+Answer = Callable[[Body], str | dict[str, Any]]
+
+
+class ChatServer:
+    """The server; `answer` may be replaced while it runs."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.asked: list[Body] = []
+        self.ended = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def texts(self) -> list[str]:
+        """The last message of each request."""
+        return [body["messages"][-1]["content"] for body in self.asked]
+
+
+def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            server.asked.append(asked)
+            reply = server.answer(asked)
+            reply = {"text": reply} if isinstance(reply, str) else reply
+            if reply.get("hang"):
+                server.ended.wait()
+                return
+            time.sleep(reply.get("delay", 0))
+            body = json.dumps(reply["body"] if "body" in reply else completion(asked, reply)).encode()
+            self.send_response(reply.get("status", 200))
+            headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+            for name, value in {**headers, **reply.get("headers", {})}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *reported: Any) -> None:
+            pass
+
+    return Handler
+
+
+def completion(asked: Body, reply: dict[str, Any]) -> Body:
+    """The body of an answer."""
+    text = reply.get("text", "")
+    message = {"role": "assistant", "content": text, "refusal": reply.get("refusal")}
+    finish = reply.get("finish_reason", "stop")
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": reply.get("logprobs")}
+    n_read = sum(len(str(each["content"]).split()) for each in asked["messages"])
+    usage = {"prompt_tokens": n_read, "completion_tokens": len(text.split())}
+    usage["total_tokens"] = sum(usage.values())
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": asked["model"],
+        "choices": [choice],
+        "usage": usage,
+    }
