@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from evaluand.data.dataset import Dataset as Dataset, Example as Example
     from evaluand.data.roles import Roles as Roles
     from evaluand.data.split import Split as Split
+    from evaluand.engine.budget import Budget as Budget
     from evaluand.engine.engine import LocalEngine as LocalEngine, Policy as Policy
     from evaluand.engine.rate_limit import RateLimit as RateLimit
+    from evaluand.engine.token_limit import TokenLimit as TokenLimit
     from evaluand.evaluation.evaluator import Evaluation as Evaluation, Evaluator as Evaluator
     from evaluand.evaluation.feedback.feedback import Feedback as Feedback
     from evaluand.evaluation.matching.comparison_scorers import (
@@ -174,7 +176,8 @@ if TYPE_CHECKING:
     )
     from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
     from evaluand.models.chat_model import ChatModel as ChatModel
-    from evaluand.models.usage import spending as spending
+    from evaluand.models.prices import Price as Price, PriceTable as PriceTable
+    from evaluand.models.usage import report_usage as report_usage, spending as spending
     from evaluand.run.runner import Run as Run, Runner as Runner
     from evaluand.run.task import Candidates as Candidates, Task as Task, task as task
     from evaluand.run.tasks.chunk import Chunk as Chunk

@@ -25,6 +25,7 @@ from evaluand.store.store import KINDS
 METRICS: Final = "metrics"
 RUBRICS: Final = "rubrics"
 _REGISTERED: Final = ("scorers", "tasks")
+_SHOWN: Final = frozenset(("kind", "id", "name", "status", "created", "counts"))
 
 _EXAMPLES = """\b
 Examples:
@@ -122,7 +123,8 @@ def _print_damage(store: DirectoryStore, entries: list[Facts]) -> None:
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
     names = Names(store.refs())
     return [
-        {name: value for name, value in entry.items() if name in ("kind", "id", "name", "status", "created", "counts")}
+        {name: value for name, value in entry.items() if name in _SHOWN}
+        | ({"usage": entry["usage"]} if entry["usage"] else {})
         | {"names": names.find(entry["kind"], entry["id"], entry["name"])}
         for entry in store.catalog.entries(kind)
     ]

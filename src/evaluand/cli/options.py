@@ -15,6 +15,7 @@ from click.types import StringParamType
 from evaluand.cli.settings import Settings, is_inside
 from evaluand.core.errors import SpecError, nearest
 from evaluand.core.files.regular import read_regular_file
+from evaluand.engine.budget import Budget
 from evaluand.report.text import safe
 
 COMPLETE = "_EVALUAND_COMPLETE"
@@ -94,6 +95,26 @@ where_option = click.option(
     help="Only rows that match, such as 'sex == \"F\" and age > 30'; a missing value matches nothing.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
+
+
+class BudgetType(click.ParamType[Any]):
+    """An amount of money, such as `5 USD`."""
+
+    name = "budget"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return Budget.read(value)
+        except SpecError as error:
+            self.fail(str(error).removeprefix("budget "), param, ctx)
+
+
+budget_option = click.option(
+    "--budget",
+    type=BudgetType(),
+    metavar="AMOUNT",
+    help="Stop before a request once so much is spent, such as '5 USD'; to be continued.",
+)
 
 
 def variable(command: str, option: click.Option) -> str:

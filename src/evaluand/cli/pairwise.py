@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.gates import conclude, gate_facts, require_gates
 from evaluand.cli.matches import note_unpinned, print_matches, suggest_judging_again
-from evaluand.cli.options import DEFAULT_CONFIDENCE, suggest_command
+from evaluand.cli.options import DEFAULT_CONFIDENCE, BudgetType, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import WatchedStore, reported_stop
@@ -25,6 +25,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, plural, singular
 from evaluand.core.labels import short_labels
 from evaluand.core.redaction import redact_command
+from evaluand.engine.budget import Budget
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.matching.matcher import Matcher
@@ -49,6 +50,15 @@ _ORIGIN: Final = "compare"
 _BUDGETED = ("swiss", "information_gain")
 
 
+class _EitherBudget(BudgetType):
+    """A number of judgements, or an amount of money."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value).strip().isdecimal():
+            return click.IntRange(min=1).convert(int(value), param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def pairwise_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of pairwise comparisons."""
     options = (
@@ -57,7 +67,12 @@ def pairwise_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--by-score", metavar="SCORER", help="Of --pairwise: the higher score of this scorer wins."),
         click.option("--schedule", metavar="KIND", help="Of --pairwise: who meets whom.  [default: all_pairs]"),
         click.option("--baseline", metavar="NAME", help="Of --pairwise: compare each system with this one alone."),
-        click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Of swiss and information_gain."),
+        click.option(
+            "--budget",
+            type=_EitherBudget(),
+            metavar="N|AMOUNT",
+            help="Of --pairwise: for swiss and information_gain so many judgements; or so much money, such as '5 USD'.",
+        ),
         click.option("--orders", type=click.Choice(["both", "random"]), help="Of --pairwise: who is presented first."),
         click.option("--seed", type=int, metavar="N", help="Of --pairwise: of random orders and schedules."),
         click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of --pairwise: the first N examples."),
@@ -96,6 +111,8 @@ def compare_pairwise(
     Raises:
         Exit: it was interrupted, or the judge failed on every comparison.
     """
+    money = options["budget"] if isinstance(options["budget"], Budget) else None
+    options = {**options, "budget": None if money else options["budget"]}
     labels, runs = zip(*(found for text in artifacts for found in _find_runs(store, text)), strict=True)
     short = short_labels(labels, [run.id for run in runs])
     rules = _read_gates(options["gates"])
@@ -112,11 +129,11 @@ def compare_pairwise(
         if redact_command(words) != words:  # the store must not get credentials
             origin, again = {}, "run the same command again to continue"
         progress = display(as_json, quiet=False)
-        matcher = Matcher(store, _policy(options["same_failures"]), progress=progress)
+        matcher = Matcher(store, _policy(options["same_failures"], money), progress=progress)
         name, by_label = options["name"], dict(zip(short, runs, strict=True))
         earlier = _find_named(store, name)
         note_unpinned(tournament, in_yaml=False)
-        with reported_stop(store, progress, again):
+        with reported_stop(store, progress, again, money):
             how = {"limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
             matches = tournament.play(matcher, by_label, name=name, **how)
             ratings = tournament.rate(matches, name=name)
@@ -155,7 +172,9 @@ class ComparisonOrigin(NamedTuple):
     command: list[str]
 
 
-def resume_comparison(store: WatchedStore, id: str, begun: ComparisonOrigin, *, as_json: bool) -> None:
+def resume_comparison(
+    store: WatchedStore, id: str, begun: ComparisonOrigin, budget: Budget | None, *, as_json: bool
+) -> None:
     """Continues open matches that `compare --pairwise` has begun, and rates their systems.
 
     Raises:
@@ -173,8 +192,8 @@ def resume_comparison(store: WatchedStore, id: str, begun: ComparisonOrigin, *, 
         progress = display(as_json, quiet=False)
         runs = zip(spec["systems"], manifest["provenance"]["runs"], strict=True)
         by_label = {label: Run(store, run) for label, run in runs}
-        with reported_stop(store, progress):
-            matcher = Matcher(store, progress=progress)
+        with reported_stop(store, progress, budget=budget):
+            matcher = Matcher(store, _policy(None, budget), progress=progress)
             origin = manifest["provenance"]["origin"]
             how = {"limit": spec.get("limit"), "resume": id, "origin": origin}
             try:
@@ -214,8 +233,8 @@ def _print(
     return failed
 
 
-def _policy(same_failures: int | None) -> Policy:
-    return Policy() if same_failures is None else Policy(same_failures=same_failures)
+def _policy(same_failures: int | None, budget: Budget | None) -> Policy:
+    return Policy(budget=budget) if same_failures is None else Policy(same_failures=same_failures, budget=budget)
 
 
 def _command_words(artifacts: Sequence[str], options: Mapping[str, Any]) -> list[str]:

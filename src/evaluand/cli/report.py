@@ -18,6 +18,7 @@ from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, refuse_files, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
+from evaluand.comparison.comparing import find_labelled_run, read_run
 from evaluand.comparison.measures import declared_measures, resolve_measures
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, plural, singular
@@ -251,7 +252,7 @@ def _read_parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequen
     return [
         Part(
             name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
-            Run(store, evaluation.manifest["provenance"]["run"]),
+            find_labelled_run(evaluation, name) or read_run(evaluation),
             evaluation,
         )
         for name, evaluation in zip(names, read, strict=True)

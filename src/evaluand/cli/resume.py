@@ -4,6 +4,7 @@ import hashlib
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from evaluand.apps.recording.workers import close_recording
 from evaluand.cli.feedback import make_importable, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.matches import print_matches
-from evaluand.cli.options import json_option, repeatable, store_option, suggest_command
+from evaluand.cli.options import budget_option, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.pairwise import comparison_origin, resume_comparison
 from evaluand.cli.progress import display, show_notes
@@ -21,6 +22,7 @@ from evaluand.cli.run import WatchedStore, carry_out, print_results, reported_st
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin
+from evaluand.engine.budget import Budget
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
@@ -56,17 +58,25 @@ Examples:
     is_flag=True,
     help="Do not ask before code is executed that somebody else has begun, or that has changed since you began it.",
 )
+@budget_option
 @store_option
 @json_option
 def command(
-    artifact: str | None, allow: tuple[str, ...], give_up: bool, yes: bool, folder: Path, as_json: bool
+    artifact: str | None,
+    allow: tuple[str, ...],
+    give_up: bool,
+    yes: bool,
+    budget: Budget | None,
+    folder: Path,
+    as_json: bool,
 ) -> None:
     """Continue an interrupted run, evaluation or set of matches; without a name, the only one that is open.
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
     made (concurrency, timeout, retries) may have changed. If the file has changed, you are asked before it is executed.
     If somebody else has begun it, or the store was moved, the file must be unchanged, and you are asked too. Matches of
-    `compare --pairwise` continue with its options.
+    `compare --pairwise` continue with its options. --budget takes the place of the file's budget; what was spent so
+    far counts.
 
     A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
     imported judge what is missing; what the others have not judged counts as failed (for a deferred recording, or
@@ -86,7 +96,7 @@ def command(
         return _close(store, id, allow, give_up, folder, as_json)
     begun = experiment_origin(manifest)
     if begun is None and kind == Matches.kind and (compared := comparison_origin(manifest)) is not None:
-        return resume_comparison(store, id, compared, as_json=as_json)
+        return resume_comparison(store, id, compared, budget, as_json=as_json)
     if begun is None and kind == Matches.kind:
         raise SpecError(f"{what} cannot be continued by its id; repeat the command or the Python call that began it")
     if begun is None:
@@ -98,10 +108,12 @@ def command(
         experiment = Experiment.from_file(begun.path, content=content)
         if begun.where:
             experiment = experiment.where(begun.where)
+        if budget is not None:
+            experiment.policy = replace(experiment.policy, budget=budget)
         watched = display(as_json, quiet=False)
         try:
             if kind == Matches.kind:
-                with reported_stop(store, watched):
+                with reported_stop(store, watched, budget=experiment.policy.shared_budget):
                     [matches] = experiment.resume_matches(store, id, progress=watched).matches_facts()
             else:
                 options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}

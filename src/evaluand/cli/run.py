@@ -16,6 +16,7 @@ from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
 from evaluand.cli.options import (
+    budget_option,
     experiment_argument,
     json_option,
     near_options,
@@ -29,6 +30,7 @@ from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, SpecError, nearest, plural
 from evaluand.core.provenance import look_for_git_changes
+from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
@@ -78,6 +80,7 @@ _NEAR_OPTIONS: Final = {
 @click.option("--fresh", is_flag=True, help="Repeat every call and grade.")
 @click.option("--retry-failed", is_flag=True, help="Repeat the calls and grades that failed.")
 @click.option("--no-calls", is_flag=True, help="Grade and summarise the stored runs without calling tasks.")
+@budget_option
 @gate_options
 @click.option("--report", is_flag=True, help="Also write the report NAME.html; see `evaluand report`.")
 @click.option("--force", is_flag=True, help="With --report: replace a file that is no report of this experiment.")
@@ -97,6 +100,7 @@ def command(
     fresh: bool,
     retry_failed: bool,
     no_calls: bool,
+    budget: Budget | None,
     gates: tuple[str, ...],
     junit: Path | None,
     report: bool,
@@ -123,6 +127,8 @@ def command(
         experiment = Experiment.from_file(file)
         if where is not None:
             experiment = experiment.where(where)
+        if budget is not None:
+            experiment.policy = replace(experiment.policy, budget=budget)
         if report and not force:
             from evaluand.cli.report import check_replaceable
 
@@ -227,16 +233,19 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
     experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
-    with reported_stop(store, progress):
+    with reported_stop(store, progress, budget=experiment.policy.shared_budget):
         return experiment.run(store, progress=progress, **options)
 
 
 @contextmanager
-def reported_stop(store: WatchedStore, progress: Display, again: str | None = None) -> Iterator[None]:
+def reported_stop(
+    store: WatchedStore, progress: Display, again: str | None = None, budget: Budget | None = None
+) -> Iterator[None]:
     """A block that, if it stops early, reports how far the work is and how to continue.
 
     Args:
         again: how to continue, if not by `evaluand resume`.
+        budget: of the work; if it is spent, the work continues with a larger one.
 
     Raises:
         Exit: it was interrupted.
@@ -248,7 +257,10 @@ def reported_stop(store: WatchedStore, progress: Display, again: str | None = No
         click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
-        if go_on := again or _suggest_resume(store):
+        larger = None
+        if budget is not None and budget.is_spent and isinstance(error, Aborted) and error.code == BUDGET:
+            larger = Budget(2 * max(budget.cost, budget.spent), budget.currency)
+        if go_on := again or _suggest_resume(store, larger):
             error.add_note(f"stopped{_describe_progress(progress)}; {go_on}")
         raise
 
@@ -315,9 +327,10 @@ def _describe_progress(progress: Display) -> str:
     return f": {tally.done:,} of {tally.total:,} done ({tally.label})" if tally else ""
 
 
-def _suggest_resume(store: WatchedStore) -> str:
-    """The command that continues an open artifact; empty if none is open."""
+def _suggest_resume(store: WatchedStore, budget: Budget | None = None) -> str:
+    """The command that continues an open artifact [with this budget]; empty if none is open."""
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""
-    return f"continue with: {suggest_command('resume', opened['id'][:SHORT_ID], store.root)}"
+    words = [opened["id"][:SHORT_ID], *([] if budget is None else ["--budget", str(budget)])]
+    return f"continue with: {suggest_command('resume', words, store.root)}"

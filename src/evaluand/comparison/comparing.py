@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -125,7 +126,7 @@ class Comparison(Artifact):
             "digest": self.digest,
             "confidence": self.confidence,
             "evaluations": [
-                {"id": id, "name": _find_name(self.store, id), "label": label}
+                {"id": id, "name": _find_name(self.store, id), "label": label} | _find_usage(self.store, id, label)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
             "pairs": self.pairs,
@@ -356,6 +357,16 @@ def _find_name(store: Store, id: str) -> str | None:
         return None
 
 
+def _find_usage(store: Store, id: str, label: str) -> dict[str, Any]:
+    """What the calls and the judges of an evaluation have used, `{"usage": {run, evaluation}}`, where it is known."""
+    made: dict[str, Run | Evaluation | None] = {}
+    with suppress(NotFound):
+        made["evaluation"] = evaluation = Evaluation(store, id)
+        made["run"] = find_labelled_run(evaluation, label)
+    known = {name: one.manifest["usage"] for name, one in made.items() if one and "usage" in one.manifest}
+    return {"usage": known} if known else {}
+
+
 SHOWN_IDS: Final = 5
 
 
@@ -469,6 +480,25 @@ def tables_digest(tables: Iterable[list[dict[str, Any]]]) -> str:
     for table in tables:
         state.update(identity.encode(table))
     return state.hexdigest()
+
+
+def find_labelled_run(evaluation: Evaluation, label: str) -> Run | None:
+    """The run that was evaluated, under this label if several runs gave the same responses and share the evaluation.
+
+    Returns:
+        None if it is not certain which run the label means.
+
+    Raises:
+        NotFound: it is not in the store.
+    """
+    store, refs = evaluation.store, list(evaluation.store.refs())
+    names = [ref.name for ref in refs if (ref.kind, ref.id) == ("evaluations", evaluation.id)]
+    if len(names) < 2:
+        return read_run(evaluation)
+    meant = [name for name in names if name == label or name.endswith(f"/{label}")]
+    ids = [ref.id for ref in refs if ref.kind == "runs" and [ref.name] == meant]
+    runs = [Run(store, id) for id in ids if store.is_sealed("runs", id)]
+    return next((run for run in runs if run.digest == evaluation.manifest["spec"]["run"]), None)
 
 
 def read_run(evaluation: Evaluation) -> Run:

@@ -21,6 +21,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError, storable_message
 from evaluand.core.redaction import redact
 from evaluand.core.system import require_forks
+from evaluand.engine.budget import Budget
 from evaluand.engine.event_loop import (
     MOST_FOREIGN,
     MOST_FOREIGN_OF_UNIT,
@@ -87,6 +88,13 @@ class Outcome(NamedTuple):
     duration: int | None
 
 
+class Prices(Protocol):
+    """A table of prices."""
+
+    def find(self, url: str, name: str) -> Any:
+        """The price of a model at an address; None if it is unknown."""
+
+
 @dataclass(frozen=True)
 class Policy:
     """How calls are made.
@@ -112,6 +120,11 @@ class Policy:
             `timeout`, this is also the time limit of an attempt.
         rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
             as `60/min`, `10/s` or `5000/h`.
+        budget: what requests may cost, before no further one is made: a `Budget`, which several policies may share, or
+            a text such as `5 USD`. Counted are the requests of evaluand's models and providers, and what `report_usage`
+            reports, also of earlier attempts to do the same work. The work stays open, and continues with more money.
+        prices: what the tokens of models without a price of their own cost: a `PriceTable`. By default the table of the
+            file that EVALUAND_PRICES names, else the one that comes with evaluand.
         processes: each call in flight runs in a separate process, forked from this one: for tasks that compute. What a
             task changes stays in the process that made the call.
         finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
@@ -128,6 +141,8 @@ class Policy:
     abort_on_error: bool = False
     same_failures: int = 20
     rate: RateLimit | str | None = None
+    budget: Budget | str | None = None
+    prices: Prices | None = None
     processes: bool = False
     total_timeout: float | None = None
     finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
@@ -161,12 +176,22 @@ class Policy:
             object.__setattr__(self, "rate", RateLimit.parse(self.rate))
         elif self.rate is not None and not isinstance(self.rate, RateLimit):
             raise SpecError(f"rate is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h")
+        if self.budget is not None:
+            object.__setattr__(self, "budget", Budget.read(self.budget))
+            if self.processes:
+                raise SpecError("a budget cannot stop the requests of other processes; leave out budget or processes")
 
     @property
     def rate_limit(self) -> RateLimit | None:
         """The rate limit that attempts wait for before they start."""
         assert not isinstance(self.rate, str)
         return self.rate
+
+    @property
+    def shared_budget(self) -> Budget | None:
+        """The budget, as an object."""
+        assert not isinstance(self.budget, str)
+        return self.budget
 
     def retries_after(self, error: BaseException, attempts: int) -> bool:
         """Whether a failed attempt is followed by another."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError, singular
+from evaluand.engine.budget import CODE as BUDGET, BudgetReached
 from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
@@ -183,6 +184,7 @@ class KeyedWork(Generic[U]):
         wire: encodes units for separate processes, if the calls are made there instead of in the engine.
         observer: records the files that calls open, and writes them into their lines.
         failure: the error in the line of a failed unit, as text; None where identical failures do not stop the work.
+        stop_reason: why no further unit may start; empty while they may.
     """
 
     lane: WorkLog
@@ -198,6 +200,7 @@ class KeyedWork(Generic[U]):
     wire: UnitCodec[U] | None = None
     observer: Observer[U] | None = None
     failure: Callable[[bytes], str] | None = None
+    stop_reason: Callable[[], str] = lambda: ""
 
     def __post_init__(self) -> None:
         if self.observer is not None:
@@ -212,6 +215,7 @@ class KeyedWork(Generic[U]):
         self._alike: list[int] | None = None  # slots that failed from the start, all with one error
         self._error = ""
         self._is_stopped = False
+        self._refused = ""  # why a request was not made
         self._has_reported = False
 
     def perform(self) -> None:
@@ -219,7 +223,7 @@ class KeyedWork(Generic[U]):
 
         Raises:
             KeyboardInterrupt: the user stopped it; finished units are stored.
-            Aborted: the policy stops at the first failure, or its total time is over.
+            Aborted: the policy stops at the first failure, or its total time is over, or a budget is spent.
             EngineError: units are missing although every shard was processed.
         """
         if self.policy.total_timeout is not None:
@@ -244,6 +248,8 @@ class KeyedWork(Generic[U]):
             if time.monotonic() >= self._until:
                 limit = f"total_timeout: the {self.policy.total_timeout:g} s allowed for all calls are over"
                 raise Aborted(f"{limit}; {self.lane.n_done:,} of {self.lane.slots:,} are done")
+            if reason := self._refused or self.stop_reason():
+                raise Aborted(f"{reason}; {self.lane.n_done:,} of {self.lane.slots:,} are done", code=BUDGET)
             if others or self._claims:
                 self._report_others()
                 time.sleep(_PATIENCE)  # another process has the last shards; if it dies, they become free
@@ -303,6 +309,8 @@ class KeyedWork(Generic[U]):
                         continue
                     if time.monotonic() >= self._until or self._is_lost or (self.gather == 1 and not self._holds()):
                         return
+                    if self._refused or self.stop_reason():
+                        return
                     with self._lock:
                         self._pending[shard] += 1
                     yield unit
@@ -319,6 +327,9 @@ class KeyedWork(Generic[U]):
         return not self._is_lost
 
     def _done(self, unit: U, outcome: Outcome) -> None:
+        if isinstance(outcome.error, BudgetReached):  # the unit stays open
+            self._refused = str(outcome.error)
+            return
         self._store_line(unit, *self.line(unit, outcome), outcome.attempts)
 
     def _store_line(self, unit: U, line: bytes, failed: int, attempts: int) -> None:

@@ -60,7 +60,10 @@ from evaluand.evaluation.scorer import (
     find_call_reader,
     ranges_of,
 )
+from evaluand.models.account import Account
+from evaluand.models.preflight import check_prices
 from evaluand.models.requests import in_attempt
+from evaluand.models.usage_total import UsageTotal
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -211,11 +214,13 @@ class Evaluator:
 
         Raises:
             SpecError: an argument is wrong; nothing was graded.
+            Aborted: a budget is spent; the evaluation stays open.
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
         if name is not None:
             check_name(name)
         request = _Request.of(run, scorers, identities or {})
+        check_prices(self.policy, request.scorers)
         store = run.store if self.store is None else self.store
         check_store(store)
         inputs = {n: InputCheck(store, identity.observed) for n, identity in request.identities.items()}
@@ -242,6 +247,7 @@ class Evaluator:
         )
         total = sum(run.counts.values()) * len(request.scorers)
         if "digest" in manifest:
+            self._count_earlier(manifest)
             why = "nothing to do: the same responses were graded by the same scorers before"
             return _warn_of_failed(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
         job = _Job(self, store, run, manifest, inputs)
@@ -256,6 +262,17 @@ class Evaluator:
         evaluation = _warn_of_failed(Evaluation(store, manifest["id"], receipt))
         warn_of_unequal(evaluation, run, request.scorers)
         return evaluation
+
+    def _count_earlier(self, manifest: Manifest) -> None:
+        """Counts what a finished evaluation has cost against the budget."""
+        if budget := self.policy.shared_budget:
+            for name, costs in manifest.get("spent", {}).items():
+                budget.count_earlier(_work_name(manifest, name), costs)
+
+
+def _work_name(manifest: Manifest, scorer: str) -> str:
+    """What a budget calls the work of a scorer."""
+    return f"evaluations/{manifest['id']}/{scorer}"
 
 
 def _is_of_recording(store: Store, id: str, origin: dict[str, Any] | None) -> bool:
@@ -405,7 +422,9 @@ class _Job:
             inputs.void_stale(lane, N_FIELDS)
         self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "grade")
         tally = Tally(name, lane.slots, kept=lane.n_done)
-        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
+        policy = self.evaluator.policy
+        account = Account(_work_name(self.manifest, name), lane, policy)
+        grader = Grader(scorer, policy, targets_of(self.run), app_of(self.run), name_of(self.run), account)
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         if isinstance(judged, ScoredRows):
             if quick and not lane.n_done and inputs.observer is None and self.rows.has_one_row_per_example:
@@ -423,13 +442,14 @@ class _Job:
             ),
             in_attempt(grader.call, self.manifest["attempt"]),
             grader.line,
-            self.evaluator.policy,
+            policy,
             InlineEngine() if quick else self.evaluator.engine,
             tally,
             GATHER if quick else 1,
             self.is_sealed,
-            wire=UnitCodec(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
+            wire=UnitCodec(packed, unpacked) if policy.processes and not quick else None,
             observer=inputs.observer,
+            stop_reason=account.stop_reason,
         )
         if lane.n_done < lane.slots:
             self.prepared.append(scorer)
@@ -471,6 +491,12 @@ class _Job:
             return
         id, digests = self.manifest["id"], []
         counts: dict[str, dict[str, int]] = {}
+        used: dict[str, Any] = {}
+        spent = {
+            name: lane.spent
+            for lane, name in zip(self.lanes, self.manifest["spec"]["scorers"], strict=True)
+            if lane.spent
+        }
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
                 schema = tables.scores_schema(scorer.columns)
@@ -480,10 +506,14 @@ class _Job:
                         draft, f"scores/{name}", schema, own.stream, own.known, own.graded
                     )
                 else:
-                    counts[name], digest = self._seal_scorer(draft, lane, name, schema)
+                    total = UsageTotal()
+                    counts[name], digest = self._seal_scorer(draft, lane, name, schema, total)
+                    used |= {name: total.to_dict()} if total else {}
                 digests.append(digest)
             digest = ids.digest_of_digests(digests)
-            draft.seal(self.manifest | {"digest": digest.hex(), "counts": counts, "sealed": now()})
+            facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
+            facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
+            draft.seal(self.manifest | facts)
 
     def close(self) -> None:
         for scorer in self.prepared:
@@ -491,7 +521,9 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _seal_scorer(self, draft: Any, lane: WorkLog, name: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
+    def _seal_scorer(
+        self, draft: Any, lane: WorkLog, name: str, schema: pa.Schema, used: UsageTotal
+    ) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
         gathered, inputs, table = TableWriter(schema), Inputs(), f"scores/{name}"
@@ -503,6 +535,7 @@ class _Job:
             for row, usage in table_rows(record, key, own):
                 state.update(row_digest(row))
                 counts[row[6]] = counts.get(row[6], 0) + 1
+                used.add(usage and orjson.loads(usage))
                 cells = (*row[:N_SHARED], usage, *row[N_SHARED:])
                 gathered.add(cells, sum(len(c) for c in row[10:] if isinstance(c, str)))
             if gathered.is_full:

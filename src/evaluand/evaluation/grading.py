@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from itertools import count, islice
@@ -25,10 +26,12 @@ from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.placeholders import find_gap
 from evaluand.data.dataset import Example
+from evaluand.engine.budget import BudgetReached
 from evaluand.engine.engine import Outcome, Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
+from evaluand.models.account import Account
 from evaluand.models.usage import Spending, spending
-from evaluand.run.responses import Response, SpanStream, place_of, usage_of
+from evaluand.run.responses import Response, SpanStream, place_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
@@ -323,6 +326,7 @@ class Grader:
         targets: targets of the dataset, for a scorer that grades each separately.
         app: facts about the app that was called, for a scorer that reads them.
         name: name of the call, if its trace has none.
+        account: what the requests are counted against.
     """
 
     role: ClassVar = "scorer"
@@ -335,7 +339,9 @@ class Grader:
         targets: Sequence[str] | None = None,
         app: Mapping[str, Any] | None = None,
         name: str = "task",
+        account: Account | None = None,
     ) -> None:
+        self.account = account
         self.scorer, self.policy = scorer, policy
         self.targets = targets if scorer.by_target else None
         self.columns = dict(scorer.columns)
@@ -354,7 +360,7 @@ class Grader:
             return [self._ask(unit, piece) for piece in unit.pieces]
         results = []
         for piece, spent in zip(unit.pieces, unit.spent, strict=True):
-            with spending(spent):
+            with self._counted(spent):
                 results.append(self._ask(unit, piece))
         return results
 
@@ -363,7 +369,7 @@ class Grader:
         self._begin(unit)
         for piece, spent in zip(unit.pieces, unit.spent, strict=True):
             try:
-                with spending(spent):
+                with self._counted(spent):
                     pending: Any = self.scorer.score(*self._arguments(unit, piece))
                     results.append(self.scorer.as_score(await pending))
             except Exception as error:
@@ -382,11 +388,17 @@ class Grader:
     def grade_batch(self, unit: Unit) -> list[Any]:
         """The results of all pieces of all the rows of a batch, in order."""
         columns = self._batch(unit)
-        return _check_batch(columns, self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+        with self._counted(Spending()):
+            return _check_batch(columns, self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
 
     async def grade_batch_async(self, unit: Unit) -> list[Any]:
         columns = self._batch(unit)
-        return _check_batch(columns, await self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+        with self._counted(Spending()):
+            return _check_batch(columns, await self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+
+    def _counted(self, spent: Spending) -> AbstractContextManager[Any]:
+        """A block whose requests are counted."""
+        return self.account.charge(spent) if self.account else spending(spent)
 
     def _batch(self, unit: Unit) -> list[list[Any]]:
         """The arguments of all pieces of all the rows of a batch, as columns."""
@@ -489,7 +501,7 @@ class Grader:
         return score
 
     def _raise_if_transient(self, error: BaseException) -> None:
-        if not self.scorer.cheap and self.policy.retries_after(error, 1):
+        if isinstance(error, BudgetReached) or (not self.scorer.cheap and self.policy.retries_after(error, 1)):
             raise error
 
     def _raise_if_retried(self, unit: Unit, score: Score) -> None:
@@ -571,10 +583,9 @@ def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
 
 
 def _usage_cells(spent: Spending | None) -> list[dict[str, Any]]:
-    """The usage of a score, as the last cell of its row; empty if no request was made."""
-    if spent is None or not spent.n_requests:
-        return []
-    return [{"requests": spent.n_requests, "failed": spent.n_failed, **(usage_of(spent.usage or {}) or {})}]
+    """The usage of a score, as the last cell of its row; empty if nothing was used."""
+    usage = spent.usage if spent else None
+    return [usage] if usage else []
 
 
 def _storable_text(name: str, text: Any) -> Any:

@@ -29,6 +29,7 @@ from evaluand.core.redaction import HIDDEN, LEAST, SHORTEST, hide_values, redact
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.engine.rate_limit import RateLimit, sent as sent
+from evaluand.engine.token_limit import TokenLimit
 from evaluand.evaluation.provider_secrets import (
     class_place,
     drop_secrets,
@@ -37,7 +38,7 @@ from evaluand.evaluation.provider_secrets import (
     secret_texts,
 )
 from evaluand.models.reply_cache import Replies
-from evaluand.models.requests import Reply as Reply, Request, cache_of, shared_rate
+from evaluand.models.requests import Reply as Reply, Request, cache_of, shared_rate, shared_token_rate
 from evaluand.models.usage import Spending
 
 _P = ParamSpec("_P")
@@ -126,7 +127,7 @@ class Provider:
         for each in dataclasses.fields(self):  # type: ignore[arg-type] # callers check that it is a dataclass
             value = getattr(self, each.name)
             if each.init and (each.default is dataclasses.MISSING or value != each.default):
-                arguments[each.name] = str(value) if isinstance(value, RateLimit | PathLike) else value
+                arguments[each.name] = str(value) if isinstance(value, RateLimit | TokenLimit | PathLike) else value
         for place, secret in find_secrets(arguments):
             if not isinstance(secret, str | None) or secret:
                 problem = f"{type(self).__qualname__} cannot be stored with its {place}"
@@ -156,6 +157,8 @@ class RemoteProvider(Provider):
         version: identifies the model's weights, settings, and the code of the methods; change it when one changes.
         rate: how many requests may start in a period, such as `60/min`: shared by all providers of this class, model
             and rate in this process. A `RateLimit` is shared by the providers that receive it.
+        token_rate: how many tokens requests may use in a period, such as `100_000/min`; shared likewise. Before it is
+            sent, a request counts with its length and the usual length of replies, then with the reported usage.
         timeout: seconds that one request may take, or None; longer ones fail with a `TransientError`. A method that is
             not async runs in another thread, which is abandoned at the timeout.
         retries: further attempts after a transient error.
@@ -182,11 +185,21 @@ class RemoteProvider(Provider):
         (2, 1, 2)
     """
 
-    unidentified: ClassVar = ("rate", "timeout", "retries", "backoff", "backoff_growth", "transient", "cache")
+    unidentified: ClassVar = (
+        "rate",
+        "token_rate",
+        "timeout",
+        "retries",
+        "backoff",
+        "backoff_growth",
+        "transient",
+        "cache",
+    )
 
     model: str | None = None
     version: str | None = None
     rate: RateLimit | str | None = None
+    token_rate: TokenLimit | str | None = None
     timeout: float | None = 60.0
     retries: int = 3
     backoff: float = 1.0
@@ -200,7 +213,7 @@ class RemoteProvider(Provider):
             not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf
         ):
             raise SpecError(f"timeout is {seconds!r}; give seconds above 0, or None for no limit")
-        _ = self._policy, self._replies
+        _ = self._policy, self._token_limit, self._replies
 
     def __fingerprint__(self) -> Any:
         if self.version is None:
@@ -237,6 +250,10 @@ class RemoteProvider(Provider):
             backoff_growth=self.backoff_growth,
             transient=transient,  # type: ignore[arg-type] # Policy rejects a string
         )
+
+    @cached_property
+    def _token_limit(self) -> TokenLimit | None:
+        return shared_token_rate(self.token_rate, type(self), self.model)
 
     @cached_property
     def _replies(self) -> Replies | None:
@@ -339,6 +356,7 @@ class _MethodRequest(Request):
             provider._replies,
             lasting=provider.version is not None,
             rate=policy.rate_limit,
+            token_rate=provider._token_limit,
             policy=policy,
         )
         self._call = functools.partial(method, *args, **kwargs)
@@ -375,6 +393,10 @@ class _MethodRequest(Request):
             if limit.expired():
                 raise self._overdue() from None
             raise
+
+    @property
+    def size(self) -> tuple[int, int | None]:
+        return len(str(self._arguments)), None
 
     def describe(self, error: BaseException) -> str:
         return self._provider._redact_text(str(error))

@@ -124,9 +124,11 @@ def _entries(spec: ValidParts) -> Iterator[tuple[str, KindSpec | CodeSpec]]:
 
 
 def _paths(spec: ValidParts, kinds: list[tuple[str, KindSpec]]) -> Iterator[tuple[str, str]]:
-    """The files of examples, recorded outputs and documents."""
+    """The files of examples, prices, recorded outputs and documents."""
     if spec.dataset is not None:
         yield "dataset", spec.dataset.path
+    if spec.prices is not None:
+        yield "prices", spec.prices
     for where, kind in kinds:
         if isinstance(path := kind.parameters.get("path"), str):
             yield where, path

@@ -20,6 +20,7 @@ from evaluand.core.near_arguments import NearNames, near_init
 from evaluand.core.text.html_table import html_notes
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
+from evaluand.engine.budget import Budget
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
@@ -44,6 +45,7 @@ from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
+from evaluand.models.prices import PriceTable
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task, as_task
@@ -205,6 +207,10 @@ class Experiment(metaclass=NearNames):
         errors = transient_errors(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
+        with document.at("budget"):
+            policy = replace(policy, budget=None if spec.budget is None else Budget(**spec.budget.model_dump()))
+        with document.at("prices"):
+            policy = replace(policy, prices=None if spec.prices is None else PriceTable.load(folder / spec.prices))
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)

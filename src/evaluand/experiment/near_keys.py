@@ -38,6 +38,8 @@ _TOP: Final[_Near] = {
     **dict.fromkeys(("epochs", "repeats", "num_fewshot_repeats"), ("run", "run: {replications: N}")),
     **dict.fromkeys(("workers", "max_workers", "max_concurrency", "parallel"), ("run", "run: {concurrency: N}")),
     **dict.fromkeys(("store", "output", "output_dir", "output_path"), ("", "evaluand run FILE --store FOLDER")),
+    **dict.fromkeys(("max_cost", "cost_limit", "cost", "max_budget"), ("budget", "budget: 5 USD")),
+    **dict.fromkeys(("price", "pricing", "price_table"), ("prices", "prices: FILE.yaml")),
     **dict.fromkeys(("description", "comment"), ("", "it as a comment: # …")),
 }
 _OF_DATASET: Final[_Near] = {
@@ -83,6 +85,8 @@ _OF_RUN: Final[_Near] = {
     **dict.fromkeys(("max_retries", "retry"), ("retries", "retries: N")),
     **dict.fromkeys(("random_state", "random_seed"), ("seed", "seed: N")),
     **dict.fromkeys(("limit", "max_samples"), ("", "evaluand run FILE --limit N")),
+    **dict.fromkeys(("budget", "max_cost"), ("", "it beside run: budget: 5 USD")),
+    **dict.fromkeys(("prices", "pricing"), ("", "it beside run: prices: FILE.yaml")),
 }
 _OF_MATCHES: Final[_Near] = {
     **dict.fromkeys(
@@ -111,6 +115,8 @@ _MISSING: Final = {
     ("scorers",): "scorers: {right: exact_match}, or prediction for classes and numbers",
     ("metrics",): "metrics: [accuracy]",
     ("dataset", "path"): "path: FILE",
+    ("budget", "cost"): "cost: 5",
+    ("budget", "currency"): "currency: USD",
     ("matches", "judge"): "judge: judge.py:better, or judge: {by_score: exact_match}",
 }
 

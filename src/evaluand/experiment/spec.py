@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from evaluand.aggregation.fairness import Criterion
@@ -18,6 +28,7 @@ from evaluand.comparison.rule import MATCH_GATES, Gate
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document, Place
+from evaluand.engine.budget import Budget
 from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.experiment import spec
 from evaluand.experiment.near_keys import advice, entry_advice, meant_key
@@ -231,6 +242,26 @@ class RunSpec(BaseModel):
         return Policy(transient=tuple(transient), **chosen)
 
 
+class BudgetSpec(BaseModel):
+    """What all requests of the experiment may cost together."""
+
+    model_config = _STRICT
+    cost: float = Field(gt=0, description="the amount")
+    currency: str = Field(min_length=1, description="such as USD or EUR")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_text(cls, value: Any) -> Any:
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            return value
+        try:
+            budget = Budget.parse(str(value))
+        except SpecError:
+            message = "is {text}; write an amount and its currency, such as 5 USD"
+            raise PydanticCustomError("budget", message, {"text": value}) from None
+        return {"cost": budget.cost, "currency": budget.currency}
+
+
 def _branch(entry: Any) -> str | None:
     """Whether an entry is code or a kind; None if it is neither or both."""
     if not isinstance(entry, Mapping) or ("kind" in entry) == ("function" in entry):
@@ -349,6 +380,8 @@ class ExperimentSpec(BaseModel):
     matches: list[MatchesSpec] = []
     gates: list[str] = Field(default=[], description="rules that results must fulfil, such as accuracy >= 0.9")
     run: RunSpec = RunSpec()
+    budget: BudgetSpec | None = Field(None, description="work stops, to be continued, before a request beyond it")
+    prices: str | None = Field(None, min_length=1, description="a file of prices, for models without one of their own")
 
 
 def keys_at(place: Place) -> list[str]:
@@ -361,6 +394,7 @@ def keys_at(place: Place) -> list[str]:
         "tradeoffs": TradeoffSpec,
         "matches": JudgeCodeSpec if "judge" in place else MatchesSpec,
         "run": RunSpec,
+        "budget": BudgetSpec,
     }
     fields = (models[place[0]] if place else ExperimentSpec).model_fields
     return [field.alias or name for name, field in fields.items()]
@@ -439,7 +473,7 @@ def _rating_schema(confidence: dict[str, Any]) -> dict[str, Any]:
 def _allow_short_forms(parts: dict[str, Any]) -> None:
     """Parts may be one text, and tasks and scorers a list of texts."""
     text: dict[str, Any] = {"type": "string", "minLength": 1}
-    for name in ("dataset", "metrics", "gates"):
+    for name in ("dataset", "metrics", "gates", "budget"):
         parts[name] = {"anyOf": [parts[name], text]}
     for name in ("tasks", "scorers"):
         parts[name] = {"anyOf": [parts[name], text, {"type": "array", "items": text, "minItems": 1}]}
@@ -487,6 +521,8 @@ class ValidParts:
     partial_matches: dict[int, dict[str, Any]]
     gates: dict[int, str]
     run: spec.RunSpec
+    budget: spec.BudgetSpec | None
+    prices: str | None
     task_names: list[str]
     scorer_names: list[str]
 
@@ -625,6 +661,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
     metrics, fairness, tradeoffs, matches, gates = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
     dataset, is_valid = _valid_keys(spec.DatasetSpec, value.get("dataset"))
     run, _ = _valid_keys(spec.RunSpec, value.get("run"))
+    budget, _ = _valid_keys(spec.BudgetSpec, value.get("budget"))
     return ValidParts(
         (value.get("name") or None) if isinstance(value.get("name"), str) else None,
         dataset,
@@ -638,6 +675,8 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         {i: _valid_match_parts(entry) for i, entry in enumerate(matches) if i not in valid_matches},
         {i: gate for i, gate in enumerate(gates) if isinstance(gate, str)},
         run or spec.RunSpec(),
+        budget,
+        value["prices"] if isinstance(value.get("prices"), str) else None,
         list(tasks),
         list(scorers),
     )

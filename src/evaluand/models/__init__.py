@@ -12,8 +12,10 @@ if TYPE_CHECKING:
         ToolCall as ToolCall,
         UnusableReply as UnusableReply,
     )
+    from evaluand.models.prices import Price as Price, PriceTable as PriceTable
     from evaluand.models.reply_cache import Replies as Replies
     from evaluand.models.tools import Tool as Tool
-    from evaluand.models.usage import Spending as Spending, spending as spending
+    from evaluand.models.usage import Spending as Spending, report_usage as report_usage, spending as spending
+    from evaluand.models.usage_total import UsageTotal as UsageTotal
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -20,16 +20,21 @@ from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError
 from evaluand.core.fingerprint import Identity
 from evaluand.core.redaction import issued_in
 from evaluand.core.secret_hosts import mark_origin
+from evaluand.engine.budget import Budget
+from evaluand.engine.engine import Prices
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.rate_limit import RateLimit
+from evaluand.engine.token_limit import TokenLimit
 from evaluand.models import chat_protocol, responses_protocol
+from evaluand.models.account import current_prices
 from evaluand.models.completion import Completion, ToolCall, UnusableReply, require_usable
 from evaluand.models.endpoints import max_tokens_name, read_short_name
 from evaluand.models.exchange import Exchange, write_content
-from evaluand.models.messages import read_messages
+from evaluand.models.messages import read_messages, text_of_messages
+from evaluand.models.prices import Price
 from evaluand.models.question import Protocol, Question, Settings, without_none
 from evaluand.models.reply_cache import Replies
-from evaluand.models.requests import Reply, Request, cache_of, current_repetition, shared_rate
+from evaluand.models.requests import Reply, Request, cache_of, current_repetition, shared_rate, shared_token_rate
 from evaluand.models.structured import Structure, Support, complete_structured
 from evaluand.models.tools import Tool, read_tools
 from evaluand.trace.tracer import Tracer
@@ -42,6 +47,7 @@ _OWN: Final = (
     *("tool_choice", "tools", "top_logprobs"),
 )
 _MOST_LOGPROBS: Final = 20
+_IMAGE_SIZE: Final = 3000  # characters of text with about as many tokens as an image
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,10 @@ class ChatModel:
         protocol: `chat` for chat completions, `responses` for OpenAI's Responses.
         rate: how many requests may start in a period, such as `500/min`: shared by all models with the same url, name
             and rate in this process. A `RateLimit` is shared by the models that receive it.
+        token_rate: how many tokens requests and replies may have in a period, such as `100_000/min`; shared likewise.
+            A request that is sent counts with its length and the usual length of replies, then with the tokens used.
+        price: of its tokens, such as `{"input": 0.25, "output": 2.00, "currency": "USD"}` for a million; by default
+            that of a table, see `evaluand.models.prices`. Without a price, what it costs is unknown.
         cache: True to cache replies in memory, except in runs, which show what each call took; False not to; a path to
             cache always, and to store the replies of a model with a `version` in a file. Each replication of an
             example, and each further attempt at a run or evaluation, has replies of its own.
@@ -97,6 +107,8 @@ class ChatModel:
     cut_off: Literal["fail", "keep"] = field(default="fail", repr=False)
     protocol: Protocol = field(default="chat", repr=False)
     rate: SkipJsonSchema[RateLimit] | str | None = field(default=None, repr=False)
+    token_rate: SkipJsonSchema[TokenLimit] | str | None = field(default=None, repr=False)
+    price: Price | Mapping[str, Any] | None = field(default=None, repr=False)
     cache: SkipJsonSchema[Replies | PathLike[str]] | str | bool = field(default=True, repr=False)
 
     __pydantic_config__ = {"extra": "forbid", "arbitrary_types_allowed": True}  # noqa: RUF012
@@ -117,6 +129,7 @@ class ChatModel:
         if faults := list(self._faults()):
             raise ParameterError(faults)
         object.__setattr__(self, "parameters", dict(self.parameters))
+        object.__setattr__(self, "price", None if self.price is None else Price.read(self.price))
 
     @classmethod
     def of(cls, model: "ChatModel | str | Mapping[str, Any]") -> "ChatModel":
@@ -213,6 +226,24 @@ class ChatModel:
         """Close the connections; a later request opens new ones."""
         self._exchange.close()
 
+    def find_price(self, prices: Prices) -> Price | None:
+        """Its price, or that of a table for its address; None if it is unknown."""
+        if isinstance(self.price, Price):
+            return self.price
+        is_usual = self.parameters.get("service_tier") in (None, "auto", "default")
+        found: Price | None = prices.find(self.url, self.name) if is_usual else None
+        return found
+
+    def explain_unpriced(self, budget: Budget, prices: Prices) -> str:
+        """Why a budget could not count what its replies cost, with what to do; an empty text if it could."""
+        price = self.find_price(prices)
+        remedy = f"give it one, such as price: {{input: 0.25, output: 2.00, currency: {budget.currency}}}"
+        if price is None:
+            return budget.explain(f"the price of {self.name} is unknown", f"{remedy}, or list it in a file of prices")
+        if price.currency != budget.currency:
+            return budget.explain(f"the price of {self.name} is in {price.currency}", remedy)
+        return ""
+
     @property
     def spec(self) -> Mapping[str, Any]:
         """The settings that affect the replies."""
@@ -265,6 +296,10 @@ class ChatModel:
         return shared_rate(self.rate, ChatModel, self.url, self.name)
 
     @cached_property
+    def _token_rate(self) -> TokenLimit | None:
+        return shared_token_rate(self.token_rate, ChatModel, self.url, self.name)
+
+    @cached_property
     def _replies(self) -> Replies | None:
         with _sharing:
             in_memory = _replies_by_url.setdefault(self.url, Replies())
@@ -297,11 +332,18 @@ class ChatModel:
             yield ("cut_off",), f"is {self.cut_off!r}; give 'fail' or 'keep'"
         if not isinstance(self.rate, RateLimit | str | None):
             yield ("rate",), f"is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h"
-        for name in ("rate", "cache"):
+        if not isinstance(self.token_rate, TokenLimit | str | None):
+            yield ("token_rate",), f"is {self.token_rate!r}; give a TokenLimit, or a text such as 100_000/min"
+        for name, part in (("rate", "_rate"), ("token_rate", "_token_rate"), ("cache", "_replies")):
             try:
-                getattr(self, f"_{'replies' if name == 'cache' else name}")
+                getattr(self, part)
             except SpecError as error:
                 yield (name,), str(error).removeprefix(f"{name} ")
+        if self.price is not None:
+            try:
+                Price.read(self.price)
+            except ParameterError as error:
+                yield from ((("price", *place), message) for place, message in error.faults)
         if place := issued_in(self.parameters, "parameters"):
             yield tuple(place.split(".")), "would be stored; name the variable that holds the key as api_key"
         for name in _OWN:
@@ -320,11 +362,20 @@ class _ChatRequest(Request):
             model._replies if is_cached else None,
             lasting=model.version is not None,
             rate=model._rate,
+            token_rate=model._token_rate,
         )
         self._model, self._question, self._tracer, self._sample = model, question, tracer, sample
         self._protocol = _PROTOCOLS[model.protocol]
         self._body = self._protocol.write_body(question, model._settings)
         self._content = write_content(self._body)
+
+    @property
+    def size(self) -> tuple[int, int | None]:
+        images = sum(part["type"] == "image" for message in self._question.messages for part in _parts(message))
+        return len(text_of_messages(self._question.messages)) + _IMAGE_SIZE * images, self._model.max_tokens
+
+    def explain_unpriced(self, budget: Budget) -> str:
+        return self._model.explain_unpriced(budget, current_prices())
 
     @property
     def key(self) -> bytes:
@@ -343,7 +394,7 @@ class _ChatRequest(Request):
             TaskError: the request failed, or its reply is not usable.
         """
         value, new = await self.reply_async()
-        completion = _read_completion(value)._replace(is_cached=not new)
+        completion = self._priced(_read_completion(value))._replace(is_cached=not new)
         if not new:
             with self._span() as span:
                 self._record(span, completion)
@@ -352,10 +403,19 @@ class _ChatRequest(Request):
     async def send_async(self) -> Reply:
         model = self._model
         with self._span() as span:
-            completion = self._protocol.read_answer(await model._exchange.ask(self._content))
+            completion = self._priced(self._protocol.read_answer(await model._exchange.ask(self._content)))
             self._record(span, completion)
             require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
         return Reply(_completion_value(completion), _usage_of(completion, model))
+
+    def _priced(self, completion: Completion) -> Completion:
+        """A completion with its cost, as far as price and tokens are known."""
+        price = self._model.find_price(current_prices())
+        read, written = completion.input_tokens, completion.output_tokens
+        if price is None or ((read is None or written is None) and not price.is_free):
+            return completion
+        cost = price.cost(read or 0, written or 0, cached_tokens=completion.cached_tokens or 0)
+        return completion._replace(cost=cost, currency=price.currency)
 
     def count_failure(self, error: BaseException) -> None:
         if isinstance(error, UnusableReply):
@@ -384,6 +444,8 @@ class _ChatRequest(Request):
             "finish_reasons": completion.finish_reason and [completion.finish_reason],
             "input_tokens": completion.input_tokens,
             "output_tokens": completion.output_tokens,
+            "cost": completion.cost,
+            "currency": completion.currency,
             "cached": completion.is_cached or None,
             "tool_calls": [call._asdict() for call in completion.tool_calls] or None,
         }
@@ -401,6 +463,11 @@ def _read_short(model: Any) -> Any:
     return dict(model) if isinstance(model, Mapping) else model
 
 
+def _parts(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    content = message.get("content")
+    return content if isinstance(content, list) else ()
+
+
 def _completion_value(completion: Completion) -> dict[str, Any]:
     """A completion as the cache stores it."""
     return {
@@ -409,6 +476,7 @@ def _completion_value(completion: Completion) -> dict[str, Any]:
         "model": completion.model,
         "input_tokens": completion.input_tokens,
         "output_tokens": completion.output_tokens,
+        "cached_tokens": completion.cached_tokens,
         "tool_calls": [list(call) for call in completion.tool_calls],
         "logprobs": completion.logprobs,
     }
@@ -421,11 +489,15 @@ def _read_completion(value: Mapping[str, Any]) -> Completion:
 
 def _usage_of(completion: Completion, model: ChatModel) -> dict[str, Any]:
     """What a request used, to be counted."""
-    return {
-        "input_tokens": completion.input_tokens,
-        "output_tokens": completion.output_tokens,
-        "model": completion.model or model.name,
-    }
+    return without_none(
+        {
+            "input_tokens": completion.input_tokens,
+            "output_tokens": completion.output_tokens,
+            "cost": completion.cost,
+            "currency": completion.currency,
+            "model": completion.model or model.name,
+        }
+    )
 
 
 _sharing = Lock()

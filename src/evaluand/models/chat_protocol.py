@@ -70,6 +70,7 @@ def read_answer(answer: Any) -> Completion:
         text_or_none(choice.get("finish_reason")),
         text_or_none(answer.get("model")),
         *tokens_of(answer.get("usage"), "prompt_tokens", "completion_tokens"),
+        cached_tokens=cached_tokens_of(answer.get("usage"), "prompt_tokens_details"),
         tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
         refusal=text_or_none(message.get("refusal")) or None,
         logprobs=read_logprobs(_member(choice.get("logprobs"), "content")),
@@ -146,6 +147,11 @@ def tokens_of(usage: Any, read: str, written: str) -> tuple[int | None, int | No
     """How many tokens were read and written, as far as a server reports numbers that are counts."""
     counts = usage if isinstance(usage, dict) else {}
     return _count(counts.get(read)), _count(counts.get(written))
+
+
+def cached_tokens_of(usage: Any, details: str) -> int | None:
+    """How many of the tokens the server had read before; None if it does not report them."""
+    return _count(_member(_member(usage, details), "cached_tokens"))
 
 
 def read_logprobs(tokens: Any) -> list[dict[str, Any]] | None:

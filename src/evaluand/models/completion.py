@@ -52,9 +52,10 @@ class Completion(NamedTuple):
         logprobs: for each token of the reply its text, `token`, its `logprob`, and those of the likeliest tokens there,
             `top`; None if they were not asked for or are not reported.
         steps: the requests that structured output took, by step; see `evaluand.models.structured`.
-        cost: of all requests, in `currency`; None if unknown.
+        cost: of all requests, in `currency`; None if unknown. Of a reply from the cache, what it would cost now.
         is_cached: whether no request was made.
         fault: why there is no `data`.
+        cached_tokens: how many of `input_tokens` the server had read before; None if it does not report them.
 
     Example:
         >>> completion = Completion("Paris", "stop")
@@ -76,6 +77,7 @@ class Completion(NamedTuple):
     currency: str | None = None
     is_cached: bool = False
     fault: str | None = None
+    cached_tokens: int | None = None
 
     @property
     def message(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from weakref import WeakSet
 
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.system import call_after_fork, put_if_absent
+from evaluand.engine.budget import BudgetReached
 
 APPLICATION: Final = 0x65766C72  # SQLite's application_id: identifies the owner of a file
 LAYOUT: Final = 1  # version of the table below
@@ -175,7 +176,8 @@ class Replies:
         except BaseException as error:
             with self._lock:
                 self._forget(key, asked)
-            if isinstance(error, Exception) and asked.is_open:
+            is_outcome = isinstance(error, Exception) and not isinstance(error, BudgetReached)  # others have their own
+            if is_outcome and asked.is_open:
                 asked.set_exception(error)
                 asked.exception()  # retrieved, whether anybody waits or not
             else:

@@ -1,6 +1,6 @@
 """One request to a model, for chat models and providers alike.
 
-    cache ─▶ turn in the rate limit ─▶ send, again after a transient error ─▶ count
+    cache ─▶ budget ─▶ turn in the rate limits ─▶ send, again after a transient error ─▶ count
 
 A cached reply is not requested again, and callers with the same request wait for one reply. Every attempt to send a
 request passes `Request._attempt` or its twin for event loops, and every reply passes `Request._settle`.
@@ -10,7 +10,7 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
@@ -20,15 +20,19 @@ from weakref import WeakValueDictionary
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout
+from evaluand.engine.budget import Budget
 from evaluand.engine.engine import Policy
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.repeats import abandonment_check, repeat_request, repeat_request_async
+from evaluand.engine.token_limit import Reservation, TokenLimit
+from evaluand.models.account import check_budget, noting_refusal
 from evaluand.models.reply_cache import Replies
 from evaluand.models.usage import Spending, count, read_usage
 
 T = TypeVar("T")
+_Limit = TypeVar("_Limit", RateLimit, TokenLimit)
 
 
 class Reply(NamedTuple):
@@ -50,7 +54,7 @@ class Request(ABC):
         name: what errors call it.
         replies: the cache; None for none.
         lasting: whether the reply may be stored in a file, and read from it.
-        rate: which limit each attempt waits for.
+        rate: which limit each attempt waits for, and `token_rate` likewise, by tokens.
         policy: how often it is repeated; by default as the policy of the current run or evaluation says.
     """
 
@@ -61,10 +65,12 @@ class Request(ABC):
         *,
         lasting: bool,
         rate: RateLimit | None = None,
+        token_rate: TokenLimit | None = None,
         policy: Policy | None = None,
     ) -> None:
         self.name = name
-        self._replies, self._lasting, self._rate, self._policy = replies, lasting, rate, policy
+        self._replies, self._lasting, self._policy = replies, lasting, policy
+        self._rate, self._token_rate = rate, token_rate
         self._is_given_up = abandonment_check()
 
     @property
@@ -93,13 +99,22 @@ class Request(ABC):
         """The record of the client that makes the request."""
         return None
 
+    @property
+    def size(self) -> tuple[int, int | None]:
+        """The characters of the request, and the most tokens of its reply if they are limited."""
+        return 0, None
+
+    def explain_unpriced(self, budget: Budget) -> str:
+        """Why a budget could not count the cost of the reply, with what to do; an empty text if it could."""
+        return ""
+
     def reply(self) -> tuple[Any, bool]:
         """The reply, as data, and whether it is new.
 
         Raises:
             TaskError: the request failed, or its reply is not usable.
         """
-        with machinery():
+        with machinery(), noting_refusal():
             if self._replies is None:
                 return identity.decode(self._make()), True
             reply, new = self._replies.get(self.key, self._make, lasting=self._lasting, is_given_up=self._is_given_up)
@@ -107,7 +122,7 @@ class Request(ABC):
 
     async def reply_async(self) -> tuple[Any, bool]:
         """As `reply`, in an event loop."""
-        with machinery():
+        with machinery(), noting_refusal():
             if self._replies is None:
                 return identity.decode(await self._make_async()), True
             reply, new = await self._replies.get_async(
@@ -122,26 +137,37 @@ class Request(ABC):
         return self._settle(await repeat_request_async(self._attempt_async, self._policy, self.describe))
 
     def _attempt(self) -> Reply:
-        self._check_awaited()
-        with self._rate.request() if self._rate else nullcontext():
+        self._check()
+        tokens = self._reserve()
+        with self._rate.request(tokens) if self._rate else tokens or nullcontext():
+            check_budget(self.explain_unpriced)  # again: it may have waited long
             try:
-                return self.send()
+                reply = self.send()
             except BaseException as error:
                 self.count_failure(error)
                 raise
+        return _settle_tokens(tokens, reply)
 
     async def _attempt_async(self) -> Reply:
-        self._check_awaited()
-        async with self._rate.request_async() if self._rate else nullcontext():
+        self._check()
+        tokens = self._reserve()
+        async with self._rate.request_async(tokens) if self._rate else tokens or nullcontext():
+            check_budget(self.explain_unpriced)
             try:
-                return await self.send_async()
+                reply = await self.send_async()
             except BaseException as error:
                 self.count_failure(error)
                 raise
+        return _settle_tokens(tokens, reply)
 
-    def _check_awaited(self) -> None:
+    def _check(self) -> None:
+        """Raises an error if the request is not to be made: nobody waits for it, or a budget is spent."""
         if self._is_given_up():
             raise TaskTimeout(f"{self.name} is not asked: nobody waits for it any more", code="timeout")
+        check_budget(self.explain_unpriced)
+
+    def _reserve(self) -> Reservation | None:
+        return None if self._token_rate is None else self._token_rate.reserve(*self.size)
 
     def _settle(self, reply: Reply) -> bytes:
         """Counts a reply, and encodes it for the cache."""
@@ -164,6 +190,14 @@ class Request(ABC):
     def count(self, **amounts: Any) -> None:
         """Adds amounts to what its client and the enclosing blocks of `spending` have spent."""
         count(*(() if self.spent is None else (self.spent,)), **amounts)
+
+
+def _settle_tokens(tokens: Reservation | None, reply: Reply) -> Reply:
+    if tokens is not None:
+        with suppress(DataError):  # which fails the request when it is counted
+            usage = read_usage(reply.usage)
+            tokens.settle(usage.get("input_tokens"), usage.get("output_tokens"))
+    return reply
 
 
 class Repetition(NamedTuple):
@@ -253,13 +287,20 @@ def shared_rate(rate: RateLimit | str | None, *owner: Any) -> RateLimit | None:
     Raises:
         SpecError: the text is not a rate.
     """
-    if not isinstance(rate, str):
-        return rate
-    key = (*owner, rate)
+    return _shared(RateLimit, rate, owner) if isinstance(rate, str) else rate
+
+
+def shared_token_rate(rate: TokenLimit | str | None, *owner: Any) -> TokenLimit | None:
+    """As `shared_rate`, by tokens."""
+    return _shared(TokenLimit, rate, owner) if isinstance(rate, str) else rate
+
+
+def _shared(kind: type[_Limit], rate: str, owner: tuple[Any, ...]) -> _Limit:
+    key = (kind, *owner, rate)
     with _sharing:
-        limit = _rates.get(key)
+        limit = _limits.get(key)
         if limit is None:
-            limit = _rates[key] = RateLimit.parse(rate)
+            limit = _limits[key] = kind.parse(rate)
         return limit
 
 
@@ -267,4 +308,4 @@ _FIRST: Final = Repetition()
 _repetition: ContextVar[Repetition] = ContextVar("_repetition", default=_FIRST)
 _sharing = Lock()
 _replies_by_file: Final[dict[Path, Replies]] = {}
-_rates: Final[WeakValueDictionary[tuple[Any, ...], RateLimit]] = WeakValueDictionary()
+_limits: Final[WeakValueDictionary[tuple[Any, ...], Any]] = WeakValueDictionary()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
-from evaluand.models.chat_protocol import excerpt, read_logprobs, text_or_none, tokens_of
+from evaluand.models.chat_protocol import cached_tokens_of, excerpt, read_logprobs, text_or_none, tokens_of
 from evaluand.models.completion import Completion, ToolCall
 from evaluand.models.question import Question, Settings, without_none
 
@@ -77,6 +77,7 @@ def read_answer(answer: Any) -> Completion:
         _finish_reason(answer, calls),
         text_or_none(answer.get("model")),
         *tokens_of(answer.get("usage"), "input_tokens", "output_tokens"),
+        cached_tokens=cached_tokens_of(answer.get("usage"), "input_tokens_details"),
         tool_calls=calls,
         refusal="".join(refusals) or None,
         logprobs=logprobs or None,

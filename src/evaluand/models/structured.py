@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -29,6 +29,8 @@ from evaluand.models.completion import Completion
 from evaluand.models.messages import add_instruction
 from evaluand.models.question import Form, Question
 from evaluand.models.tools import Tool
+
+_Number = TypeVar("_Number", int, float)
 
 Step = Literal["schema", "json", "tool", "text", "repair"]
 Ask = Callable[[Question], Awaitable[Completion]]
@@ -193,6 +195,7 @@ def _summed(completions: list[Completion], steps: Mapping[str, int], data: Any, 
         text=text,
         input_tokens=_sum([one.input_tokens for one in completions]),
         output_tokens=_sum([one.output_tokens for one in completions]),
+        cost=_sum([one.cost for one in completions]),
         data=data,
         fault=fault or None,
         steps=dict(steps),
@@ -200,7 +203,7 @@ def _summed(completions: list[Completion], steps: Mapping[str, int], data: Any, 
     )
 
 
-def _sum(counts: list[int | None]) -> int | None:
+def _sum(counts: list[_Number | None]) -> _Number | None:
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 

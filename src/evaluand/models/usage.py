@@ -15,14 +15,17 @@ from evaluand.core.errors import DataError, kind_of
 
 @dataclass
 class Spending:
-    """What requests have cost, in total or for one judgement.
+    """What requests have cost, in total or for one call or judgement.
 
     Attributes:
         n_requests: requests made, including retries.
-        n_failed: requests without a reply.
-        n_known: replies from the cache, or from the same request of another caller.
+        n_failed: requests without a reply; they count as free.
+        n_known: replies from the cache, or from the same request of another caller; they cost nothing.
         input_tokens: tokens read; `output_tokens`: tokens written.
         cost: by currency; costs without a currency are under `""`.
+        n_without_tokens: replies whose tokens are unknown, `n_without_cost`: those whose cost is.
+        models: the models that answered.
+        refusal: why a budget has refused a request, if it has.
     """
 
     n_requests: int = 0
@@ -31,39 +34,62 @@ class Spending:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: dict[str, float] = field(default_factory=dict)
+    n_without_tokens: int = 0
+    n_without_cost: int = 0
+    models: set[str] = field(default_factory=set)
+    refusal: str = ""
+    _reported: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """The value for the column `usage` of a table; None if no request was made.
+        """The value for the column `usage` of a table; None if no reply was asked for.
 
-        Costs in several currencies cannot be summed, and are left out.
+        Tokens or costs that are unknown for one of the replies are left out. Costs in several currencies are not
+        added: they are a list, `costs`.
         """
-        if not self.n_requests:
+        if not (self.n_requests or self.n_known or self.cost or self.input_tokens or self.output_tokens):
             return None
-        counts = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
-        usage: dict[str, Any] = {name: count for name, count in counts.items() if count}  # 0: not reported
-        if len(self.cost) == 1:
-            ((currency, cost),) = self.cost.items()
-            usage |= {"cost": cost, "currency": currency or None}
+        usage: dict[str, Any] = {"requests": self.n_requests, "failed": self.n_failed, "cached": self.n_known}
+        if not self.n_without_tokens:
+            counts = {name: getattr(self, name) for name in _TOKENS if name in self._reported}
+            usage |= {name: number for name, number in counts.items() if number < 2**63}
+        costs = [{"cost": cost, "currency": currency or None} for currency, cost in sorted(self.cost.items())]
+        if costs and not self.n_without_cost:
+            usage |= costs[0] if len(costs) == 1 else {"costs": costs}
+        if len(self.models) == 1:
+            usage["model"] = next(iter(self.models))
         return usage
 
     def add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
-        """Adds amounts; the costs of a usage go to its currency."""
+        """Adds amounts; the costs of a usage go to its currency.
+
+        Args:
+            requests: how many were made, of which `failed` had no reply.
+            known: replies that needed no request.
+            usage: of the replies, as `read_usage` returns it.
+        """
+        answered = requests - failed
         with self._lock:
             self.n_requests += requests
             self.n_failed += failed
             self.n_known += known
             self.input_tokens += usage.get("input_tokens", 0)
             self.output_tokens += usage.get("output_tokens", 0)
+            self._reported |= usage.keys() & _TOKENS
+            self.n_without_tokens += 0 if usage.keys() & _TOKENS else answered
             if "cost" in usage:
                 currency = usage.get("currency", "")
                 self.cost[currency] = self.cost.get(currency, 0.0) + usage["cost"]
+            else:
+                self.n_without_cost += answered
+            if "model" in usage:
+                self.models.add(usage["model"])
 
 
 @contextmanager
 def spending(spent: Spending | None = None) -> Iterator[Spending]:
-    """Records what all providers spend within the block, in its thread or task.
+    """Records what all requests within the block cost, in its thread or task, and what `report_usage` adds.
 
     Args:
         spent: the record to add to; a new one by default.
@@ -82,6 +108,46 @@ def spending(spent: Spending | None = None) -> Iterator[Spending]:
         _active.reset(token)
 
 
+def report_usage(
+    *,
+    input_tokens: int | None = None,
+    output_tokens: int | None = None,
+    cost: float | None = None,
+    currency: str | None = None,
+    model: str | None = None,
+    requests: int = 1,
+) -> None:
+    """Reports what requests of your own code used, so that it is stored with the row: in tasks and scorers.
+
+    Works in functions, coroutines and threads that a call starts with its context (`contextvars.copy_context`). What
+    models and providers of evaluand use is counted without it. Outside of a call it does nothing.
+
+    Args:
+        input_tokens: tokens read; `output_tokens`: tokens written. None if unknown.
+        cost: of these requests; None if unknown, 0 if they are free.
+        currency: of the cost, such as USD.
+        model: the model that answered.
+        requests: how many requests were made.
+
+    Raises:
+        DataError: an amount is no number of at least 0.
+
+    Example:
+        >>> with spending() as spent:
+        ...     report_usage(input_tokens=120, output_tokens=30, cost=0.002, currency="USD")
+        >>> spent.usage["cost"], spent.usage["output_tokens"]
+        (0.002, 30)
+    """
+    amounts = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cost": cost}
+    try:
+        usage = read_usage({**amounts, "currency": currency, "model": model})
+        if _read_count(requests) is None:
+            raise DataError(f"requests is {requests!r}, not an integer of at least 0")
+    except DataError as error:
+        raise DataError(f"this usage cannot be counted: {error}") from None
+    count(requests=requests, usage=usage)
+
+
 def count(*totals: Spending, **amounts: Any) -> None:
     """Adds amounts to the records of the current `spending` blocks, and to `totals`.
 
@@ -90,6 +156,11 @@ def count(*totals: Spending, **amounts: Any) -> None:
     """
     for spent in (*totals, *_active.get()):
         spent.add(**amounts)
+
+
+def active_spendings() -> Sequence[Spending]:
+    """The records of the current `spending` blocks, the outermost first."""
+    return _active.get()
 
 
 def read_usage(usage: Any) -> dict[str, Any]:
@@ -125,7 +196,9 @@ _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
     ("output_tokens", "an integer of at least 0", _read_count),
     ("cost", "a number of at least 0", _read_amount),
     ("currency", "a text", _read_text),
+    ("model", "a text", _read_text),
 )
+_TOKENS: Final = {"input_tokens": None, "output_tokens": None}.keys()
 
 
 _active: ContextVar[tuple[Spending, ...]] = ContextVar("_active", default=())

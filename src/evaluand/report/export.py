@@ -22,7 +22,7 @@ import datetime as dt
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import numpy as np
 import orjson
@@ -304,9 +304,25 @@ def _read_responses(run: Run) -> Iterator[pa.RecordBatch]:
         found |= examples.columns()
         _copy_columns(found, batch, "attempts", "started")
         found["duration"] = _seconds(batch.column("duration"))
-        for field, column in zip(rows.RESPONSES.field("usage").type, batch.column("usage").flatten(), strict=True):
-            found[field.name] = field, column
+        found |= _usage_columns(batch.column("usage"))
         yield _batch(found)
+
+
+def _usage_columns(usage: pa.StructArray) -> _Columns:
+    """What each call has used; tables of early versions have fewer fields."""
+    stored = dict(zip((field.name for field in usage.type), usage.flatten(), strict=True))
+    found: _Columns = {}
+    for field in rows.USAGE:
+        column = stored.get(field.name, pa.nulls(len(usage), field.type))
+        if pa.types.is_list(field.type):
+            texts = [None if value is None else ids.encode(value).decode() for value in column.to_pylist()]
+            found[field.name] = rows.json_field(field.name), pa.array(texts, pa.string())
+        else:
+            found[_USAGE_NAMES.get(field.name, field.name)] = field, column
+    return found
+
+
+_USAGE_NAMES: Final = {"failed": "failed_requests", "cached": "cached_replies"}
 
 
 def _read_spans(run: Run) -> Iterator[pa.RecordBatch]:

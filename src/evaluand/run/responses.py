@@ -30,6 +30,8 @@ from evaluand.core.key_columns import INDEX
 from evaluand.engine.engine import Outcome
 from evaluand.engine.keyed_work import Tally
 from evaluand.engine.reuse import Inputs
+from evaluand.models.usage import Spending
+from evaluand.models.usage_total import UsageTotal
 from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -72,9 +74,19 @@ class Response:
 
 
 def line_of(
-    slot: int, digest: bytes, fold: int | None, outcome: Outcome, trace: Trace | None, items: bool
+    slot: int,
+    digest: bytes,
+    fold: int | None,
+    outcome: Outcome,
+    trace: Trace | None,
+    items: bool,
+    spent: Spending | None = None,
 ) -> tuple[bytes, bool]:
-    """The journal line of a completed call, and whether it failed."""
+    """The journal line of a completed call, and whether it failed.
+
+    Args:
+        spent: what the call has reported, in all attempts.
+    """
     error, texts, n = outcome.error, None, 0
     if error is None:
         try:
@@ -93,7 +105,7 @@ def line_of(
         outcome.attempts,
         _microseconds(outcome.started),
         _microseconds(outcome.duration),
-        _usage(trace),
+        _usage(trace, spent),
         (trace.rows() or None) if trace else None,
     ]
     return orjson.dumps(record) + b"\n", status == FAILED
@@ -152,20 +164,21 @@ def place_of(error: BaseException) -> str | None:
     return found
 
 
-_USAGE: dict[str, type] = {"input_tokens": int, "output_tokens": int, "cost": float, "currency": str, "model": str}
+_COUNTED = dict.fromkeys(("requests", "failed", "cached", "input_tokens", "output_tokens"), int)
+_USAGE: dict[str, type] = _COUNTED | {"cost": float, "currency": str, "model": str}
 
 
-def _usage(trace: Trace | None) -> dict[str, Any] | None:
-    """The usage of a call: the attribute `usage` of its span, else the tokens of its model spans."""
-    if trace is None:
-        return None
-    usage = trace.root.attribute("usage")
-    if usage is None:
+def _usage(trace: Trace | None, spent: Spending | None) -> dict[str, Any] | None:
+    """The usage of a call: the attribute `usage` of its span, else what was counted, else that of its model spans."""
+    usage = None if trace is None else trace.root.attribute("usage")
+    if usage is None and spent is not None and (counted := spent.usage):
+        return counted
+    if usage is None and trace is not None:
         usage = _model_usage(trace)
-    return usage_of(usage) if isinstance(usage, dict) else None
+    return _storable_usage(usage) if isinstance(usage, dict) else None
 
 
-def usage_of(usage: dict[str, Any]) -> dict[str, Any] | None:
+def _storable_usage(usage: dict[str, Any]) -> dict[str, Any] | None:
     """The parts of a reported usage that can be stored; None if there are none."""
     if type(usage.get("cost")) is int and abs(usage["cost"]) < 2**53:
         usage["cost"] = float(usage["cost"])
@@ -367,6 +380,7 @@ def seal(
     store: Store, manifest: Manifest, records: Iterable[list[Any]], indices: array[int], replications: int
 ) -> None:
     """Write the journal records of a run to tables in the order of their keys, as a stream."""
+    used = UsageTotal()
     of_items = bool(manifest["spec"]["task"].get("items"))
     counts: dict[str, int] = {}
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
@@ -385,6 +399,7 @@ def seal(
             content = _content(status, failure, texts, count, of_items)
             state.update(row_digest(index, replication, fold, content))
             counts[status] = counts.get(status, 0) + 1
+            used.add(usage)
             head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
             responses.add((*head, attempts, usage, started, duration), sum(len(text) for _, text in texts or ()))
             for span in traced or ():
@@ -394,7 +409,8 @@ def seal(
         _flush(draft, responses, spans)
         if (opened_files := inputs.batch()) is not None:
             draft.append(INPUTS, opened_files)
-        draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
+        facts = {"digest": state.hexdigest(), "counts": counts, "sealed": now()}
+        draft.seal(manifest | facts | ({"usage": used.to_dict()} if used else {}))
 
 
 def seal_recorded(

@@ -31,7 +31,10 @@ from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCod
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Observer
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
+from evaluand.models.account import Account
+from evaluand.models.preflight import check_prices
 from evaluand.models.requests import repetition
+from evaluand.models.usage import Spending
 from evaluand.run.outputs import check_outputs, identify
 from evaluand.run.responses import (
     INPUTS,
@@ -189,13 +192,14 @@ class Runner:
 
         Raises:
             SpecError: the request is invalid; nothing was called.
-            Aborted: a call failed and the policy stops at the first failure; the run stays open.
+            Aborted: a call failed and the policy stops at the first failure, or a budget is spent; the run stays open.
             KeyboardInterrupt: stopped by the user; the run stays open.
         """
         check_store(self.store)
         if name is not None:
             check_name(name)
         calls = Calls.requested(task, dataset, limit, replications, seed)
+        check_prices(self.policy, calls.task)
         calls = replace(calls, dataset=calls.dataset.save(self.store))
         before = self._named_run(name)
         inputs = InputCheck(self.store, calls.identity.observed)
@@ -211,6 +215,8 @@ class Runner:
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
             receipt = Receipt(calls.total, kept=calls.total)
+            if self.policy.shared_budget:
+                self.policy.shared_budget.count_earlier(f"runs/{manifest['id']}", manifest.get("spent", {}))
         else:
             receipt = _Job(self, calls, manifest, inputs).perform()
             why = self._why(calls, manifest, before, retry_failed, receipt.called)
@@ -345,6 +351,7 @@ class _Job:
         self.stream = ExampleStream(calls.dataset)
         self.lane = self.store.lane("runs", self.id, LANE, calls.total)
         self.tally = Tally(manifest["name"] or calls.task.name, calls.total)
+        self.account = Account(f"runs/{self.id}", self.lane, runner.policy)
 
     def perform(self) -> Receipt:
         try:
@@ -360,9 +367,8 @@ class _Job:
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 self._work().perform()
             if not self.is_sealed():
-                seal(
-                    self.store, self.manifest, self.lane.records(), self.calls.dataset.indices, self.calls.replications
-                )
+                manifest = self.manifest | ({"spent": self.lane.spent} if self.lane.spent else {})
+                seal(self.store, manifest, self.lane.records(), self.calls.dataset.indices, self.calls.replications)
         finally:
             self.task.close()
             self.lane.close()
@@ -420,17 +426,18 @@ class _Job:
             wire=UnitCodec(pack_call, unpack_call, self.task.close) if policy.processes else None,
             observer=self.inputs.observer,
             failure=failure_in,
+            stop_reason=self.account.stop_reason,
         )
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("runs", self.id)
 
     def _call(self, call: Call) -> Any:
-        with self._repetition(call), self._traced(call) as task_span:
+        with self._repetition(call), self._traced(call) as task_span, self.account.charge(call.spent):
             return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     async def _call_async(self, call: Call) -> Any:
-        with self._repetition(call), self._traced(call) as task_span:
+        with self._repetition(call), self._traced(call) as task_span, self.account.charge(call.spent):
             return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     def _repetition(self, call: Call) -> AbstractContextManager[None]:
@@ -441,7 +448,8 @@ class _Job:
         return call.trace.root
 
     def _line(self, call: Call, outcome: Outcome) -> tuple[bytes, bool]:
-        return line_of(call.slot, call.digest, self.calls.fold(call), outcome, call.trace, self.task.items)
+        fold, items = self.calls.fold(call), self.task.items
+        return line_of(call.slot, call.digest, fold, outcome, call.trace, items, call.spent)
 
     def _skipped_line(self, call: Call) -> bytes | None:
         """The line of a skipped call; None if the call is to be made."""
@@ -468,7 +476,7 @@ def _policy(policy: Policy) -> dict[str, Any]:
     limits = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
     return (
         limits
-        | ({"rate": str(policy.rate_limit)} if policy.rate_limit else {})
+        | {name: str(value) for name in ("rate", "budget", "prices") if (value := getattr(policy, name)) is not None}
         | ({"processes": True} if policy.processes else {})
     )
 
@@ -478,13 +486,14 @@ MAX_CALLS = 1 << 28  # 14 bytes of memory each
 
 @dataclass(slots=True)
 class Call:
-    """One call to make."""
+    """One call to make; `spent` is what it has used in all attempts."""
 
     slot: int
     example: Example
     replication: int
     digest: bytes
     trace: Trace | None = None
+    spent: Spending = field(default_factory=Spending)
     size: int = 1
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28
 SYNC_SECONDS = 1.0
 _ASK_SECONDS: Final = 0.01  # by a clock that counts while the machine sleeps
-_VOID, _FENCE, _BRACE = b'{"void":', b'{"fence":', ord("{")
+_VOID, _FENCE, _SPENT, _BRACE = b'{"void":', b'{"fence":', b'{"spent":', ord("{")
 _MOST_GAPS, _LEAST_LINE = 4096, 16  # a growing log has one shard for each line, and few shards without lines
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
@@ -102,6 +102,7 @@ class WorkLog:
         self.slots = slots or 0
         self.n_done = 0
         self.n_taken_back = 0  # how often a done unit became undone
+        self.spent: dict[str, float] = {}  # by all writers, by currency, as of the last `refresh`
         self._grows = slots is None
         self._capacity = 0  # of a growing log
         self._log = log
@@ -138,6 +139,7 @@ class WorkLog:
         self._take_back_fenced()
         while self._changed:
             self._changed = False
+            self.spent.clear()
             for number, segment in enumerate(self._segments):
                 segment.read_to = segment.n_lines = 0
                 self._scan(number)
@@ -204,6 +206,10 @@ class WorkLog:
         Lines that void or fence count wherever they are, so that all readers agree.
         """
         self._log.append(b"[-1,%b%b}]\n" % (_FENCE, orjson.dumps([segment, offset])))
+
+    def note_spent(self, cost: float, currency: str) -> None:
+        """Notes what a request has cost, for everybody who reads the log, whether its unit is ever done or not."""
+        self._log.append(b"[-1,%b%b}]\n" % (_SPENT, orjson.dumps([currency, cost])))
 
     def sync(self) -> None:
         """Makes the appended lines survive a crash of the machine."""
@@ -337,7 +343,7 @@ class WorkLog:
         return not self._fenced or offset < self._fenced.get(name, offset + 1)
 
     def _follow_rule(self, slot: int, rule: dict[str, Any]) -> None:
-        """Follows a line that voids or fences others.
+        """Follows a line that voids or fences others, or adds to what was spent.
 
         A line of a slot is void up to an offset: should damage have moved it, it does not count either.
 
@@ -345,6 +351,9 @@ class WorkLog:
             ValueError, TypeError, KeyError: evaluand did not write it.
         """
         [(kind, (name, offset))] = rule.items()
+        if kind == "spent" and type(name) is str and type(offset) is float and slot == -1:
+            self.spent[name] = self.spent.get(name, 0.0) + offset
+            return
         if type(name) is not str or type(offset) is not int:
             raise ValueError(INVALID)
         if kind == "fence" and slot == -1:

@@ -328,6 +328,15 @@ _WORKED: Final[dict[str, dict[str, Check]]] = {
     "matches": {"pinned": _flag, "fresh": _flag},
     "recordings": {"pinned": _flag},
 }
+_AMOUNTS: Final = _map(_number)
+_USAGE: Final = _object(
+    {"cost": _AMOUNTS}, dict.fromkeys(("rows", "requests", "input_tokens", "output_tokens"), _count)
+)
+_USED: Final[dict[str, dict[str, Check]]] = {
+    "runs": {"usage": _USAGE, "spent": _AMOUNTS},
+    "evaluations": {"usage": _map(_USAGE), "spent": _map(_AMOUNTS)},
+    "matches": {"spent": _map(_AMOUNTS)},
+}
 _TABLES: Final = _map(_object({"file": _text, "digest": _id, "rows": _count, "bytes": _count}))
 _OPTIONAL: Final = {"work": _works, "observed": _flag, "app": _APP, "sealed": _time}
 
@@ -337,7 +346,7 @@ def _shape(kind: str, *, sealed: bool) -> Check:
     required = head | {"spec": _SPECS[kind], "provenance": _PROVENANCES[kind]} | _WORKED.get(kind, {})
     if sealed:
         required |= {"digest": _short_text, "counts": _COUNTED.get(kind, _COUNTS), "tables": _TABLES}
-    return _object(required, _OPTIONAL)
+    return _object(required, _OPTIONAL | _USED.get(kind, {}))
 
 
 _OPEN: Final = {kind: _shape(kind, sealed=False) for kind in _SPECS}

@@ -57,10 +57,15 @@ RESPONSE_ITEM: Final = pa.struct([pa.field(RESPONSE_INDEX, pa.int64()), json_fie
 
 ERROR: Final = pa.struct([(name, pa.string()) for name in ("type", "message", "code", "place")])
 
-_USAGE: Final = pa.struct(
-    {"input_tokens": pa.int64(), "output_tokens": pa.int64(), "cost": pa.float64()}
-    | dict.fromkeys(("currency", "model"), pa.string())
+_COST: Final = {"cost": pa.float64(), "currency": pa.string()}
+
+USAGE: Final = pa.struct(
+    dict.fromkeys(("requests", "failed", "cached", "input_tokens", "output_tokens"), pa.int64())
+    | _COST
+    | {"model": pa.string(), "costs": pa.list_(pa.struct(_COST))}
 )
+"""What a call used. `failed` requests had no reply, `cached` replies needed no request. `cost` is null if it is unknown
+for one of the requests; `costs` holds those in several currencies, which are never added."""
 
 RESPONSES: Final = pa.schema(
     [
@@ -73,7 +78,7 @@ RESPONSES: Final = pa.schema(
         pa.field("responses", pa.list_(RESPONSE_ITEM)),
         pa.field("n_responses", pa.int32(), nullable=False),
         pa.field("attempts", pa.int32(), nullable=False),
-        pa.field("usage", _USAGE),
+        pa.field("usage", USAGE),
         pa.field("started", pa.timestamp("us", "UTC")),
         pa.field("duration", pa.duration("us")),
     ]

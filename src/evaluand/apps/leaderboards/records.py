@@ -168,7 +168,12 @@ def _read_usage(evaluation: Evaluation, name: str) -> pa.StructArray:
     """What the scores of a table cost; tables of early versions have no column of it."""
     batches = (batch for batch in evaluation.batches(name, ["usage"]) if batch.num_columns)
     texts = (text for batch in batches for text in batch.column(0).drop_null().to_pylist())
-    return pa.array(map(orjson.loads, texts), USAGE)
+    return pa.array([usage for usage in map(orjson.loads, texts) if _is_asked(usage)], USAGE)
+
+
+def _is_asked(usage: Mapping[str, Any]) -> bool:
+    """Whether a request was made; replies from the cache alone cost nothing."""
+    return usage.get("requests") != 0
 
 
 def _split_by_key(
@@ -280,7 +285,7 @@ class _JournalScores:
                 columns.status.append(_STATUS_CODES[status])
                 columns.value.append(math.nan if value is None else value)
                 columns.data.append(data)
-                columns.usage += usage
+                columns.usage += filter(_is_asked, usage)
         return columns
 
     def parts(self, name: str, slots: np.ndarray) -> Iterator[tuple[str, FeedbackScores]]:

@@ -53,6 +53,8 @@ from evaluand.evaluation.matching.pairing import (
 )
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.evaluation.scorer import described
+from evaluand.models.account import Account
+from evaluand.models.preflight import check_prices
 from evaluand.models.requests import in_attempt
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
@@ -126,11 +128,13 @@ class Matcher:
 
         Raises:
             SpecError: an argument is wrong; nothing was judged.
+            Aborted: a budget is spent, or the first judgements failed alike; the matches stay open.
             KeyboardInterrupt: stopped by the user; the matches stay open.
         """
         if name is not None:
             check_name(name)
         request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
+        check_prices(self.policy, request.judge)
         store = request.runs[0].store if self.store is None else self.store
         check_store(store)
         if (left_out := describe_left_out(request.runs, request.labels, request.limit)) is not None:
@@ -157,6 +161,9 @@ class Matcher:
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])
+            if budget := self.policy.shared_budget:
+                for number, costs in manifest.get("spent", {}).items():
+                    budget.count_earlier(_work_name(manifest, number), costs)
             why = "nothing to do: the same judge compared the same responses before"
             if matches.failures:
                 why += "; retry_failed repeats what failed"
@@ -168,6 +175,11 @@ class Matcher:
 
 
 _INPUTS = "inputs"
+
+
+def _work_name(manifest: Manifest, number: int | str) -> str:
+    """What a budget calls the judgements of a round."""
+    return f"matches/{manifest['id']}/{number}"
 
 
 def check_pairing(judge: ComparisonScorer, schedule: Schedule, orders: Any, seed: Any) -> None:
@@ -311,6 +323,7 @@ class _Job:
         self.n_orders = 2 if request.orders == "both" else 1
         self.lane: WorkLog | None = None
         self.n_lanes = 0
+        self.spent: dict[str, dict[str, float]] = {}  # by the number of the lane
         self.rounds: list[dict[str, np.ndarray]] = []  # the columns of their matches
         self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
         self.judgements = Judgements(request.judge.compares_all)
@@ -408,7 +421,9 @@ class _Job:
 
     def _call(self, lane: WorkLog, stream: Presentations) -> None:
         judge, policy = self.request.judge, self.matcher.policy
-        grader = ComparisonGrader(judge, policy)
+        number = self.n_lanes - 1
+        account = Account(_work_name(self.manifest, number), lane, policy)
+        grader = ComparisonGrader(judge, policy, account=account)
         quick = judge.cheap and not judge.is_batch and not judge.is_async
         keyed = KeyedWork(
             lane,
@@ -423,11 +438,14 @@ class _Job:
             wire=UnitCodec(packed, unpacked) if policy.processes and not quick else None,
             observer=self.inputs.observer,
             failure=None if quick or judge.is_batch else failure_in_judgement,
+            stop_reason=account.stop_reason,
         )
         if lane.n_done < lane.slots:
             judge.prepare()
         with self.matcher.progress(self.tally) if self.matcher.progress else nullcontext():
             keyed.perform()
+        if lane.spent:
+            self.spent[str(number)] = lane.spent
 
     def _reuse(self, lane: WorkLog, work: str, keys: np.ndarray) -> None:
         """Reuses what the same judge has said about the same presentations in earlier matches."""
@@ -485,7 +503,8 @@ class _Job:
                 draft.append(TABLE, batch)
             self._write_inputs(draft)
             self._write_spans(draft)
-            sealed = {"digest": state.digest, "counts": state.counts, "sealed": now()}
+            sealed: dict[str, Any] = {"digest": state.digest, "counts": state.counts, "sealed": now()}
+            sealed |= {"spent": self.spent} if self.spent else {}
             draft.seal(self.manifest | sealed)
 
     def _write_inputs(self, draft: Draft) -> None:

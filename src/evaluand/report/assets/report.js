@@ -477,7 +477,7 @@
     for (const [name, value] of Object.entries(row.attributes)) pairs.push([name, value ?? "none"]);
     for (const [name, value] of Object.entries(row.metadata)) pairs.push([name, value]);
     pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}${row.started === null ? "" : `, begun ${new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`}`]);
-    if (row.usage) pairs.push(["usage", Object.entries(row.usage).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? number(value) : value}`).join(", ")]);
+    if (row.usage) pairs.push(["used", row.usage]);
     return element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [
       element("dt", {}, shown(name)), element("dd", { dir: "auto" }, shown(value, state.query))]));
   }

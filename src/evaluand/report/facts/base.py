@@ -45,6 +45,11 @@ def _plain_cell(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
+def usage_facts(manifest: Mapping[str, Any]) -> Facts:
+    """What the rows of a run or an evaluation have used, `usage`; nothing where no row says so."""
+    return {"usage": manifest["usage"]} if "usage" in manifest else {}
+
+
 def choose_rows(
     batches: Iterable[pa.RecordBatch], counts: Mapping[str, int], good: str, n: int, failed: bool
 ) -> list[dict[str, Any]]:

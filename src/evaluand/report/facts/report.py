@@ -13,7 +13,7 @@ from evaluand._version import __version__
 from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
-from evaluand.report.facts.base import Facts
+from evaluand.report.facts.base import Facts, usage_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.run.excerpts import to_json
@@ -106,7 +106,7 @@ def scores_facts(parts: Sequence[Part]) -> list[Facts]:
 def _artifact_facts(manifest: Manifest) -> Facts:
     """The part of a manifest that says how an artifact was made."""
     names = ("id", "digest", "name", "counts", "created", "sealed", "attempt", "pinned", "spec", "provenance")
-    return {name: manifest.get(name) for name in names}
+    return {name: manifest.get(name) for name in names} | usage_facts(manifest)
 
 
 def _find_dataset(run: Run) -> Facts:
@@ -213,7 +213,7 @@ def _step_facts(made: Run | Evaluation) -> Facts:
         "name": made.name,
         "counts": made.counts,
         "receipt": None if made.receipt is None else asdict(made.receipt),
-    }
+    } | usage_facts(made.manifest)
 
 
 _COLUMNS = ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by")

@@ -30,6 +30,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.grading import Sources
 from evaluand.evaluation.scorer import find_call_reader
 from evaluand.metrics.detection import Boxes, definition_of, match
+from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
@@ -64,7 +65,7 @@ FEEDBACK: Final = "feedback"
 _KEY = [INDEX, "replication"]
 _RESPONSE = ["status", "error", "responses", "n_responses", "attempts", "usage", "started", "duration"]
 _SCORE = ["_response_index_", "target", "status", "value", "label", "reason", "explanation", "data"]
-_NOT_OWN = {*_KEY, *_SCORE, "fold", "digest", "usage"}
+_NOT_OWN = {*_KEY, *_SCORE, "fold", "digest"}
 
 
 class Examples:
@@ -193,7 +194,7 @@ class Examples:
             "marks": [] if items is None or example is None else _marks(example, texts, keys),
             "n_responses": n,
             "attempts": attempts,
-            "usage": usage and {name: v for name, v in usage.items() if v is not None},
+            "usage": usage and cut_text(usage_text(usage), SHORT),
             "started": started and started.timestamp(),
             "duration": None if duration is None else duration.total_seconds(),
             "scores": [self._score(s, columns[s], row, room, partial(sources.of, *key)) for s, row in scores[:_SCORES]],
@@ -222,6 +223,8 @@ class Examples:
         if of.read_calls is not None and (text := held.pop(CALLS)) is not None:
             calls = of.read_calls(orjson.loads(text), partial(source, number))
             score |= {"calls": [_call(to_json(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
+        if (used := held.pop("usage", None)) is not None:
+            held["used"] = usage_text(orjson.loads(used))
         if held:
             score["columns"] = {name: _short_text(v) for name, v in held.items() if v is not None}
         return score

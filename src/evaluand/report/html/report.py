@@ -46,6 +46,7 @@ from evaluand.report.html.page import (
 )
 from evaluand.report.html.ratings import ratings_section
 from evaluand.report.html.tradeoff import tradeoff_section
+from evaluand.report.html.usage import usage_table
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.text import (
@@ -203,6 +204,8 @@ def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
         [_values_table(whole, labels, facts)] if whole else [] if facts.get("leaderboard") else [_counts_table(facts)]
     )
     parts.append(f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>')
+    if used := usage_table(facts["tasks"]):
+        parts.append(f"<h3>Tokens and cost</h3>\n{used}")
     if any(row["worst"] != row["best"] for row in whole):
         parts.append(
             '<p class="note">The bounds are the values if every row without a score had the lowest, or the highest, '

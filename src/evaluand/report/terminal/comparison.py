@@ -10,9 +10,11 @@ from rich.text import Text
 
 from evaluand.comparison.verdict import format_difference, unit_suffix
 from evaluand.core.errors import plural
+from evaluand.models.usage_total import UsageTotal
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
+from evaluand.report.usage import usage_cells, usage_totals
 
 Facts = Mapping[str, Any]
 
@@ -27,6 +29,8 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
     facts = {**facts, "pairs": add_labels(facts["pairs"]), "ranking": add_labels(facts["ranking"])}
     yield _legend(facts)
+    if used := list(_list_usage(facts)):
+        yield _usage_table(used)
     family = sum(pair["p"] is not None for pair in facts["pairs"])
     for _, group in itertools.groupby(facts["pairs"], _measure_key):
         pairs = list(group)
@@ -65,6 +69,22 @@ def _legend(facts: Facts) -> RenderableType:
         (_letter(i), f"{safe(e['label'], CELL)}  (evaluation {safe(e['id'])[:SHORT_ID]})")
         for i, e in enumerate(facts["evaluations"])
     )
+
+
+def _list_usage(facts: Facts) -> Iterator[tuple[str, UsageTotal]]:
+    """What the calls and the judges of each side have used."""
+    for number, side in enumerate(facts["evaluations"]):
+        for made in ("run", "evaluation"):
+            for scorer, total in usage_totals(side.get("usage", {}).get(made)):
+                yield f"{_letter(number)} · {scorer or 'calls'}", total
+
+
+def _usage_table(used: Sequence[tuple[str, UsageTotal]]) -> Table:
+    heads, rows = usage_cells([total for _, total in used])
+    table = plain_table("used by", numbers=heads)
+    for (label, _), cells in zip(used, rows, strict=True):
+        table.add_row(Text(safe(label, CELL)), *map(Text, cells))
+    return table
 
 
 def _letter(number: int) -> str:

@@ -20,6 +20,7 @@ from evaluand.core.identity import stored_form
 from evaluand.core.provenance import experiment_origin
 from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
+from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls
@@ -42,6 +43,7 @@ from evaluand.report.text import (
     safe,
     seconds,
 )
+from evaluand.report.usage import brief_usage, usage_lines
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.store.store import Manifest
 from evaluand.trace import STATUSES, Trace
@@ -248,6 +250,8 @@ def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
     if not entry["names"] and entry["name"]:
         names = f"({safe(entry['name'], 2 * CELL)})"  # a later artifact has the name now
     counts = _format_counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
+    if usage := brief_usage(entry.get("usage")):
+        counts += f"; {safe(usage, CELL)}"
     return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
 
 
@@ -333,6 +337,8 @@ def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> Renderable
                 if reason["status"] == "failed":
                     failed[_kind_of_error(reason["reason"])] += reason["count"]
             grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _describe_step(entry[step], failed))
+            for line in usage_lines(entry[step].get("usage")):
+                grid.add_row("", "", "", Text(line, "dim"))
             label = ""
     _add_match_steps(grid, matches)
     return grid
@@ -389,6 +395,8 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
         for step in facts["progress"]:
             yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
         yield "continue", safe(facts["resume"])
+    for line in usage_lines(manifest.get("usage")):
+        yield "used", line
     yield from _describe_spec(facts["kind"], manifest)
     made = "made into" if facts["kind"] == "recordings" else "made from"
     for name, key in ((made, "made_from"), ("used by", "used_by")):
@@ -469,6 +477,8 @@ def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> 
     elif row["responses"] is None:
         pairs.append(("response", Text("no answer", "yellow")))
     pairs += [("response", long_text(response)) for response in row["responses"] or ()]
+    if row["usage"]:
+        pairs.append(("used", safe(usage_text(row["usage"]), 2 * CELL)))
     if row["spans"]:
         pairs += _request_and_reply(row["spans"][0])
         pairs.append(("trace", _tree(row, task)))
@@ -561,6 +571,8 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
     calls = feedback_calls(row.get(CALLS)) or []
     shown = (n for n in row if n not in _NOT_SHOWN and row[n] is not None and not (calls and n == CALLS))
     pairs += [(n, long_text(row[n])) for n in shown]
+    if row.get("usage"):
+        pairs.append(("used", safe(usage_text(row["usage"]), 2 * CELL)))
     for number, call in enumerate(calls[:LINES], 1):
         values = [*call["args"].items(), *call["meta"].items()]
         pairs += [(f"call {number}", _call_result(call)), *((f"  {n}", long_text(v)) for n, v in values)]
@@ -576,7 +588,9 @@ def _call_result(call: Facts) -> Text:
 
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
-_NOT_SHOWN = frozenset((*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses"))
+_NOT_SHOWN = frozenset(
+    (*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses", "usage")
+)
 
 
 def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:

@@ -1,0 +1,123 @@
+"""Accounts: what a run or an evaluation spends, noted in its journal and counted against a budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from evaluand.engine.budget import CODE, Budget, BudgetReached
+from evaluand.engine.engine import Policy, Prices
+from evaluand.models.prices import default_prices
+from evaluand.models.usage import Spending, active_spendings, spending
+from evaluand.store.journal import WorkLog
+
+_READ_SECONDS: Final = 1.0  # between two looks at what other processes have noted
+
+
+class Account(Spending):
+    """What a run or an evaluation spends.
+
+    Costs are noted in its journal when they arise, so that neither the death of the process nor other processes that
+    work on the same make a budget larger.
+
+    Args:
+        work: what the budget calls this work, such as `runs/ID`.
+        log: where costs are noted.
+        policy: has the budget against which they are counted, and the prices of models.
+    """
+
+    def __init__(self, work: str, log: WorkLog, policy: Policy) -> None:
+        super().__init__()
+        self._work, self._log, self._budget, self.prices = work, log, policy.shared_budget, policy.prices
+        self._read = -_READ_SECONDS
+
+    def add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
+        super().add(requests=requests, failed=failed, known=known, usage=usage)
+        cost, currency = usage.get("cost"), usage.get("currency", "")
+        if cost:
+            self._log.note_spent(cost, currency)
+        if self._budget is None:
+            return
+        if cost is not None:
+            self._budget.count(self._work, cost, currency)
+        elif requests > failed:
+            model = f" to {usage['model']}" if "model" in usage else ""
+            remedy = "report it, as 0 if the request is free"
+            self._budget.refuse(f"the cost of a request{model} is unknown", remedy)
+
+    def check(self, unpriced: Callable[[Budget], str]) -> None:
+        """Raises BudgetReached if no further request may be made.
+
+        Args:
+            unpriced: why the budget could not count the cost of the next request; an empty text if it could.
+        """
+        if self._budget:
+            if reason := unpriced(self._budget):
+                raise BudgetReached(reason, code=CODE)
+            self._budget.check()
+
+    def stop_reason(self) -> str:
+        """Why no further call may start; empty for work that has made no request, as it may need none."""
+        if self._budget is None:
+            return ""
+        if time.monotonic() - self._read >= _READ_SECONDS:
+            self._read = time.monotonic()
+            self._log.refresh()
+            self._budget.count_earlier(self._work, self._log.spent)
+        return self._budget.reason if self.n_requests or self._log.spent else ""
+
+    @contextmanager
+    def charge(self, spent: Spending) -> Iterator[None]:
+        """Counts the requests of a call, which the block makes.
+
+        Args:
+            spent: what the call has used.
+
+        Raises:
+            BudgetReached: a request was not made, whatever the call made of that.
+        """
+        try:
+            with spending(self), spending(spent):
+                yield
+        except Exception:
+            if not spent.refusal:
+                raise
+        if spent.refusal:
+            raise BudgetReached(spent.refusal, code=CODE)
+
+
+def current_prices() -> Prices:
+    """The prices of the current run or evaluation, else the default ones.
+
+    Raises:
+        SpecError: the file of default prices has faults.
+    """
+    own = (each.prices for each in reversed(active_spendings()) if isinstance(each, Account) and each.prices)
+    return next(own, None) or default_prices()
+
+
+def check_budget(unpriced: Callable[[Budget], str]) -> None:
+    """Refuses the next request if the budget of the current run or evaluation is spent, or cannot count it.
+
+    Args:
+        unpriced: why a budget could not count the cost of the request; an empty text if it could.
+
+    Raises:
+        BudgetReached: it must not be made.
+    """
+    for each in active_spendings():
+        if isinstance(each, Account):
+            each.check(unpriced)
+
+
+@contextmanager
+def noting_refusal() -> Iterator[None]:
+    """Lets the current call stay open if the block raises BudgetReached, whatever the call makes of that."""
+    try:
+        yield
+    except BudgetReached as error:
+        for each in active_spendings():
+            each.refusal = str(error)
+        raise

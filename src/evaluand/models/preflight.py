@@ -1,0 +1,74 @@
+"""What is known of models before the first request: which ones an object uses, and whether a budget can count them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, Protocol, runtime_checkable
+
+from evaluand.core.errors import SpecError
+from evaluand.engine.budget import Budget
+from evaluand.engine.engine import Policy, Prices
+from evaluand.models.prices import default_prices
+
+_MOST_PARTS: Final = 10_000
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """What makes requests that may cost something: a model."""
+
+    def explain_unpriced(self, budget: Budget, prices: Prices) -> str:
+        """Why a budget could not count the cost of its replies, with what to do; an empty text if it could."""
+
+
+def check_prices(policy: Policy, *users: Any) -> None:
+    """Refuses models whose cost the budget of a policy cannot count, before the first request.
+
+    Args:
+        users: tasks, scorers or judges; models that only their code knows are refused when they are asked.
+
+    Raises:
+        SpecError: lists the models, with how to give their prices.
+    """
+    budget = policy.shared_budget
+    if budget is None:
+        return
+    prices = policy.prices or default_prices()
+    reasons = (model.explain_unpriced(budget, prices) for user in users for model in find_models(user))
+    if faults := [reason for reason in dict.fromkeys(reasons) if reason]:
+        raise SpecError("\n".join(faults))
+
+
+def find_models(user: Any) -> Iterator[Priced]:
+    """The models in the fields of an object and of the objects there, as far as they are few; each once.
+
+    Example:
+        >>> from evaluand import ChatModel
+        >>> model = ChatModel("http://127.0.0.1:8080/v1", "small")
+        >>> list(find_models({"judges": [model]}))
+        [ChatModel(name='small')]
+    """
+    waiting, seen = deque([user]), set[int]()
+    while waiting and len(seen) < _MOST_PARTS:
+        part = waiting.popleft()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Priced) and not isinstance(part, type):
+            yield part
+        else:
+            waiting.extend(_parts(part))
+
+
+def _parts(user: Any) -> Iterable[Any]:
+    if isinstance(user, type):
+        return ()
+    if isinstance(user, Mapping):
+        return user.values()
+    if isinstance(user, list | tuple):
+        return user
+    if is_dataclass(user):
+        return [getattr(user, each.name, None) for each in fields(user)]
+    return vars(user).values() if hasattr(user, "__dict__") else ()

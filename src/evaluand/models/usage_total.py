@@ -1,0 +1,174 @@
+"""What many calls or judgements used: the sum of a column `usage`, and how it is shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from evaluand.core.errors import plural
+
+_COUNTS: Final = ("requests", "failed", "cached", "input_tokens", "output_tokens")
+
+
+@dataclass
+class UsageTotal:
+    """The sum of the usages of rows; unknown tokens and costs are counted, and costs in two currencies never added.
+
+    Attributes:
+        rows: how many rows say what they used.
+        requests: requests made, of which `failed` had no reply; `cached` replies needed none.
+        input_tokens: of the rows whose tokens are known; `output_tokens` likewise.
+        without_tokens: rows whose tokens are unknown.
+        without_cost: rows whose cost is unknown.
+        cost: of the others, by currency; costs without a currency are under `""`.
+
+    Example:
+        >>> total = UsageTotal()
+        >>> total.add({"requests": 1, "input_tokens": 1200, "output_tokens": 30, "cost": 0.25, "currency": "EUR"})
+        >>> total.add({"requests": 2, "failed": 1, "input_tokens": 900, "output_tokens": 20})
+        >>> str(total)
+        '3 requests, 1 failed, 2,100 input tokens, 50 output tokens, cost 0.25 EUR and unknown for 1 of 2 rows'
+    """
+
+    rows: int = 0
+    requests: int = 0
+    failed: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    without_tokens: int = 0
+    without_cost: int = 0
+    cost: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, stored: Any) -> Self:
+        """The inverse of `to_dict`; what is no number there counts as 0."""
+        known = stored if isinstance(stored, Mapping) else {}
+        costs = known.get("cost") if isinstance(known.get("cost"), Mapping) else {}
+        counts = {name: int(_number(known.get(name)) or 0) for name in (*_COUNTS, *_ROWS)}
+        return cls(**counts, cost={str(each): _number(cost) or 0.0 for each, cost in (costs or {}).items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {name: getattr(self, name) for name in (*_COUNTS, *_ROWS)} | {"cost": dict(sorted(self.cost.items()))}
+
+    def add(self, usage: Any) -> None:
+        """Adds the usage of a row; a row without one counts nowhere.
+
+        Args:
+            usage: as in the column `usage`. What is no number is unknown: files of others may have anything there.
+        """
+        if not isinstance(usage, Mapping):
+            return
+        self.rows += 1
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + int(_number(usage.get(name)) or 0))
+        has_reply = _has_reply(usage)
+        self.without_tokens += has_reply and all(_number(usage.get(name)) is None for name in _COUNTS[3:])
+        costs = costs_of(usage)
+        self.without_cost += has_reply and not costs
+        for currency, cost in costs.items():
+            self.cost[currency] = self.cost.get(currency, 0.0) + cost
+
+    def merge(self, other: UsageTotal) -> None:
+        """Adds another total."""
+        for name in (*_COUNTS, *_ROWS):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for currency, cost in other.cost.items():
+            self.cost[currency] = self.cost.get(currency, 0.0) + cost
+
+    def describe(self, row: str = "row") -> str:
+        """The total in one line; `row` is the word for what was counted."""
+        counts = (
+            (self.requests, "request"),
+            (self.failed, "failed"),
+            (self.input_tokens, "input token"),
+            (self.output_tokens, "output token"),
+        )
+        parts = [f"{n:,} failed" if word == "failed" else plural(n, word) for n, word in counts if n]
+        if self.cached:
+            parts.append(f"{plural(self.cached, 'reply', 'replies')} from the cache")
+        if self.without_tokens:
+            parts.append(f"tokens unknown for {self._share(self.without_tokens, row)}")
+        if cost := self.describe_cost(row):
+            parts.append(f"cost {cost}")
+        return ", ".join(parts) or "nothing used"
+
+    def describe_cost(self, row: str = "row") -> str:
+        """The cost by currency, with the number of rows whose cost is unknown; an empty text if nothing was asked."""
+        parts = self.costs()
+        if self.without_cost:
+            is_known = bool(self.cost) or self.without_cost < self.rows
+            parts.append(f"unknown for {self._share(self.without_cost, row)}" if is_known else "unknown")
+        return " and ".join(parts)
+
+    def costs(self) -> list[str]:
+        """The cost in each currency, as texts."""
+        return [cost_text(cost, currency) for currency, cost in sorted(self.cost.items())]
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def __bool__(self) -> bool:
+        return self.rows > 0
+
+    def _share(self, n: int, row: str) -> str:
+        return f"{n:,} of {plural(self.rows, row)}"
+
+
+_ROWS: Final = ("rows", "without_tokens", "without_cost")
+
+
+def usage_text(usage: Mapping[str, Any]) -> str:
+    """What one row has used, in one line.
+
+    Example:
+        >>> usage_text({"requests": 1, "input_tokens": 120, "output_tokens": 30, "model": "gpt-5-mini"})
+        '1 request, 120 input tokens, 30 output tokens, cost unknown, by gpt-5-mini'
+    """
+    total = UsageTotal()
+    total.add(usage)
+    return str(total) + (f", by {usage['model']}" if isinstance(usage.get("model"), str) else "")
+
+
+def costs_of(usage: Mapping[str, Any]) -> dict[str, float]:
+    """The costs of a row by currency; empty if they are unknown.
+
+    Example:
+        >>> costs_of({"costs": [{"cost": 1.0, "currency": "EUR"}, {"cost": 2.0, "currency": "USD"}]})
+        {'EUR': 1.0, 'USD': 2.0}
+    """
+    listed = usage.get("costs")
+    entries = [usage] if not isinstance(listed, list) else [each for each in listed if isinstance(each, Mapping)]
+    costs: dict[str, float] = {}
+    for entry in entries:
+        if (cost := _number(entry.get("cost"))) is not None:
+            currency = str(entry.get("currency") or "")
+            costs[currency] = costs.get(currency, 0.0) + cost
+    return costs
+
+
+def cost_text(cost: float, currency: str) -> str:
+    """A cost for people, with at least two significant digits.
+
+    Example:
+        >>> cost_text(0.000123, "USD"), cost_text(1234.5, "EUR"), cost_text(0.0, "USD")
+        ('0.00012 USD', '1,234.50 EUR', '0 USD')
+    """
+    decimals = 2 if cost >= 0.1 else 1 - math.floor(math.log10(cost)) if cost > 0 else 0
+    return f"{cost:,.{decimals}f} {currency}".rstrip()
+
+
+def _has_reply(usage: Mapping[str, Any]) -> bool:
+    """Whether a request was answered; of usages that do not count requests, whether anything was used."""
+    requests = _number(usage.get("requests"))
+    if requests is None:
+        return True
+    return requests > (_number(usage.get("failed")) or 0)
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < 2**63 else None

@@ -1,0 +1,33 @@
+"""What tasks and judges have used, as a table of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluand.report.facts.base import Facts
+from evaluand.report.html.page import clean, name, table, th
+from evaluand.report.usage import usage_cells, usage_totals
+
+_CAPTION = "What calls and judges have used; reused answers with what they cost when they were made"
+_COVERAGE = "; (2 of 3): of so many rows, the others do not say"
+
+
+def usage_table(tasks: Sequence[Facts]) -> str:
+    """A line for the calls of each task, and for each of its judges; empty if none says what it has used."""
+    used = [
+        (entry["task"], scorer or "calls", total)
+        for entry in tasks
+        for made in (entry["run"], entry["evaluation"] or {})
+        for scorer, total in usage_totals(made.get("usage"))
+    ]
+    if not used:
+        return ""
+    columns, cells = usage_cells([total for *_, total in used])
+    lines = "".join(
+        f'<tr><th scope="row">{name(task)}</th><td class="text">{name(what)}</td>'
+        f"{''.join(f'<td>{clean(cell)}</td>' for cell in row)}</tr>"
+        for (task, what, _), row in zip(used, cells, strict=True)
+    )
+    heads = th("Task", "text") + th("used by", "text") + "".join(map(th, columns))
+    is_partial = any(total.without_cost or total.without_tokens for *_, total in used)
+    return table(_CAPTION + _COVERAGE * is_partial, heads, f"<tbody>{lines}</tbody>")

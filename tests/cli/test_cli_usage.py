@@ -1,0 +1,187 @@
+"""Tokens, cost and budgets on the command line and in reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.commands import Folder
+
+CODE = """
+from evaluand import report_usage
+
+def cheap(question):
+    report_usage(input_tokens=100, output_tokens=5, cost=0.25, currency="USD", model="small")
+    return question
+
+def dear(question):
+    report_usage(input_tokens=100, output_tokens=50, cost=None if question == "1" else 2.0, currency="USD")
+    return question
+
+def free(question):
+    return question
+
+def judge(output):
+    report_usage(input_tokens=40, output_tokens=10, cost=0.5, currency="EUR")
+    return int(output) % 2
+"""
+
+EXPERIMENT = """
+name: shop
+dataset: {{path: rows.jsonl, input: question, expected: answer}}
+run: {{concurrency: 1}}
+tasks:
+  cheap: {{function: "shop.py:cheap", version: "1"}}
+  dear: {{function: "shop.py:dear", version: "1"}}
+  free: {{function: "shop.py:free", version: "1"}}
+scorers:
+  judge: {{function: "shop.py:judge", version: "1"}}
+  exact: exact_match
+metrics: [{{kind: mean, scorer: judge}}, {{kind: accuracy, scorer: exact}}]
+"""
+
+BUDGETED = """
+name: shop
+dataset: {{path: rows.jsonl, input: question, expected: answer}}
+budget: {{cost: 1, currency: USD}}
+run: {{concurrency: 1}}
+tasks:
+  cheap: {{function: "shop.py:cheap", version: "1"}}
+scorers: {{exact: exact_match}}
+metrics: [accuracy]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    (tmp_path / "shop.py").write_text(CODE)
+    return made
+
+
+# Tokens and cost
+
+
+def test_tokens_and_cost_are_shown_wherever_a_run_is(folder: Folder) -> None:
+    said = folder.done("run", folder.experiment(text=EXPERIMENT), env={"COLUMNS": "200"})
+    assert "6 requests, 600 input tokens, 30 output tokens, cost 1.50 USD\n" in said
+    assert "6 requests, 600 input tokens, 300 output tokens, cost 10.00 USD and unknown for 1 of 6 rows\n" in said
+    assert said.count("judge: 6 requests, 240 input tokens, 60 output tokens, cost 3.00 EUR\n") == 3
+    assert said.count("requests") == 5  # nothing is said of what uses nothing
+    listed = folder.done("list", env={"COLUMNS": "200"})
+    assert "6 completed; 630 tokens, 1.50 USD\n" in listed
+    assert "judge: 6 scored; 300 tokens, 3.00 EUR\n" in listed
+    shown = folder.done("show", "shop/dear", "--index", "1")
+    assert "used        6 requests, 600 input tokens" in shown
+    assert "used      1 request, 100 input tokens, 50 output tokens, cost unknown" in shown
+    assert "used  1 request, 40 input tokens, 10 output tokens, cost 0.50 EUR" in folder.done(
+        "show", "shop/dear", "--scorer", "judge"
+    )
+
+
+def test_comparisons_show_what_each_side_used(folder: Folder) -> None:
+    folder.done("run", folder.experiment(text=EXPERIMENT))
+    said = folder.done("compare", "shop/cheap", "shop/dear").splitlines()
+    lines = [line.split() for line in said if "·" in line and ("calls" in line or "· judge" in line)]
+    assert ["A", "·", "calls", "6", "600", "30", "1.50", "USD"] in lines
+    assert ["B", "·", "calls", "6", "600", "300", "10.00", "USD", "(5", "of", "6)"] in lines
+    assert ["B", "·", "judge", "6", "240", "60", "3.00", "EUR"] in lines
+    first, second = folder.json("compare", "shop/cheap", "shop/free")["evaluations"]
+    assert first["usage"]["run"]["cost"] == {"USD": 1.5}
+    assert second["usage"].keys() == {"evaluation"}
+
+
+def test_json_has_totals_and_rows(folder: Folder) -> None:
+    results = folder.json("run", folder.experiment(text=EXPERIMENT))
+    cheap, dear, free = (task["run"].get("usage") for task in results["tasks"])
+    assert (cheap["cost"], cheap["without_cost"], dear["without_cost"], free) == ({"USD": 1.5}, 0, 1, None)
+    entries = {entry["name"]: entry for entry in folder.json("list", "runs")}
+    assert entries["shop/cheap"]["usage"] == cheap
+    assert "usage" not in entries["shop/free"]
+
+
+def test_exports_have_a_column_for_each_amount(folder: Folder) -> None:
+    folder.done("run", folder.experiment(text=EXPERIMENT))
+    out = folder.path / "rows.jsonl.out"
+    folder.done("export", "shop/dear", "--table", "responses", "--format", "jsonl", "--output", out)
+    row = json.loads(out.read_text().splitlines()[0])
+    assert (row["requests"], row["failed_requests"], row["cached_replies"]) == (1, 0, 0)
+    assert (row["input_tokens"], row["cost"], row["currency"]) == (100, 2.0, "USD")
+
+
+def test_the_report_has_a_table_of_tokens_and_cost(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.path)
+    folder.done("run", folder.experiment(text=EXPERIMENT), "--report")
+    page = (folder.path / "shop.html").read_text()
+    assert "<h3>Tokens and cost</h3>" in page
+    assert "<td>10.00 USD (5 of 6)</td>" in page
+
+
+# Budgets
+
+
+def test_a_spent_budget_says_how_to_go_on_and_loses_nothing(folder: Folder) -> None:
+    experiment = folder.experiment(text=BUDGETED)
+    said = folder.refused("run", experiment)
+    assert "error: the budget of 1 USD is spent (1 USD); 4 of 6 are done\n" in said
+    id = folder.id("runs")[:12]
+    assert f"stopped: 4 of 6 done (shop/cheap); continue with: evaluand resume {id} --budget '2 USD'\n" in said
+    assert "the budget of 1 USD is spent (1 USD); 4 of 6 are done" in folder.refused("resume", id)
+    assert "(1.25 USD); 5 of 6" in folder.refused("resume", id, "--budget", "1.1 USD")
+    assert "1 done now, 5 already stored" in folder.done("resume", id, "--budget", "2 USD")
+    assert folder.store.manifest("runs", folder.id("runs"))["spent"] == {"USD": 1.5}
+
+
+def test_the_budget_of_a_command_takes_the_place_of_that_of_the_file(folder: Folder) -> None:
+    folder.done("run", folder.experiment(text=BUDGETED), "--budget", "1.75 USD")
+
+
+def test_one_budget_is_for_all_tasks_and_judges_of_an_experiment(folder: Folder) -> None:
+    said = folder.refused("run", folder.experiment(text=EXPERIMENT), "--budget", "7 USD")
+    assert "a request cost 0.5 EUR, which cannot be counted against the budget of 7 USD; 1 of 6 are done" in said
+
+
+def test_the_costs_of_all_tasks_and_judges_add_up(folder: Folder) -> None:
+    (folder.path / "shop.py").write_text(CODE.replace("EUR", "USD").replace("None if", "1.0 if"))
+    said = folder.refused("run", folder.experiment(text=EXPERIMENT), "--budget", "7 USD")
+    assert "the budget of 7 USD is spent (7.5 USD); 2 of 6 are done" in said  # 4.5 for the first task and its judge
+    assert "continue with: evaluand resume" in said
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        ("5", "budget: is 5; write an amount and its currency, such as 5 USD"),
+        ("five dollars", "budget: is five dollars; write an amount and its currency, such as 5 USD"),
+        ("{{cost: 5}}", "budget.currency: is missing; write currency: USD"),
+        ("{{cost: -5, currency: USD}}", "budget.cost: is -5; give more than 0"),
+    ],
+)
+def test_what_is_no_budget_is_a_fault_of_the_file(folder: Folder, budget: str, message: str) -> None:
+    text = BUDGETED.replace("{{cost: 1, currency: USD}}", budget)
+    assert message in folder.refused("run", folder.experiment(text=text))
+
+
+def test_what_is_no_budget_is_refused_as_an_option(folder: Folder) -> None:
+    said = folder.refused("run", folder.experiment(text=BUDGETED), "--budget", "5", code=2)
+    assert "Invalid value for '--budget': is '5'; write an amount and its currency, such as '5 USD'" in said
+
+
+# Prices
+
+
+def test_all_faults_of_a_file_of_prices_are_reported_with_their_lines(folder: Folder) -> None:
+    (folder.path / "prices.yaml").write_text(
+        'prices:\n  "*":\n    small: {input: 1, outputs: 2}\n    large: {input: -1, output: 2}\n'
+        "  host: 5\ncurency: EUR\n"
+    )
+    text = BUDGETED.replace("run:", "prices: prices.yaml\nrun:")
+    said = folder.refused("run", folder.experiment(text=text))
+    for fault in (
+        "prices.yaml:3: prices.*.small.outputs: unknown key (did you mean 'output'?)",
+        "prices.yaml:4: prices.*.large.input: is -1; give a number of at least 0",
+        "prices.yaml:5: prices.host: is a number; give a mapping of models to prices",
+        "prices.yaml:6: curency: unknown key (did you mean 'currency'?)",
+    ):
+        assert fault in said
