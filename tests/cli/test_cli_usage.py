@@ -139,7 +139,7 @@ def test_the_budget_of_a_command_takes_the_place_of_that_of_the_file(folder: Fol
 
 def test_one_budget_is_for_all_tasks_and_judges_of_an_experiment(folder: Folder) -> None:
     said = folder.refused("run", folder.experiment(text=EXPERIMENT), "--budget", "7 USD")
-    assert "a request cost 0.5 EUR, which cannot be counted against the budget of 7 USD; 1 of 6 are done" in said
+    assert "a request cost 0.5 EUR, so the budget of 7 USD cannot count it; 1 of 6 are done" in said
 
 
 def test_the_costs_of_all_tasks_and_judges_add_up(folder: Folder) -> None:

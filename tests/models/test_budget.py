@@ -178,7 +178,7 @@ def test_replies_from_the_cache_cost_nothing() -> None:
 @pytest.mark.parametrize(
     ("usage", "message"),
     [
-        ({"input_tokens": 5, "model": "m"}, "the cost of a request of m is unknown"),
+        ({"input_tokens": 5, "model": "m"}, "the cost of a request to m is unknown"),
         ({"cost": 1.0, "currency": "EUR"}, "a request cost 1 EUR"),
         ({"cost": 1.0}, "a request cost 1 in an unknown currency"),
     ],
@@ -187,7 +187,10 @@ def test_costs_that_cannot_be_counted_stop_the_work(usage: dict[str, Any], messa
     def odd(number: int) -> int:
         return paid(usage=usage).answer(number)
 
-    with pytest.raises(Aborted, match=f"^{message}, which cannot be counted against the budget of 3 USD; 1 of 4"):
+    with pytest.raises(
+        Aborted,
+        match=f"^{message}, so the budget of 3 USD cannot count it(; report it, as 0 if the request is free)?; 1 of 4",
+    ):
         Runner(policy=one_by_one("3 USD")).run(odd, data(4))
     assert len(ASKED) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeGuard
 
 from evaluand.core.errors import SpecError
 from evaluand.engine.budget import Budget
@@ -15,7 +15,6 @@ from evaluand.models.prices import default_prices
 _MOST_PARTS: Final = 10_000
 
 
-@runtime_checkable
 class Priced(Protocol):
     """What makes requests that may cost something: a model."""
 
@@ -56,10 +55,14 @@ def find_models(user: Any) -> Iterator[Priced]:
         if id(part) in seen:
             continue
         seen.add(id(part))
-        if isinstance(part, Priced) and not isinstance(part, type):
+        if _is_priced(part):
             yield part
         else:
             waiting.extend(_parts(part))
+
+
+def _is_priced(part: Any) -> TypeGuard[Priced]:
+    return hasattr(type(part), "explain_unpriced")  # of the type: objects may answer to any name
 
 
 def _parts(user: Any) -> Iterable[Any]:
