@@ -359,6 +359,7 @@ def parts_of_the_schema() -> dict[str, set[str]]:
         "matches": "MatchesSpec",
         "judge, code": "JudgeCodeSpec",
         "run": "RunSpec",
+        "budget": "BudgetSpec",
     }
     parts = {part: schema["$defs"][name] for part, name in specs.items()}
     of_matches = parts["matches"]["properties"]
