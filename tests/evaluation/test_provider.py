@@ -982,7 +982,7 @@ class Served(RemoteProvider):
 
     @asks
     async def ask_async(self, text: str) -> Any:
-        reported = await self._exchange.ask(content=text.encode())
+        reported = await self._exchange.ask(text.encode())
         return Reply(reported["asked"], reported["usage"])
 
     @cached_property

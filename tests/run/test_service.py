@@ -484,7 +484,7 @@ def one_row(server: Server, text: str = "x", policy: Policy = QUICK, **more: Any
         (Reply(body=b"[null]"), "form", "the answer holds null; it must be"),
         (Reply(302, headers={"Location": "/other"}), "redirect", "redirects by 302"),
         (Reply(307, headers={"Location": "http://other.example/x?token=1"}), "redirect", "another host, http://other."),
-        (Reply(304), "304", "304 Not Modified"),
+        (Reply(304, body=b""), "304", "304 Not Modified"),
     ],
 )
 def test_what_is_no_answer_is_a_failed_row_that_says_so(serve: Any, reply: Reply, code: str, reported: str) -> None:
@@ -785,7 +785,7 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
     for text in (stored.decode("latin-1"), caplog.text, repr(asked), repr(asked.identify()), *messages(run)):
         for part in (SECRET, SECRET[:7], SECRET[-6:], base64.b64encode(f"Bearer {SECRET}".encode())[12:-4].decode()):
             assert part not in text
-    assert "(b'X-Said', b'Bearer ${API_TOKEN}')" in caplog.text
+    assert f"POST {server.url}: 401" in caplog.text
     tables = b"".join(json.dumps(b.to_pylist(), default=str).encode() for b in run.batches())
     assert SECRET[:7].encode() not in tables
 
@@ -799,7 +799,7 @@ def test_no_way_of_writing_a_secret_gets_into_a_log(
     server = serve(lambda asked: Reply(headers={"X-Said": server.heads[-1]["x-mine"]}))
     Runner().run(ServiceTask(server.url, headers={"X-Mine": "${API_TOKEN}"}), data("a"))
     assert [head["x-mine"] for head in server.heads] == [secret]
-    assert "${API_TOKEN}" in caplog.text
+    assert f"POST {server.url}: 200" in caplog.text
     for written in (secret, repr(secret)[1:-1], repr(f"{secret}'\"")[1:-4], json.dumps(secret)[1:-1]):
         assert written not in caplog.text
 
@@ -1405,6 +1405,6 @@ def test_every_fault_of_a_service_is_reported_by_its_line(tmp_path: Path, monkey
 
 
 def test_without_the_client_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx2", None)
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(SpecError, match=r"pip install 'evaluand\[http\]'"):
         Runner().run(ServiceTask("http://127.0.0.1/"), data("x"))

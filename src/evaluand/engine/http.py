@@ -15,26 +15,24 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 from weakref import WeakKeyDictionary
 
-from evaluand._version import __version__
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError, warn
 from evaluand.core.redaction import LEAST, SHORTEST, TOKEN, hide_values, is_secret, use_secret, written_forms
 from evaluand.core.secret_hosts import is_exposed, permissions, refusal
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
-from evaluand.engine.rate_limit import sent
 
 if TYPE_CHECKING:
-    import httpx2
+    import aiohttp
+    from yarl import URL
 
-    _Client = tuple[httpx2.AsyncClient, str]  # with its URL
+    _Client = tuple[aiohttp.ClientSession, URL]
     _Opened = tuple[_Client, AsyncGenerator[_Client]]
 
 logger = logging.getLogger(__name__)
@@ -42,6 +40,7 @@ logger = logging.getLogger(__name__)
 LARGEST = 16 << 20  # bytes of an answer
 LONGEST_WAIT = 600.0  # seconds; the longest `Retry-After` that is respected
 _REDIRECTS = 5
+_REDIRECTING = (301, 302, 303, 307, 308)
 _EXCERPT = 300  # characters of an answer shown in a message
 _READ = 1 << 16  # bytes read of a refusal, so that its connection can be reused
 
@@ -103,7 +102,8 @@ class HttpClient:
         Raises:
             SpecError: a variable is not set or must not be sent to this host, or the client is not installed.
         """
-        _library()
+        http = _library()
+        http.proxy_of(http.URL(self.url))
         refusals = dict(self._refusals())
         faults = [(self._place(name), message) for name, message in refusals.items()]
         for name in self._names:
@@ -133,11 +133,8 @@ class HttpClient:
     def _place(self, variable: str) -> tuple[str]:
         return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)
 
-    async def ask(self, **body: Any) -> Any:
+    async def ask(self, content: bytes, content_type: str = "application/json") -> Any:
         """Sends a request and returns the parsed JSON of the answer.
-
-        Args:
-            body: of the request, as the client takes it: `content` and `headers`, or `files` and `data`.
 
         Raises:
             Unavailable: the service may answer later.
@@ -146,7 +143,7 @@ class HttpClient:
         """
         self._in_progress += 1
         try:
-            return self._parse(await self._receive(body))
+            return self._parse(await self._receive(content, content_type))
         finally:
             self._in_progress -= 1
 
@@ -179,26 +176,23 @@ class HttpClient:
         key = self.hide_secrets(repr(duplicate.key))[:_EXCERPT]
         raise BadAnswer(f"an object of the answer has the key {key} twice", code="json")
 
-    async def _receive(self, body: Mapping[str, Any]) -> bytes:
-        http = _library()
-        client, address = await self._client()
-        url: httpx2.URL | str = address
+    async def _receive(self, content: bytes, content_type: str) -> bytes:
+        http, (session, url) = _library(), await self._client()
         try:
             for _ in range(_REDIRECTS):
                 with machinery():
-                    async with client.stream(self.method, url, extensions={"trace": _note_sent}, **body) as response:
-                        logger.debug("%s %s: %d", self.method, self.url, response.status_code)
-                        if not response.has_redirect_location:
-                            return await self._read_answer(response)
-                        url = self._redirect_target(response)
+                    async with http.answer_to(session, self.method, url, content, content_type) as answer:
+                        logger.debug("%s %s: %d", self.method, self.url, answer.status)
+                        if answer.status not in _REDIRECTING or "Location" not in answer.headers:
+                            return await self._read_answer(answer)
+                        url = self._redirect_target(answer)
             raise BadAnswer(f"redirects more than {_REDIRECTS} times", code="redirect")
-        except (http.ConnectError, http.ConnectTimeout, http.ProxyError) as error:
+        except http.NoConnection as error:
             raise Unavailable(self.hide_secrets(f"no connection to {self._host}: {error}"), code="connect") from None
-        except http.DecodingError as error:
+        except http.BadEncoding as error:
             raise BadAnswer(self.hide_secrets(f"the answer cannot be unpacked: {error}"), code="encoding") from None
-        except http.TransportError as error:
-            reason = str(error) or "the connection was closed"
-            message = f"the connection to {self._host} was lost: {reason}"
+        except http.ConnectionLost as error:
+            message = f"the connection to {self._host} was lost: {error}"
             raise Unavailable(self.hide_secrets(message), code="connection") from None
 
     def hide_secrets(self, text: str) -> str:
@@ -232,54 +226,55 @@ class HttpClient:
         for name, value in secrets.items():
             if is_secret(name) or len(value) >= LEAST:
                 use_secret(value, f"${{{name}}}")
-        client = http.AsyncClient(
-            headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}
-            | {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()},
-            timeout=None,  # the policy of a run or provider sets one
-            limits=http.Limits(),  # the policy limits the requests in flight
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # no answer may depend on an earlier one
-        )
+        url = http.URL(_VARIABLE.sub(lambda found: quote(secrets[found[1]], safe=""), self.url))
+        own = {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()}
         with _redact_logs(self.hide_secrets):
+            session = http.open_session(url, own)
             try:
-                yield client, _VARIABLE.sub(lambda found: quote(secrets[found[1]], safe=""), self.url)
+                yield session, url
             finally:
-                await client.aclose()
+                await session.close()
+                await asyncio.sleep(0)  # connections that failed before end now
 
-    def _redirect_target(self, response: httpx2.Response) -> httpx2.URL:
+    def _redirect_target(self, answer: aiohttp.ClientResponse) -> URL:
         """The URL that a redirect leads to.
 
         Raises:
             BadAnswer: the redirect leads to another host, or changes the kind of request.
         """
-        target = response.url.join(response.headers["Location"])
-        address = self.hide_secrets(f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}{target.path}")
-        if response.status_code not in (307, 308):
-            message = f"redirects by {response.status_code} to {address}, which drops the request; use the final url"
+        try:
+            target = answer.url.join(_library().URL(answer.headers["Location"]))
+            is_same_host = target.origin() == answer.url.origin() and not (target.user or target.password)
+        except ValueError:
+            raise BadAnswer(f"redirects by {answer.status} to no valid URL", code="redirect") from None
+        address = self.hide_secrets(f"{target.scheme}://{target.host_port_subcomponent}{target.path}")
+        if answer.status not in (307, 308):
+            message = f"redirects by {answer.status} to {address}, which drops the request; use the final url"
             raise BadAnswer(message, code="redirect")
-        if (target.scheme, target.netloc) != (response.url.scheme, response.url.netloc):
+        if not is_same_host:
             raise BadAnswer(f"redirects to another host, {address}, which is not followed", code="redirect")
         return target
 
-    async def _read_answer(self, response: httpx2.Response) -> bytes:
-        if not response.is_success:
-            raise self._refusal(response, await _read_start(response))
-        kind = response.headers.get("Content-Type", "application/json").partition(";")[0].strip().lower()
+    async def _read_answer(self, answer: aiohttp.ClientResponse) -> bytes:
+        if not 200 <= answer.status < 300:
+            raise self._refusal(answer, await _read_start(answer))
+        kind = answer.headers.get("Content-Type", "application/json").partition(";")[0].strip().lower()
         if kind not in ("application/json", "text/json") and not kind.endswith("+json"):
-            start = self._excerpt(await _read_start(response))
+            start = self._excerpt(await _read_start(answer))
             raise BadAnswer(f"the answer is {kind or 'of no type'}, not application/json{start}", code="content_type")
         pieces, size = [], 0
-        async for piece in response.aiter_bytes():
+        async for piece in answer.content.iter_any():
             size += len(piece)
             if size > LARGEST:
                 raise BadAnswer(f"the answer is larger than {LARGEST >> 20} MiB", code="too_large")
             pieces.append(piece)
         return b"".join(pieces)
 
-    def _refusal(self, response: httpx2.Response, start: bytes) -> TaskError:
-        status, code = response.status_code, str(response.status_code)
-        message = self.hide_secrets(f"{status} {response.reason_phrase}".strip()) + self._excerpt(start)
+    def _refusal(self, answer: aiohttp.ClientResponse, start: bytes) -> TaskError:
+        status, code = answer.status, str(answer.status)
+        message = self.hide_secrets(f"{status} {answer.reason or ''}".strip()) + self._excerpt(start)
         if status in (408, 425, 429) or status >= 500:
-            after = _parse_retry_after(response.headers.get("Retry-After"))
+            after = _parse_retry_after(answer.headers.get("Retry-After"))
             if after is not None and after > LONGEST_WAIT:
                 waiting = f"the service asks to wait {after:,.0f} s, more than the limit of {LONGEST_WAIT:g} s"
                 return TaskError(f"{waiting}; {message}", code=code)
@@ -310,17 +305,14 @@ _warned_of: set[str] = set()
 
 
 def _library() -> Any:
+    """The module that imports the HTTP client."""
     try:
-        import httpx2
+        import aiohttp  # noqa: F401
     except ImportError:
         raise SpecError("asking a service needs an HTTP client: pip install 'evaluand[http]'") from None
-    return httpx2
+    from evaluand.engine import connections
 
-
-async def _note_sent(event: str, info: Mapping[str, Any]) -> None:
-    """Reports to the rate limit that the request is sent, so that a slow answer delays no other request."""
-    if event.endswith("send_request_body.complete"):
-        sent()
+    return connections
 
 
 @contextmanager
@@ -331,8 +323,7 @@ def _redact_logs(hide_secrets: Callable[[str], str]) -> Iterator[None]:
         record.msg, record.args = hide_secrets(record.getMessage()), ()
         return True
 
-    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("httpx2", "httpcore2")]
-    loggers = [logging.getLogger(name) for name in names]  # a filter applies to its logger, not to child loggers
+    loggers = [logging.getLogger(name) for name in ("aiohttp.client", "aiohttp.internal")]
     for logger in loggers:
         logger.addFilter(redact)
     try:
@@ -373,16 +364,14 @@ def _header_faults(name: str, value: str) -> Iterator[str]:
         yield "cannot be sent; a header must be printable ASCII"
 
 
-async def _read_start(response: httpx2.Response) -> bytes:
+async def _read_start(answer: aiohttp.ClientResponse) -> bytes:
     """The start of an answer's body, as much as arrives."""
-    http, start = _library(), b""
-    try:
-        async for piece in response.aiter_bytes():
+    start = b""
+    with suppress(_library().aiohttp.ClientError):  # the status says enough
+        async for piece in answer.content.iter_any():
             start += piece
             if len(start) >= _READ:
                 break
-    except (http.TransportError, http.DecodingError):
-        pass  # the status says enough
     return start
 
 

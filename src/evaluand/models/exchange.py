@@ -67,7 +67,7 @@ class Exchange:
         """
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await self._http.ask(content=content, headers={"Content-Type": "application/json"})
+                answer = await self._http.ask(content)
         except TimeoutError:
             raise self._overdue() from None
         except BadRequest as error:

@@ -38,6 +38,7 @@ from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline
 from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema.values import ValueSchema
+from evaluand.engine.form import FilePart, encode_form
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Batches, BatchRow
@@ -338,9 +339,7 @@ class ServiceTask(_Service):
         try:
             if self.batch is None:
                 upload = self._pipelines["input_pipeline"].last
-                answer = await self._exchange.ask(
-                    **(_form_body(row[UPLOAD]) if upload else _json_body(_write_json(row)))
-                )
+                answer = await self._exchange.ask(*_form_body(row[UPLOAD]) if upload else (_write_json(row),))
             else:
                 element = _write_json({**row, INDEX: request.index})
                 asked = BatchRow(request.index, request.replication, element, request.pace)
@@ -403,7 +402,7 @@ class ServiceTask(_Service):
         return self._exchange.hide_secrets(text)
 
     async def _answers(self, rows: bytes) -> Any:
-        return await self._exchange.ask(**_json_body(rows))
+        return await self._exchange.ask(rows)
 
 
 @dataclass(frozen=True)
@@ -465,14 +464,10 @@ def _names_index(part: Any) -> bool:
     return isinstance(part, str) and INDEX in re.split(r"[^\w@-]+" if part.startswith("$") else r"[.\[\]'\"]", part)
 
 
-def _form_body(upload: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a request, as the HTTP client takes it."""
-    file = (upload["filename"], upload["content"], upload["contentType"])
-    return {"files": {upload["name"]: file}, "data": upload["formFields"]}
-
-
-def _json_body(content: bytes) -> dict[str, Any]:
-    return {"content": content, "headers": {"Content-Type": "application/json"}}
+def _form_body(upload: Mapping[str, Any]) -> tuple[bytes, str]:
+    """The body of a request with one file, and its content type."""
+    file = FilePart(upload["name"], upload["filename"], upload["contentType"], upload["content"])
+    return encode_form(upload["formFields"], file)
 
 
 def _write_json(row: Any) -> bytes:
