@@ -114,9 +114,8 @@ async def answer_to(
     headers = {"Content-Type": content_type, "Content-Length": str(len(content))}
     while True:
         try:
-            async with session.request(
-                method, url, data=_body(content), headers=headers, allow_redirects=False
-            ) as answer:
+            body = aiohttp.AsyncIterablePayload(_body(content))
+            async with session.request(method, url, data=body, headers=headers, allow_redirects=False) as answer:
                 yield answer
             return
         except _StaleConnection:

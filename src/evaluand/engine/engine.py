@@ -30,6 +30,7 @@ from evaluand.engine.event_loop import (
     run_coroutine,
     waits_for_nested_work,
 )
+from evaluand.engine.garbage import calls_in_flight
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.repeats import current_caller
 
@@ -349,7 +350,8 @@ class _AsyncMap:
         self._main = asyncio.current_task()
         workers = [asyncio.ensure_future(self._work()) for _ in range(self._policy.concurrency)]
         try:
-            await asyncio.gather(*workers)
+            with calls_in_flight(len(workers)):
+                await asyncio.gather(*workers)
         finally:
             self._stopping = True
             for worker in workers:

@@ -202,7 +202,8 @@ class HttpClient:
 
     def _parse(self, body: bytes) -> Any:
         try:
-            return json.loads(body, object_pairs_hook=_mark_duplicates)  # accepts NaN, which servers in Python write
+            text = body.decode(json.detect_encoding(body), "surrogatepass")
+            return _DECODER.decode(text)  # accepts NaN, which servers in Python write
         except (ValueError, RecursionError):
             problem = f"not JSON{self._excerpt(body)}" if body.strip() else "empty"
             raise BadAnswer(f"the answer is {problem}", code="json") from None
@@ -301,6 +302,7 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_mark_duplicates)  # making one takes as long as reading a small answer
 _warned_of: set[str] = set()
 
 
