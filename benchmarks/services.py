@@ -5,8 +5,8 @@
 
 The caller has one core, the service another. Each measurement is a process; the three take turns, and the medians of
 the rounds are shown. Opening connections is included, and in a run everything from its start to its seal, with a store
-on disk. On a machine that others use as well, calls per second say little; a core that nobody else uses makes at most
-a million divided by the µs of CPU time per call.
+on disk. On a machine that others use as well, the CPU time of a call says more than calls per second; "by core" are the
+calls in a second of CPU time, which a core makes that nobody else uses, unless it waits for answers.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def show(found: dict[tuple[str, int], list[dict[str, float]]]) -> None:
     speeds = [result["speed"] * 1e3 for results in found.values() for result in results]
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}; a fixed piece of work took ", end="")
     print(f"{min(speeds):.0f} to {max(speeds):.0f} ms of CPU time\n")
-    print("in flight  caller   calls/s  by aiohttp  µs of CPU  by aiohttp  target             met?")
+    print("in flight  caller   calls/s  by core  by aiohttp  µs of CPU  by aiohttp  target             met?")
     costs = {}
     for in_flight in IN_FLIGHT:
         for caller in CALLERS:
@@ -80,7 +80,7 @@ def show(found: dict[tuple[str, int], list[dict[str, float]]]) -> None:
             )
             costs[caller, in_flight] = per_second, cost
             plain = costs["aiohttp", in_flight]
-            line = f"{in_flight:9}  {caller:7}  {per_second:7,.0f}  {per_second / plain[0]:9.2f}×  {cost:9.0f}"
+            line = f"{in_flight:9}  {caller:7}  {per_second:7,.0f}  {1e6 / cost:7,.0f}  {per_second / plain[0]:9.2f}×  {cost:9.0f}"
             line += f"  {cost / plain[1]:9.2f}×"
             if caller == "run":
                 least = LEAST.get(in_flight, 0)
