@@ -1,6 +1,6 @@
 """What a call to a service that answers after 50 ms costs: with aiohttp alone, with our client, and in a whole run.
 
-    python benchmarks/services.py            # five minutes
+    python benchmarks/services.py            # a quarter of an hour
     python benchmarks/services.py --quick    # a tenth of the calls, one round: a minute
 
 The caller has one core, the service another. Each measurement is a process; the three take turns, and the medians of
@@ -80,8 +80,8 @@ def show(found: dict[tuple[str, int], list[dict[str, float]]]) -> None:
             )
             costs[caller, in_flight] = per_second, cost
             plain = costs["aiohttp", in_flight]
-            line = f"{in_flight:9}  {caller:7}  {per_second:7,.0f}  {1e6 / cost:7,.0f}  {per_second / plain[0]:9.2f}×  {cost:9.0f}"
-            line += f"  {cost / plain[1]:9.2f}×"
+            line = f"{in_flight:9}  {caller:7}  {per_second:7,.0f}  {1e6 / cost:7,.0f}  {per_second / plain[0]:9.2f}×"
+            line += f"  {cost:9.0f}  {cost / plain[1]:9.2f}×"
             if caller == "run":
                 least = LEAST.get(in_flight, 0)
                 wanted = (f"≥ {least:,}/s, " if least else "") + f"≤ {MOST} µs"
