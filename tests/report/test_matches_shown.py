@@ -58,7 +58,7 @@ def test_what_judging_cost_is_summed_by_judgement_and_not_by_match() -> None:
     assert matches.receipt is not None
     assert total["judgements"] == matches.receipt.called == 4
     assert (total["requests"], total["input_tokens"], total["cost"]) == (4, 2 * 3 + 2 * 6, {"EUR": 1.0})
-    assert usage_text(total) == "4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1 EUR"
+    assert usage_text(total) == "4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1.00 EUR"
 
 
 def test_costs_of_battles_are_summed_by_judge() -> None:
@@ -72,11 +72,10 @@ def test_costs_of_battles_are_summed_by_judge() -> None:
 
 
 def test_what_is_unknown_of_a_usage_is_left_out() -> None:
-    total = {"judgements": 1, "requests": None, "failed": 0, "input_tokens": None, "output_tokens": 1234}
-    assert usage_text(total | {"cost": {"": 2.0, "USD": 0.00125}}) == (
-        "1 judgement: 1,234 output tokens, cost 2, cost 0.00125 USD"
-    )
-    assert usage_text(total | {"output_tokens": 0, "cost": {}}) == "1 judgement: nothing spent"
+    total = {"rows": 1, "requests": None, "failed": 0, "input_tokens": None, "output_tokens": 1234}
+    costs = {"cost": {"": 2.0, "USD": 0.00125}}
+    assert usage_text(total | costs) == "1 judgement: 1,234 output tokens, cost 2.00 and 0.0013 USD"
+    assert usage_text(total | {"output_tokens": 0, "cost": {}}) == "1 judgement: nothing used"
 
 
 def test_pairs_are_counted_by_outcome() -> None:

@@ -13,7 +13,7 @@ REPLIES is a file with a JSON list of replies to be given in turn, each an objec
 
 When they are used up, a reply is the first sentence of what was asked. Requests to `/responses` are answered as
 Responses, all others as chat completions, with `stream` as server-sent events. ASKED is a file to which each request is
-appended as a line of JSON. The port is printed when the server listens.
+appended as a line of JSON, with the moment, `at`, of the monotonic clock. The port is printed when the server listens.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        noted = {"path": self.path, "headers": dict(self.headers), "body": asked, "at": time.monotonic()}
         with LOCK:
             with open(sys.argv[2], "a") as file:
-                file.write(json.dumps({"path": self.path, "headers": dict(self.headers), "body": asked}) + "\n")
+                file.write(json.dumps(noted) + "\n")
             reply = REPLIES.pop(0) if REPLIES else {}
         time.sleep(reply.get("delay", 0))
         is_responses = self.path.partition("?")[0].endswith("/responses")

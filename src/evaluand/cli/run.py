@@ -68,6 +68,7 @@ _NEAR_OPTIONS: Final = {
     **dict.fromkeys(("--seed", "--timeout", "--retries"), "it under run: in the file"),
     **dict.fromkeys(("--metric", "--metrics"), "metrics: [NAME] in the file"),
     **dict.fromkeys(("--html",), "--report"),
+    **dict.fromkeys(("--max-cost", "--cost-limit", "--max-budget"), "--budget '5 USD'"),
     **dict.fromkeys(("--threshold", "--fail-under", "--assert"), '--gate "accuracy >= 0.9"'),
 }
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError, storable_message
 from evaluand.core.redaction import redact
 from evaluand.core.system import require_forks
-from evaluand.engine.budget import Budget
+from evaluand.engine.budget import Budget, BudgetReached
 from evaluand.engine.event_loop import (
     MOST_FOREIGN,
     MOST_FOREIGN_OF_UNIT,
@@ -225,6 +225,8 @@ class Policy:
 
     def stops_at(self, error: BaseException) -> bool:
         """Whether the error of a unit stops the run."""
+        if isinstance(error, BudgetReached):  # the work ends without this call, and stays open
+            return False
         return self.abort_on_error or (isinstance(error, TaskError) and error.stops)
 
 

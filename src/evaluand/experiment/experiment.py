@@ -45,6 +45,7 @@ from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
+from evaluand.models.preflight import check_prices
 from evaluand.models.prices import PriceTable
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.run.runner import Run, Runner
@@ -211,6 +212,8 @@ class Experiment(metaclass=NearNames):
             policy = replace(policy, budget=None if spec.budget is None else Budget(**spec.budget.model_dump()))
         with document.at("prices"):
             policy = replace(policy, prices=None if spec.prices is None else PriceTable.load(folder / spec.prices))
+        with document.at("budget"):
+            check_prices(policy, tasks, scorers, [one.judge for one in tournaments.values()])
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)

@@ -218,9 +218,12 @@ class ChatModel:
     def check(self) -> None:
         """Raise a SpecError if no request can be made.
 
-        The key is not set or must not be sent to this host, or no HTTP client is installed.
+        The key is not set or must not be sent to this host, no HTTP client is installed, or the file of prices has
+        faults.
         """
         self._exchange.check()
+        if self.price is None:
+            current_prices()
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Integral, Real
+from types import TracebackType
 from typing import Any, Final
 
 from evaluand.core.errors import DataError, kind_of
@@ -101,11 +102,25 @@ def spending(spent: Spending | None = None) -> Iterator[Spending]:
         (0, None)
     """
     spent = Spending() if spent is None else spent
-    token = _active.set((*_active.get(), spent))
-    try:
+    with Block(spent):
         yield spent
-    finally:
-        _active.reset(token)
+
+
+class Block:
+    """A block whose requests, in its thread or task, are added to some records."""
+
+    __slots__ = ("_records", "_token")
+
+    def __init__(self, *records: Spending) -> None:
+        self._records = records
+
+    def __enter__(self) -> None:
+        self._token = _active.set((*_active.get(), *self._records))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        _active.reset(self._token)
 
 
 def report_usage(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,23 @@ def usage_lines(usage: Any) -> Iterator[str]:
     """A line for a run, and one for each judge of an evaluation."""
     for name, total in usage_totals(usage):
         yield safe(f"{name}: {total}" if name else str(total), _CELL)
+
+
+def spent_text(manifest: Mapping[str, Any]) -> str:
+    """What making a run, an evaluation or matches has cost, where that is not what its rows have used.
+
+    Rows that were reused were paid before; calls that were interrupted were paid and have no row.
+    """
+    whole, spent = UsageTotal(), UsageTotal()
+    for _, total in usage_totals(manifest.get("usage")):
+        whole.merge(total)
+    costs = manifest.get("spent") or {}
+    for one in costs.values() if any(isinstance(cost, Mapping) for cost in costs.values()) else [costs]:
+        spent.merge(UsageTotal.read({"cost": one}))
+    currencies = whole.cost.keys() | spent.cost.keys()
+    if all(math.isclose(whole.cost.get(each, 0.0), spent.cost.get(each, 0.0), rel_tol=1e-9) for each in currencies):
+        return ""
+    return safe(f"{' and '.join(spent.costs()) or 'nothing'}, without reused rows and with interrupted calls", _CELL)
 
 
 def brief_usage(usage: Any) -> str:

@@ -335,7 +335,7 @@ _USAGE: Final = _object(
 _USED: Final[dict[str, dict[str, Check]]] = {
     "runs": {"usage": _USAGE, "spent": _AMOUNTS},
     "evaluations": {"usage": _map(_USAGE), "spent": _map(_AMOUNTS)},
-    "matches": {"spent": _map(_AMOUNTS)},
+    "matches": {"usage": _USAGE, "spent": _map(_AMOUNTS)},
 }
 _TABLES: Final = _map(_object({"file": _text, "digest": _id, "rows": _count, "bytes": _count}))
 _OPTIONAL: Final = {"work": _works, "observed": _flag, "app": _APP, "sealed": _time}

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from evaluand.apps.recording.stored import KIND, Lanes, app_name, parse_record, read_record
-from evaluand.core.errors import TaskError
+from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
@@ -123,6 +123,12 @@ class Judge:
         self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)
 
 
+def refuse_budget(policy: Policy) -> None:
+    """Refuses a policy with a budget, which recordings do not have."""
+    if policy.budget is not None:
+        raise SpecError("a budget is for runs, evaluations and matches; leave it out of the policy of a recording")
+
+
 def create_judges(
     scorers: Mapping[str, Scorer],
     facts: Mapping[str, CodeFacts | None],
@@ -133,6 +139,7 @@ def create_judges(
     in_time: bool = False,
 ) -> dict[str, Judge]:
     """The judges of a recording by feedback; `in_time` ends calls that take too long at once."""
+    refuse_budget(policy)
     app = manifest["spec"]["app"]
     return {
         name: Judge(scorer, lanes.judged[name], policy, app, in_time, facts[name]) for name, scorer in scorers.items()

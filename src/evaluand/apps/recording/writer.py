@@ -27,6 +27,7 @@ from evaluand.apps.recording.judge import (
     create_judges,
     judging,
     observed_facts,
+    refuse_budget,
 )
 from evaluand.apps.recording.stored import (
     KIND,
@@ -612,6 +613,8 @@ def check_policy(policy: Any) -> None:
     """Refuses values that are not a policy; the SpecError shows one."""
     if policy is not None and not isinstance(policy, Policy):
         raise SpecError(f"policy is {described(policy)}; give a Policy(timeout=…, retries=…), or none")
+    if policy is not None:
+        refuse_budget(policy)
 
 
 def name_feedbacks(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) -> dict[str, Scorer]:

@@ -21,6 +21,7 @@ from evaluand.evaluation.matching.matches import JUDGE_FAILED, Matches
 from evaluand.evaluation.matching.pairing import Entrants
 from evaluand.evaluation.matching.response_style import ResponseStyle, response_styles
 from evaluand.evaluation.scorer import Score
+from evaluand.models.usage_total import UsageTotal
 from evaluand.run.responses import Response, span_rows
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
@@ -122,6 +123,7 @@ class Judgements:
         self.numbers: list[Any] = []
         self.opened: list[tuple[int, list[Any]]] = []
         self.spans: list[tuple[int, list[Any]]] = []
+        self.used = UsageTotal()
         self._compares_all = compares_all
         self._cells: tuple[list[Any], ...] = tuple([] for _ in _CELLS)  # of the judgements that fill no chunk yet
         self._chunks: list[list[pa.Array]] = [[] for _ in _CELLS]
@@ -141,6 +143,7 @@ class Judgements:
             if key != expected[place * _KEY : (place + 1) * _KEY]:
                 raise ValueError(f"judgement {place} is of another comparison")
             usage, spans = [*others, None, None][:2] if others else (None, None)
+            self.used.add(usage)
             if opened:
                 self.opened.append((number + place, opened))
             if spans:

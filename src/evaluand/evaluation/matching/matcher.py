@@ -505,6 +505,7 @@ class _Job:
             self._write_spans(draft)
             sealed: dict[str, Any] = {"digest": state.digest, "counts": state.counts, "sealed": now()}
             sealed |= {"spent": self.spent} if self.spent else {}
+            sealed |= {"usage": self.judgements.used.to_dict()} if self.judgements.used else {}
             draft.seal(self.manifest | sealed)
 
     def _write_inputs(self, draft: Draft) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -12,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import plural
+from evaluand.models.usage_total import UsageTotal
 
 if TYPE_CHECKING:
     from evaluand.evaluation.matching.matches import Matches
-
-_COUNTED: Final = ("requests", "failed", "input_tokens", "output_tokens")
 
 
 def count_pairs(matches: Matches) -> list[dict[str, Any]]:
@@ -52,39 +50,25 @@ def sum_usage(matches: Matches) -> list[dict[str, Any]]:
     A judgement that decides several matches counts once.
 
     Returns:
-        `judge` (None if the matches do not name judges), `judgements` (those with a usage), `requests`, `failed`,
-        `input_tokens` and `output_tokens` as far as they are known, and `cost` by currency.
+        `judge` (None if the matches do not name judges), `judgements` (those with a usage), and the entries of a
+        `UsageTotal`.
     """
-    totals: dict[str | None, dict[str, Any]] = {}
+    totals: dict[str | None, UsageTotal] = {}
     for judge, usage in _iterate_usages(matches):
-        total = totals.setdefault(judge, {"judge": judge, "judgements": 0, **dict.fromkeys(_COUNTED), "cost": {}})
-        total["judgements"] += 1
-        for name in _COUNTED:
-            if (count := _read_number(usage.get(name))) is not None:
-                total[name] = (total[name] or 0) + count
-        if (cost := _read_number(usage.get("cost"))) is not None:
-            currency = str(usage.get("currency") or "")
-            total["cost"][currency] = total["cost"].get(currency, 0.0) + cost
-    return sorted(totals.values(), key=lambda total: (total["judge"] is not None, str(total["judge"])))
+        totals.setdefault(judge, UsageTotal()).add(usage)
+    found = sorted(totals.items(), key=lambda each: (each[0] is not None, str(each[0])))
+    return [{"judge": judge, "judgements": total.rows, **total.to_dict()} for judge, total in found]
 
 
 def usage_text(total: dict[str, Any]) -> str:
     """The usage of a judge in a line.
 
     Example:
-        >>> usage_text({"judgements": 2, "requests": 3, "failed": 1, "input_tokens": 1200, "output_tokens": None,
-        ...             "cost": {"EUR": 0.25}})
+        >>> usage_text({"rows": 2, "requests": 3, "failed": 1, "input_tokens": 1200, "cost": {"EUR": 0.25}})
         '2 judgements: 3 requests, 1 failed, 1,200 input tokens, cost 0.25 EUR'
     """
-    words = {
-        "requests": "requests",
-        "failed": "failed",
-        "input_tokens": "input tokens",
-        "output_tokens": "output tokens",
-    }
-    parts = [f"{total[name]:,} {word}" for name, word in words.items() if total[name]]
-    parts += [f"cost {cost:,.4g} {currency}".rstrip() for currency, cost in total["cost"].items()]
-    return f"{plural(total['judgements'], 'judgement')}: {', '.join(parts) or 'nothing spent'}"
+    used = UsageTotal.read(total)
+    return f"{plural(used.rows, 'judgement')}: {used.describe('judgement')}"
 
 
 def _iterate_usages(matches: Matches) -> Iterator[tuple[str | None, dict[str, Any]]]:
@@ -102,9 +86,3 @@ def _iterate_usages(matches: Matches) -> Iterator[tuple[str | None, dict[str, An
             usage = orjson.loads(row["usage"])
             if isinstance(usage, dict):
                 yield row["judge"], usage
-
-
-def _read_number(value: Any) -> float | None:
-    """A number of a usage; files of battles may have anything there."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return value if is_number else None

@@ -43,7 +43,7 @@ from evaluand.report.text import (
     safe,
     seconds,
 )
-from evaluand.report.usage import brief_usage, usage_lines
+from evaluand.report.usage import brief_usage, spent_text, usage_lines
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.store.store import Manifest
 from evaluand.trace import STATUSES, Trace
@@ -395,8 +395,10 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
         for step in facts["progress"]:
             yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
         yield "continue", safe(facts["resume"])
-    for line in usage_lines(manifest.get("usage")):
+    for line in usage_lines(manifest.get("usage")) if facts["kind"] != "matches" else ():  # listed by judge below
         yield "used", line
+    if spent := spent_text(manifest):
+        yield "spent", spent
     yield from _describe_spec(facts["kind"], manifest)
     made = "made into" if facts["kind"] == "recordings" else "made from"
     for name, key in ((made, "made_from"), ("used by", "used_by")):
