@@ -191,7 +191,7 @@ def test_nothing_of_the_environment_is_sent_besides_the_key(chat: Starts, monkey
 def test_a_completion_has_what_the_server_reports(chat: Starts, protocol: Any) -> None:
     server = chat({"text": "It is Paris."})
     assert complete(replace(server.model, protocol=protocol)) == (
-        *("It is Paris.", "stop", "small-2026", 6, 3, None, (), None, None, {}, None, None, False, None),
+        *("It is Paris.", "stop", "small-2026", 6, 3, None, (), None, None, {}, None, None, False, None, None),
     )
 
 

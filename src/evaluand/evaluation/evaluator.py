@@ -131,8 +131,7 @@ class Evaluation(Artifact):
         Example:
             >>> from evaluand.data.dataset import Dataset
             >>> from evaluand.evaluation.feedback import Feedback
-            >>> from evaluand.models.requests import in_attempt
-        from evaluand.run.runner import Runner
+            >>> from evaluand.run.runner import Runner
             >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": "abc"}]))
             >>> def same(question: str, answer: str) -> float:
             ...     return float(question == answer)
@@ -166,8 +165,7 @@ class Evaluator:
 
     Example:
         >>> from evaluand.data.dataset import Dataset
-        >>> from evaluand.models.requests import in_attempt
-    from evaluand.run.runner import Runner
+        >>> from evaluand.run.runner import Runner
         >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
         >>> run = Runner().run(str.upper, data)
         >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})

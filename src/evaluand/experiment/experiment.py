@@ -206,6 +206,7 @@ class Experiment(metaclass=NearNames):
         gates = _parse_gates(spec, document)
         any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
         errors = transient_errors(spec.run, folder, document, any_name)
+        policy = Policy()
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
         with document.at("budget"):

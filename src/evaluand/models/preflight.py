@@ -47,7 +47,7 @@ def find_models(user: Any) -> Iterator[Priced]:
         >>> from evaluand import ChatModel
         >>> model = ChatModel("http://127.0.0.1:8080/v1", "small")
         >>> list(find_models({"judges": [model]}))
-        [ChatModel(name='small')]
+        [ChatModel(name='small', version=None)]
     """
     waiting, seen = deque([user]), set[int]()
     while waiting and len(seen) < _MOST_PARTS:

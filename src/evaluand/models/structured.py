@@ -252,6 +252,8 @@ def _json_values(text: str) -> Iterator[tuple[Any, str]]:
         try:
             yield _DECODER.decode(candidate.strip()), ""
         except _Ambiguous as fault:
+            if _OPENING.match(candidate.strip()) is None:  # a constant with other text after it
+                continue
             yield None, str(fault)
         except (ValueError, RecursionError):
             continue
