@@ -13,7 +13,6 @@ from evaluand.cli.options import json_option, name_store, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
 from evaluand.core.errors import Fault, plural, singular
-from evaluand.evaluation.judges.rubric import Rubric, rubric_names
 from evaluand.metrics.name_table import AVERAGES
 from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names
@@ -86,6 +85,8 @@ def _list_metrics(as_json: bool) -> None:
 
 def _list_rubrics(as_json: bool) -> None:
     """Prints the rubrics of evaluand: what they measure, and what they read of a row."""
+    from evaluand.evaluation.judges.rubric import Rubric, rubric_names  # only here, as it imports much
+
     rubrics = [Rubric.of(name) for name in rubric_names()]
     if as_json:
         return print_json([{**rubric.spec, "digest": rubric.digest} for rubric in rubrics])
