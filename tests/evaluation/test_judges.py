@@ -11,7 +11,7 @@ import pytest
 from support.chat_answers import Body, ChatServer
 
 from evaluand import Dataset, Evaluator, MemoryStore, Policy, Runner, SpecError, span
-from evaluand.core.errors import ParameterError
+from evaluand.core.errors import EvaluandError, ParameterError
 from evaluand.evaluation import Judge, JudgeTree, Jury, Matcher, PairwiseJudge, PairwiseJury, Rubric, rubric_names
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.models import ChatModel
@@ -146,6 +146,22 @@ def test_a_request_that_fails_is_a_failed_row(
     assert reason in row["reason"]
 
 
+def test_a_refused_key_stops_the_evaluation_and_nothing_finished_is_lost(server: ChatServer) -> None:
+    rows = [ROW | {"question": f"When? ({number})"} for number in range(20)]
+    run = run_of(rows)
+    judge = Judge(rubric="correctness", model=model(server))
+    evaluate = Evaluator(run.store, policy=Policy(concurrency=1)).evaluate
+    replies = iter([first_verdict] * 3)
+    refused = {"status": 401, "body": {"error": {"message": "no such key"}}}
+    server.answer = lambda asked: next(replies, lambda asked: refused)(asked)
+    with pytest.raises(EvaluandError, match=r"401.*this stops the run"):
+        evaluate(run, {"judged": judge})
+    server.answer = first_verdict
+    assert evaluate(run, {"judged": judge}).counts["judged"] == {"scored": 19, "failed": 1}
+    assert evaluate(run, {"judged": judge}, retry_failed=True).counts["judged"] == {"scored": 20}
+    assert len(server.asked) == 3 + 1 + 17
+
+
 def test_a_failed_request_is_repeated(server: ChatServer) -> None:
     replies = iter([{"status": 503, "body": {}}])
     server.answer = lambda asked: next(replies, None) or first_verdict(asked)
@@ -243,7 +259,7 @@ def test_parts_have_their_evidence_and_their_mean(server: ChatServer) -> None:
     assert row["label"] is None
     assert row["explanation"].split("\n")[1] == "unsupported: The shop sells bread."
     parts = row["data"]["parts"]
-    assert [(part["claim"][:14], part["value"], part.get("quoted")) for part in parts] == [
+    assert [(part["part"][:14], part["value"], part.get("quoted")) for part in parts] == [
         ("The shop opens", 1.0, True),
         ("The shop sells", 0.0, None),
         ("It sells books", 1.0, False),
@@ -257,7 +273,7 @@ def test_parts_may_be_sentences_and_combined_otherwise(combine: str, value: floa
     parts = {"of": "output", "name": "sentence", "split": "sentences", "combine": combine}
     (row,) = judge_rows(Judge(rubric=POLITE | {"material": ["sentence"], "parts": parts}, model=model(server)))
     assert row["value"] == value
-    assert [part["sentence"] for part in row["data"]["parts"]] == ["At nine.", "It sells bread."]
+    assert [part["part"] for part in row["data"]["parts"]] == ["At nine.", "It sells bread."]
 
 
 @pytest.mark.parametrize(
@@ -335,6 +351,16 @@ def test_a_pair_is_judged_in_both_orders(name: str, server: ChatServer) -> None:
         ("ba", 0.0, first.strength),
     ]
     assert ["<first>\nAt nine." in text for text in server.texts()].count(True) == 1
+
+
+def test_the_requests_of_a_comparison_are_traced(server: ChatServer) -> None:
+    server.answer = lambda asked: said("first")
+    store = MemoryStore()
+    runs = [run_of([ROW], answer, store) for answer in ("answer", "other")]
+    matches = Matcher(store, policy=QUICK).match(runs, PairwiseJudge(rubric="pairwise", model=model(server)))
+    spans = [row for batch in store.read("matches", matches.id, "spans") for row in batch.to_pylist()]
+    assert [span["kind"] for span in spans].count("llm") == 2
+    assert '"input_tokens":' in spans[-1]["attributes"]
 
 
 @pytest.mark.parametrize("fault", FAULTY)

@@ -18,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from support.chat_server import completion
+
 Body = dict[str, Any]
 Answer = Callable[[Body], str | dict[str, Any]]
 
@@ -60,7 +62,7 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                 server.ended.wait()
                 return
             time.sleep(reply.get("delay", 0))
-            body = json.dumps(reply["body"] if "body" in reply else completion(asked, reply)).encode()
+            body = json.dumps(reply["body"] if "body" in reply else _completion(asked, reply)).encode()
             self.send_response(reply.get("status", 200))
             headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
             for name, value in {**headers, **reply.get("headers", {})}.items():
@@ -74,20 +76,8 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def completion(asked: Body, reply: dict[str, Any]) -> Body:
-    """The body of an answer."""
-    text = reply.get("text", "")
-    message = {"role": "assistant", "content": text, "refusal": reply.get("refusal")}
-    finish = reply.get("finish_reason", "stop")
-    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": reply.get("logprobs")}
-    n_read = sum(len(str(each["content"]).split()) for each in asked["messages"])
-    usage = {"prompt_tokens": n_read, "completion_tokens": len(text.split())}
-    usage["total_tokens"] = sum(usage.values())
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": asked["model"],
-        "choices": [choice],
-        "usage": usage,
-    }
+def _completion(asked: Body, reply: dict[str, Any]) -> Body:
+    """The body of a chat completion, with the probabilities of the reply if it has any."""
+    body = completion(asked, {name: value for name, value in reply.items() if name != "logprobs"})
+    body["choices"][0]["logprobs"] = reply.get("logprobs")
+    return body

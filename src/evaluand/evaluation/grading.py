@@ -21,7 +21,7 @@ import pyarrow as pa
 from orjson import Fragment
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, NotFound, storable_message, with_article
+from evaluand.core.errors import DataError, NotFound, TaskError, storable_message, with_article
 from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.placeholders import find_gap
@@ -373,7 +373,7 @@ class Grader:
                     pending: Any = self.scorer.score(*self._arguments(unit, piece))
                     results.append(self.scorer.as_score(await pending))
             except Exception as error:
-                self._raise_if_transient(error)
+                self._raise_to_engine(error)
                 results.append(error)
             else:
                 self._raise_if_retried(unit, results[-1])
@@ -495,13 +495,15 @@ class Grader:
         try:
             score = self.scorer.as_score(self.scorer.score(*self._arguments(unit, piece)))
         except Exception as error:
-            self._raise_if_transient(error)
+            self._raise_to_engine(error)
             return error
         self._raise_if_retried(unit, score)
         return score
 
-    def _raise_if_transient(self, error: BaseException) -> None:
-        if isinstance(error, BudgetReached) or (not self.scorer.cheap and self.policy.retries_after(error, 1)):
+    def _raise_to_engine(self, error: BaseException) -> None:
+        """Raises an error that is worth a retry, or after which nothing more is to be asked."""
+        stops = isinstance(error, BudgetReached) or (isinstance(error, TaskError) and error.stops)
+        if stops or (not self.scorer.cheap and self.policy.retries_after(error, 1)):
             raise error
 
     def _raise_if_retried(self, unit: Unit, score: Score) -> None:

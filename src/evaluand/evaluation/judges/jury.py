@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from evaluand.core import identity
 from evaluand.core.errors import ParameterError, TaskError, nearest, storable_message
+from evaluand.engine.budget import BudgetReached
 from evaluand.evaluation.judges.combination import COMBINE, agreement, most_frequent
 from evaluand.evaluation.judges.model_judge import (
     ComparisonJudge,
@@ -182,11 +183,11 @@ class PairwiseJury(_SeveralModels, ComparisonJudge):
 
 
 async def _answer(questioner: Questioner, values: Mapping[str, Any]) -> Score | TaskError:
-    """What a member says, or why it says nothing; an error that stops everything is raised."""
+    """What a member says, or why it says nothing; an error after which nothing more is asked is raised."""
     try:
         return await questioner.judge(values)
     except TaskError as error:
-        if error.stops:
+        if error.stops or isinstance(error, BudgetReached):
             raise
         return error
 

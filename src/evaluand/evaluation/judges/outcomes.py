@@ -28,16 +28,15 @@ def score_of_samples(opinions: Sequence[Opinion], quoted_from: str | None = None
     if len(opinions) == 1:
         return _score_of(opinions[0], quoted_from)
     scores = [_score_of(opinion, quoted_from) for opinion in opinions]
-    labels = [score.label for score in scores if score.label is not None]
     data = {"samples": [described_score(score) for score in scores]}
-    columns = {AGREEMENT: agreement(labels)}
-    missing = [score for score in scores if score.value is None]
-    if missing:
-        first = missing[0]
-        return Score(None, None, data, first.explanation, "abstained", first.reason, columns)
+    missing = next((score for score in scores if score.value is None), None)
+    if missing is not None:
+        return abstained(missing.reason, missing.explanation, data)
+    labels = [str(score.label) for score in scores]
     label = most_frequent(labels)
     explanation = next((score.explanation for score in scores if score.label == label), scores[0].explanation)
-    return Score(COMBINE["mean"](_values(scores)), label, data, explanation, columns=columns)
+    value = COMBINE["mean"](_values(scores))
+    return Score(value, label, data, explanation, columns={AGREEMENT: agreement(labels)})
 
 
 def score_of_parts(parts: Parts, found: Sequence[str], scores: Sequence[Score], data: dict[str, Any]) -> Score:
@@ -48,7 +47,7 @@ def score_of_parts(parts: Parts, found: Sequence[str], scores: Sequence[Score], 
         data: what else is stored.
     """
     rows = zip(found, scores, strict=True)
-    data = data | {"parts": [{parts.name: part, **described_score(score)} for part, score in rows]}
+    data = data | {"parts": [{"part": part, **described_score(score)} for part, score in rows]}
     lines = [f"{score.label or score.reason}: {part}" for part, score in zip(found, scores, strict=True)]
     missing = [score.reason for score in scores if score.value is None]
     if missing:

@@ -1,7 +1,7 @@
 """What a judge is sent: the rubric as the system message, its examples as earlier turns, and the material.
 
 Only the last message differs between rows, so that servers can cache what comes before. The material stands between
-tags that it cannot close, and the judge is told to follow no instructions in it.
+tags that it cannot write itself, and the judge is told to follow no instructions in it.
 """
 
 from __future__ import annotations
@@ -115,16 +115,16 @@ def _spelled(labels: Sequence[str]) -> str:
 
 
 def _material(material: Sequence[str] | Template, values: Mapping[str, Any]) -> str:
-    """The material of a row: each value between tags, or as the template says."""
+    """The material of a row: each value between tags that it cannot write itself, or as the template says."""
     if isinstance(material, Template):
         return material.render({name: values[name] for name in material.variables if values.get(name) is not None})
-    closing = re.compile(f"</(?=\\s*(?:{'|'.join(material)})\\b)", re.IGNORECASE)
+    tags = re.compile(f"<(?=/?\\s*(?:{'|'.join(material)})\\s*>)", re.IGNORECASE)
     shown = {name: values[name] for name in material if values.get(name) is not None}
-    texts = {name: closing.sub(_CLOSING, as_text(value)) for name, value in shown.items()}
+    texts = {name: tags.sub(_ESCAPED, as_text(value)) for name, value in shown.items()}
     return "\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in texts.items())
 
 
-_CLOSING: Final = r"<\\/"
+_ESCAPED: Final = r"<\\"
 
 
 def as_text(value: Any) -> str:

@@ -7,7 +7,7 @@ first; each part is a question of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from evaluand.evaluation.judges.prompt import as_text
 from evaluand.evaluation.judges.replies import Unreadable
 from evaluand.evaluation.judges.rubric import Rubric
 from evaluand.evaluation.judges.rubric_fields import ITEMS, SENTENCES, Parts
+from evaluand.evaluation.judges.scale import Fault
 from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, described
 from evaluand.models.chat_model import ChatModel
 
@@ -70,7 +71,7 @@ class Questioner:
             TaskError: a request failed.
         """
         for name in self.rubric.required:
-            if values[name] is None:
+            if values.get(name) is None:
                 return NOTHING_EXPECTED if name == "expected" else Score.abstained(f"no {name}")
         if self.rubric.parts is not None:
             return await self._judge_parts(self.rubric.parts, values)
@@ -80,9 +81,9 @@ class Questioner:
         def ask(sample: int) -> Coroutine[Any, Any, Opinion]:
             return ask_verdict(self.rubric, self.model, values, sample=sample, from_logprobs=self.from_logprobs)
 
-        source = self.rubric.evidence
         opinions = await ask_together([ask(sample) for sample in range(self.samples)])
-        return score_of_samples(opinions, None if source is None else as_text(values[source] or ""))
+        source = self.rubric.evidence
+        return score_of_samples(opinions, None if source is None else as_text(values.get(source) or ""))
 
     async def _judge_parts(self, parts: Parts, values: Mapping[str, Any]) -> Score:
         reply, found = await self._divide(parts, values)
@@ -106,7 +107,7 @@ class Questioner:
             return None, [sentence.text for sentence in sentences(as_text(value))]
         return await ask_parts(self.rubric, self.model, values)
 
-    def _faults(self) -> Any:
+    def _faults(self) -> Iterator[Fault]:
         if type(self.samples) is not int or self.samples < 1:
             yield ("samples",), f"is {described(self.samples)}; give an integer of at least 1"
         elif self.samples > 1 and self.model.temperature == 0:
