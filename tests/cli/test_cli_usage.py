@@ -75,7 +75,7 @@ def test_tokens_and_cost_are_shown_wherever_a_run_is(folder: Folder) -> None:
     shown = folder.done("show", "shop/dear", "--index", "1")
     assert "used        6 requests, 600 input tokens" in shown
     assert "used      1 request, 100 input tokens, 50 output tokens, cost unknown" in shown
-    assert "used  1 request, 40 input tokens, 10 output tokens, cost 0.50 EUR" in folder.done(
+    assert "used      1 request, 40 input tokens, 10 output tokens, cost 0.50 EUR" in folder.done(
         "show", "shop/dear", "--scorer", "judge"
     )
 

@@ -231,7 +231,13 @@ def test_a_run_counts_the_tokens_of_all_that_a_call_asked(chat: Callable[..., Ch
     task = Summary(server.model, instruction="Shorten.", max_length=21, concurrency=1)
     made = run(task, "First sentence here. Second sentence.")
     [used] = made.table().column("usage").to_pylist()
-    counted = {"input_tokens": 4 + 3 + 4, "output_tokens": 1 + 2 + 3, "cost": None, "currency": None, "model": "small-2026"}
+    counted = {
+        "input_tokens": 4 + 3 + 4,
+        "output_tokens": 1 + 2 + 3,
+        "cost": None,
+        "currency": None,
+        "model": "small-2026",
+    }
     assert {name: used[name] for name in counted} == counted
 
 

@@ -9,17 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from evaluand.aggregation.fairness import Criterion
@@ -28,9 +18,9 @@ from evaluand.comparison.rule import MATCH_GATES, Gate
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document, Place
-from evaluand.engine.budget import Budget
 from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.experiment import spec
+from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.near_keys import advice, entry_advice, meant_key
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.names import is_name, metric_names, resolve_metric
@@ -240,26 +230,6 @@ class RunSpec(BaseModel):
         """The policy of calls, with the names of errors where they are defined."""
         chosen = self.model_dump(exclude={"replications", "seed", "transient"}, exclude_none=True)
         return Policy(transient=tuple(transient), **chosen)
-
-
-class BudgetSpec(BaseModel):
-    """What all requests of the experiment may cost together."""
-
-    model_config = _STRICT
-    cost: float = Field(gt=0, description="the amount")
-    currency: str = Field(min_length=1, description="such as USD or EUR")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_text(cls, value: Any) -> Any:
-        if not isinstance(value, str | int | float) or isinstance(value, bool):
-            return value
-        try:
-            budget = Budget.parse(str(value))
-        except SpecError:
-            message = "is {text}; write an amount and its currency, such as 5 USD"
-            raise PydanticCustomError("budget", message, {"text": value}) from None
-        return {"cost": budget.cost, "currency": budget.currency}
 
 
 def _branch(entry: Any) -> str | None:
@@ -521,7 +491,7 @@ class ValidParts:
     partial_matches: dict[int, dict[str, Any]]
     gates: dict[int, str]
     run: spec.RunSpec
-    budget: spec.BudgetSpec | None
+    budget: BudgetSpec | None
     prices: str | None
     task_names: list[str]
     scorer_names: list[str]
@@ -661,7 +631,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
     metrics, fairness, tradeoffs, matches, gates = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
     dataset, is_valid = _valid_keys(spec.DatasetSpec, value.get("dataset"))
     run, _ = _valid_keys(spec.RunSpec, value.get("run"))
-    budget, _ = _valid_keys(spec.BudgetSpec, value.get("budget"))
+    budget, _ = _valid_keys(BudgetSpec, value.get("budget"))
     return ValidParts(
         (value.get("name") or None) if isinstance(value.get("name"), str) else None,
         dataset,

@@ -46,7 +46,7 @@ from evaluand.report.html.page import (
 )
 from evaluand.report.html.ratings import ratings_section
 from evaluand.report.html.tradeoff import tradeoff_section
-from evaluand.report.html.usage import usage_table
+from evaluand.report.html.usage import usage_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.text import (
@@ -203,9 +203,7 @@ def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     parts = (
         [_values_table(whole, labels, facts)] if whole else [] if facts.get("leaderboard") else [_counts_table(facts)]
     )
-    parts.append(f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>')
-    if used := usage_table(facts["tasks"]):
-        parts.append(f"<h3>Tokens and cost</h3>\n{used}")
+    parts += [f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>', usage_section(facts["tasks"])]
     if any(row["worst"] != row["best"] for row in whole):
         parts.append(
             '<p class="note">The bounds are the values if every row without a score had the lowest, or the highest, '

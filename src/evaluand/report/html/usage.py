@@ -12,8 +12,8 @@ _CAPTION = "What calls and judges have used; reused answers with what they cost 
 _COVERAGE = "; (2 of 3): of so many rows, the others do not say"
 
 
-def usage_table(tasks: Sequence[Facts]) -> str:
-    """A line for the calls of each task, and for each of its judges; empty if none says what it has used."""
+def usage_section(tasks: Sequence[Facts]) -> str:
+    """A table: a line for the calls of each task, and for each of its judges; empty if none says what it has used."""
     used = [
         (entry["task"], scorer or "calls", total)
         for entry in tasks
@@ -30,4 +30,5 @@ def usage_table(tasks: Sequence[Facts]) -> str:
     )
     heads = th("Task", "text") + th("used by", "text") + "".join(map(th, columns))
     is_partial = any(total.without_cost or total.without_tokens for *_, total in used)
-    return table(_CAPTION + _COVERAGE * is_partial, heads, f"<tbody>{lines}</tbody>")
+    rows = table(_CAPTION + _COVERAGE * is_partial, heads, f"<tbody>{lines}</tbody>")
+    return f"<h3>Tokens and cost</h3>\n{rows}"
