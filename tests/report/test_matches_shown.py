@@ -143,7 +143,7 @@ def test_notebooks_show_matches_and_ratings_as_tables() -> None:
     page = matches._repr_html_()
     assert page.startswith(f"<p>Matches({matches.id[:12]}, once, twice, same: 12 matches)</p><table>")
     assert "<th>once</th><td>twice</td><td>4</td><td>0</td><td>0</td><td>0</td>" in page
-    assert "<p>judging: 4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1 EUR</p>" in page
+    assert "<p>judging: 4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1.00 EUR</p>" in page
     ranking = rate(matches, penalty=1.0)._repr_html_()
     assert ranking.count("<table>") == 2
     assert "<caption>bradley_terry v1 penalty=1.0 interval=bootstrap(1000,0) 95%</caption>" in ranking
@@ -180,7 +180,7 @@ def test_a_report_shows_what_judging_cost_and_the_steps_of_each_judgement(tmp_pa
     path, *_ = write(store, "judged", str(tmp_path / "report.html"))
     page = Path(path).read_text()
     assert "<h3>What judging cost</h3>" in page
-    assert "<li>4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1 EUR</li>" in page
+    assert "<li>4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1.00 EUR</li>" in page
     pieces = re.findall(r'id="match-piece-\d+">([^<]*)</script>', page)
     first, *_ = (case for piece in pieces for case in orjson.loads(gzip.decompress(base64.b64decode(piece))))
     said: list[Any] = next(row for row in first["rows"] if row["outcome"] == 1)["said"]
