@@ -180,7 +180,9 @@ if TYPE_CHECKING:
     from evaluand.models.usage import report_usage as report_usage, spending as spending
     from evaluand.run.runner import Run as Run, Runner as Runner
     from evaluand.run.task import Candidates as Candidates, Task as Task, task as task
+    from evaluand.run.tasks.chat import ChatTask as ChatTask
     from evaluand.run.tasks.chunk import Chunk as Chunk
+    from evaluand.run.tasks.conversation import FewShot as FewShot
     from evaluand.run.tasks.detect_language import DetectLanguage as DetectLanguage
     from evaluand.run.tasks.estimator import EstimatorTask as EstimatorTask
     from evaluand.run.tasks.instruct import Instruct as Instruct, Instruction as Instruction

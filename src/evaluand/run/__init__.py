@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         Task as Task,
         as_task as as_task,
     )
+    from evaluand.run.tasks.chat import ChatTask as ChatTask
     from evaluand.run.tasks.chunk import Chunk as Chunk
+    from evaluand.run.tasks.conversation import FewShot as FewShot
     from evaluand.run.tasks.detect_language import DetectLanguage as DetectLanguage
     from evaluand.run.tasks.estimator import EstimatorTask as EstimatorTask
     from evaluand.run.tasks.instruct import Instruct as Instruct, Instruction as Instruction

@@ -51,8 +51,11 @@ def read_syntax(text: str) -> Syntax:
 
 def _variables(tree: nodes.Template) -> dict[str, int]:
     names = find_undeclared_variables(tree)
-    uses = sorted((node.lineno, node.name) for node in tree.find_all(nodes.Name) if node.name in names)
-    return {name: line for line, name in reversed(uses)}
+    found: dict[str, int] = {}
+    for node in sorted(tree.find_all(nodes.Name), key=lambda node: node.lineno):
+        if node.name in names:
+            found.setdefault(node.name, node.lineno)
+    return found
 
 
 def _optional(tree: nodes.Template) -> Iterator[str]:

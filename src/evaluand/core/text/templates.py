@@ -71,11 +71,12 @@ class Template:
         """The names of the values that it cannot do without."""
         return self.variables - self._syntax.optional
 
-    def faults(self, known: Sequence[str]) -> Iterator[str]:
+    def faults(self, known: Sequence[str], advice: Mapping[str, str] | None = None) -> Iterator[str]:
         """What is wrong with it for rows with certain values.
 
         Args:
             known: the names of the values.
+            advice: a name that is not known → what to do about it.
 
         Example:
             >>> for fault in Template("{{ qestion }} {context}").faults(["question", "context"]):
@@ -84,8 +85,9 @@ class Template:
             {context} would be sent as it is; write {{ context }}
         """
         for name, line in self._syntax.variables.items():
-            if name not in known and name not in self._syntax.optional:
-                yield self._at(line, f"there is no value {name!r}{alternatives(name, known)}")
+            if name in self.required and name not in known:
+                remedy = f"; {advice[name]}" if advice and name in advice else alternatives(name, known)
+                yield self._at(line, f"there is no value {name!r}{remedy}")
         for line, name in self._syntax.braces:
             if name in known:
                 yield self._at(line, f"{{{name}}} would be sent as it is; write {{{{ {name} }}}}")

@@ -1,0 +1,231 @@
+"""Chats: a model's reply to a prompt made from a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from evaluand.core.errors import EvaluandError, ParameterError, SpecError, TaskError, kind_of
+from evaluand.core.fingerprint import CodeFacts, Identity, fingerprint
+from evaluand.data.dataset import Dataset
+from evaluand.data.schema.data import Schema
+from evaluand.data.schema.values import ValueSchema
+from evaluand.models.chat_model import ChatModel
+from evaluand.models.tools import Tool, read_tools
+from evaluand.run.tasks.asking import AskingTask
+from evaluand.run.tasks.conversation import (
+    EXAMPLES,
+    INPUT,
+    ROLES,
+    Conversation,
+    FewShot,
+    MessageTemplate,
+    Place,
+    known_names,
+    read_template,
+    unseen_columns,
+)
+from evaluand.run.tasks.tool_calls import converse
+from evaluand.trace.spans import TaskSpan
+
+_WHOLE_INPUT: Final = f"{{{{ {INPUT} }}}}"
+
+
+@dataclass(frozen=True)
+class ChatTask(AskingTask[Any, Any]):
+    """A model's reply to a prompt: text, or data where there is a schema.
+
+    Prompts are templates of Jinja: `{{ question }}` is the row's value of the input column `question`, `{{ input }}`
+    the whole input. A text that begins with `file:` names the file of a template. A value that is missing or null fails
+    the row. The messages are, in this order: system, examples, earlier turns, prompt.
+
+    Args:
+        model: the model that replies.
+        prompt: the template of the user's message; by default the input as it is, or nothing after earlier turns.
+        system: the template of the system message.
+        messages: instead of prompt and system, the templates of several messages, each with `role` and `content`.
+        history: the input column with earlier turns: a list of messages, each with `role` and `content`.
+        examples: answered examples of another file, which are shown to the model first.
+        tools: functions that the model may ask to have called, or `Tool`s; in an experiment file as `file.py:name`.
+            They are called until the model replies.
+        max_turns: how often the model may be asked for one output, where it has tools.
+        version: pins the tools in place of the fingerprint of their code; raise it when they change.
+        response_schema: what the reply must be as data, in any form that `ValueSchema` takes. The model is asked for
+            it, and the output is the data.
+        folder: the folder to which files are relative; in an experiment file, that of the experiment.
+        output_schema: what each output must be; see `Task`.
+
+    Raises:
+        ParameterError: lists all invalid parameters.
+
+    Example:
+        >>> model = ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="135M-Q4")
+        >>> task = ChatTask(model, prompt="Answer in one word: {{ question }}", system="You are a geographer.")
+        >>> [message["content"] for message in task.make_messages({"question": "The capital of France?"})]
+        ['You are a geographer.', 'Answer in one word: The capital of France?']
+    """
+
+    model: ChatModel
+    _: KW_ONLY
+    prompt: str | None = None
+    system: str | None = None
+    messages: Sequence[Mapping[str, Any]] = ()
+    history: str | None = None
+    examples: FewShot | None = None
+    tools: Sequence[Any] = ()
+    max_turns: int = 10
+    version: str | None = None
+    response_schema: Any = None
+    folder: str = ""
+    output_schema: Any = None
+
+    kind = "chat"
+
+    def __post_init__(self) -> None:
+        faults = [*self._faults()]
+        if not faults:
+            try:
+                _ = self._templates
+            except ParameterError as error:
+                faults += error.faults
+        if faults:
+            raise ParameterError(faults)
+
+    def prepare(self, dataset: Dataset) -> None:
+        """Raise a SpecError if the model cannot be used, or templates do not fit the dataset; lists every fault."""
+        faults: list[tuple[Place, str]] = []
+        try:
+            super().prepare(dataset)
+        except ParameterError as error:
+            faults += ((("model", *place), message) for place, message in error.faults)
+        faults += self._conversation.faults(known_names(dataset), unseen_columns(dataset))
+        if faults:
+            raise ParameterError(faults)
+
+    async def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        completion = await converse(
+            self.model,
+            self.make_messages(input),
+            task_span,
+            tools=self._tools,
+            max_turns=self.max_turns,
+            schema=self._schema,
+        )
+        if self._schema is None:
+            return completion.text
+        if completion.fault is not None:
+            raise TaskError(f"the reply does not fit response_schema: {completion.fault}", code="schema")
+        return completion.data
+
+    def make_messages(self, input: Any) -> list[dict[str, Any]]:
+        """The messages for the model, each with `role` and `content`.
+
+        Raises:
+            TaskError: a value that a template needs is missing or null, or the earlier turns are no messages.
+        """
+        return self._conversation.messages(input)
+
+    def identify(self) -> Identity:
+        own = super().identify()
+        if not self._tools or self.version is not None or "chat" not in own.spec:
+            return own
+        code = {tool.name: fingerprint(tool.function) for tool in self._tools}
+        parts = {name: part for each in code.values() for name, part in {**each.parts, **each.files}.items()}
+        return Identity(
+            {**own.spec, "code": {name: {"fingerprint": each.digest} for name, each in code.items()}},
+            own.pinned and all(each.pinned for each in code.values()),
+            (*own.unpinned, *(why for each in code.values() for why in each.unpinned)),
+            {**own.parts, **parts},
+            CodeFacts.combine(each.facts for each in code.values()),
+        )
+
+    @property
+    def _answer_spec(self) -> dict[str, Any]:
+        spec = {"behaviour": self.behaviour, **self._conversation.spec}
+        if self._tools:
+            tools = [{"name": t.name, "description": t.description, "schema": dict(t.schema)} for t in self._tools]
+            spec |= {"tools": tools, "max_turns": self.max_turns}
+            spec |= {} if self.version is None else {"version": self.version}
+        return spec if self._schema is None else {**spec, "response_schema": self._schema}
+
+    @cached_property
+    def _tools(self) -> tuple[Tool, ...]:
+        return read_tools(self.tools)
+
+    @cached_property
+    def _schema(self) -> Any:
+        """The JSON Schema of a reply; None if it is text."""
+        if self.response_schema is None or isinstance(self.response_schema, Mapping):
+            return self.response_schema
+        return Schema.of(self.response_schema).json
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        try:
+            shots = [] if self.examples is None else self.examples.read(self.folder)
+        except EvaluandError as error:
+            raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
+        return Conversation(self._templates, self.history, shots)
+
+    @cached_property
+    def _templates(self) -> list[MessageTemplate]:
+        """The templates of all messages.
+
+        Raises:
+            ParameterError: lists everything that is wrong with them.
+        """
+        templates: list[MessageTemplate] = []
+        faults: list[tuple[Place, str]] = []
+        for role, text, place in self._texts():
+            try:
+                templates.append(MessageTemplate(role, read_template(text, self.folder, place), place))
+            except ParameterError as error:
+                faults += error.faults
+        if faults:
+            raise ParameterError(faults)
+        return templates
+
+    def _texts(self) -> Iterator[tuple[str, str, Place]]:
+        """Role, text and place of every template."""
+        if self.system is not None:
+            yield "system", self.system, ("system",)
+        for number, message in enumerate(self.messages):
+            yield message["role"], message["content"], ("messages", number, "content")
+        if self.prompt is not None:
+            yield "user", self.prompt, ("prompt",)
+        elif not self.messages and self.history is None:
+            yield "user", _WHOLE_INPUT, ("prompt",)
+
+    def _faults(self) -> Iterator[tuple[Place, str]]:
+        for name in ("prompt", "system", "history"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                yield (name,), f"is {kind_of(value)}; give text"
+        if self.messages and self.prompt is not None:
+            yield ("prompt",), "and messages exclude each other; make it the last of the messages"
+        for number, message in enumerate(self.messages):
+            yield from _message_faults(message, ("messages", number))
+        if type(self.max_turns) is not int or self.max_turns < 1:
+            yield ("max_turns",), f"is {self.max_turns!r}; give an integer of at least 1"
+        try:
+            if without := [tool.name for tool in self._tools if tool.function is None]:
+                yield ("tools",), f"{without[0]} has no function to call"
+        except SpecError as error:
+            yield ("tools",), str(error)
+        try:
+            if self._schema is not None:
+                ValueSchema.of(self._schema)
+        except SpecError as error:
+            yield from ((("response_schema",), line) for line in str(error).split("\n"))
+
+
+def _message_faults(message: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    if not isinstance(message, Mapping) or {*message} != {"role", "content"}:
+        yield place, "is no message; give role and content"
+        return
+    if message["role"] not in ROLES:
+        yield (*place, "role"), f"is {message['role']!r}; give {', '.join(ROLES)}"
+    if not isinstance(message["content"], str):
+        yield (*place, "content"), f"is {kind_of(message['content'])}; give text"

@@ -1,0 +1,325 @@
+"""Conversations with a model: templates of messages, filled with the values of a row.
+
+    system ─ examples, each asked and answered ─ earlier turns of the row ─ what is asked
+
+Templates see the row's input: its columns by name, and all of it as `input`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError, alternatives, kind_of, plural
+from evaluand.core.files.regular import read_regular_file
+from evaluand.core.text.templates import Template, TemplateError
+from evaluand.data.dataset import Dataset
+
+Place = tuple[str | int, ...]
+
+FILE: Final = "file:"
+"""How a prompt begins that is in a file."""
+
+INPUT: Final = "input"
+"""The name of the whole input in templates."""
+
+EXAMPLES: Final = "examples"
+"""The name of the examples in templates."""
+
+ROLES: Final = ("system", "developer", "user", "assistant")
+_ADDRESSES: Final = ("data:", "https://", "http://")
+_LEADING: Final = ("system", "developer")
+_LONGEST_PROMPT: Final = 8_000_000  # bytes of a file
+_LOOKED_AT: Final = 100  # inputs whose keys count as known
+
+
+class MessageTemplate(NamedTuple):
+    """A message with places for values.
+
+    Attributes:
+        role: who speaks: one of `ROLES`.
+        content: what is said.
+        place: where it is among the parameters of the task.
+    """
+
+    role: str
+    content: Template
+    place: Place
+
+    def fill(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {"role": self.role, "content": self.content.render(values)}
+
+
+@dataclass(frozen=True)
+class FewShot:
+    """Answered examples that a model sees before it is asked.
+
+    Each is asked as a row is, and followed by its answer. A template that uses `examples` writes them itself: a list of
+    objects, with their columns and `input`.
+
+    Args:
+        path: the file of the examples; any format of datasets.
+        input: the column or columns that templates see; as for datasets.
+        expected: the column with the answer.
+        n: how many; all by default.
+        seed: draws `n` of them by this number; without it, the first are taken.
+        where: only rows that match a condition, as for datasets.
+
+    Raises:
+        ParameterError: lists all invalid parameters.
+    """
+
+    path: str
+    _: KW_ONLY
+    expected: str = "expected"
+    input: str | Sequence[str] | Mapping[str, str] | None = None
+    n: int | None = None
+    seed: int | None = None
+    where: str | None = None
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        faults: list[tuple[Place, str]] = []
+        if self.n is not None and (type(self.n) is not int or self.n < 1):
+            faults.append((("n",), f"is {self.n!r}; give an integer of at least 1"))
+        if self.seed is not None and self.n is None:
+            faults.append((("seed",), "draws some of the examples; give n too"))
+        if faults:
+            raise ParameterError(faults)
+
+    def read(self, folder: str) -> list[Shot]:
+        """The examples, in the order in which they are shown.
+
+        Args:
+            folder: to which the path is relative.
+
+        Raises:
+            SpecError: there is no such file or column, or there are fewer than `n` examples.
+        """
+        data = Dataset.from_file(Path(folder, self.path), input=self.input, expected=self.expected)
+        data = data if self.where is None else data.where(self.where)
+        if len(data) < (self.n or 1):
+            raise SpecError(f"{self.path}: holds {plural(len(data), 'example')}, fewer than n: {self.n or 1}")
+        chosen = islice(data, self.n) if self.seed is None else sorted(data, key=self._lot)[: self.n]
+        column = data.roles.input if isinstance(data.roles.input, str) else None
+        shots = [Shot(values_of(one.input, column), one.expected, one.digest, self.expected) for one in chosen]
+        if unanswered := [number for number, shot in enumerate(shots) if shot.answer is None]:
+            raise DataError(f"{self.path}: example {unanswered[0]} has no {self.expected}; leave it out with where")
+        return shots
+
+    def _lot(self, example: Any) -> bytes:
+        """What the examples are ordered by to draw some: the same ones are drawn where others are added behind them."""
+        return identity.digest([self.seed, example.digest.hex()])
+
+
+class Shot(NamedTuple):
+    """An answered example.
+
+    Attributes:
+        values: what templates see of it.
+        answer: the expected value.
+        digest: of the example.
+        column: of the answer.
+    """
+
+    values: Mapping[str, Any]
+    answer: Any
+    digest: bytes
+    column: str
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The messages of a task.
+
+    Args:
+        templates: of the messages, in order.
+        history: the name of the value with the row's earlier turns.
+        shots: answered examples.
+    """
+
+    templates: Sequence[MessageTemplate]
+    history: str | None = None
+    shots: Sequence[Shot] = ()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What the messages depend on besides the row."""
+        messages = [{"role": one.role, "content": one.content.text} for one in self.templates]
+        examples = [shot.digest.hex() for shot in self.shots]
+        return {"messages": messages, "history": self.history, EXAMPLES: examples}
+
+    def faults(self, known: Sequence[str], advice: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
+        """What is wrong with the templates for rows with certain values; takes what `Template.faults` takes."""
+        names = [*known, *([EXAMPLES] if self.shots else [])]
+        for template in self.templates:
+            for fault in template.content.faults(names, advice):
+                yield template.place, fault
+        if self.history is not None and self.history not in known:
+            remedy = f"; {advice[self.history]}" if self.history in advice else alternatives(self.history, known)
+            yield ("history",), f"there is no value {self.history!r}{remedy}"
+
+    def messages(self, input: Any) -> list[dict[str, Any]]:
+        """The messages for an input.
+
+        Raises:
+            TaskError: a value is missing or null, or the earlier turns are no messages.
+        """
+        values = values_of(input, self._only_name) | ({EXAMPLES: self._listed} if self.shots else {})
+        try:
+            asked = [template.fill(values) for template in self._asking]
+            leading = [template.fill(values) for template in self._leading]
+        except TemplateError as error:
+            raise TaskError(str(error), code="template") from None
+        earlier = [] if self.history is None else read_turns(values.get(self.history), self.history)
+        shown = [message for turns in self._answered if turns[:-1] != asked for message in turns]
+        made = [*leading, *shown, *earlier, *asked]
+        if not asked and (not earlier or earlier[-1]["role"] not in ("user", "tool")):
+            raise TaskError(f"{self.history} does not end with a message of the user; add a prompt", code="history")
+        return made
+
+    @cached_property
+    def _leading(self) -> list[MessageTemplate]:
+        return [template for template in self.templates if template.role in _LEADING]
+
+    @cached_property
+    def _asking(self) -> list[MessageTemplate]:
+        return [template for template in self.templates if template.role not in _LEADING]
+
+    @cached_property
+    def _only_name(self) -> str | None:
+        """The name of an input that is one value: the only one that templates use."""
+        used = {name for template in self.templates for name in template.content.required} | {self.history}
+        names = used - {INPUT, EXAMPLES, None}
+        return names.pop() if len(names) == 1 else None
+
+    @cached_property
+    def _answered(self) -> list[list[dict[str, Any]]]:
+        """The turns of each example, the last of which is its answer; none if a template writes them."""
+        if any(EXAMPLES in template.content.variables for template in self.templates):
+            return []
+        return [[*self._ask(shot), {"role": "assistant", "content": _answer_text(shot.answer)}] for shot in self.shots]
+
+    def _ask(self, shot: Shot) -> list[dict[str, Any]]:
+        values = values_of(shot.values[INPUT], self._only_name)
+        return [template.fill(values) for template in self._asking]
+
+    @cached_property
+    def _listed(self) -> list[dict[str, Any]]:
+        return [{**shot.values, shot.column: shot.answer} for shot in self.shots]
+
+
+def read_template(text: str, folder: str, place: Place) -> Template:
+    """A template as a file or its text.
+
+    Args:
+        text: the template, or `file:` and a path.
+        folder: to which the path is relative.
+        place: where it is among the parameters.
+
+    Raises:
+        ParameterError: there is no such file, or it is no template; lists every fault.
+    """
+    name = text.removeprefix(FILE).strip() if text.startswith(FILE) else ""
+    try:
+        template = Template(_read_file(Path(folder, name)) if name else text, name)
+    except OSError as error:
+        what = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise ParameterError([(place, f"{Path(folder, name)}: {what}")]) from None
+    except UnicodeDecodeError as error:
+        raise ParameterError([(place, f"{name}: byte {error.start:,} is not UTF-8; save it as UTF-8")]) from None
+    except TemplateError as error:
+        raise ParameterError([(place, line) for line in str(error).split("\n")]) from None
+    if not template.text.strip():
+        raise ParameterError([(place, "is empty")])
+    return template
+
+
+def values_of(input: Any, only_name: str | None = None) -> dict[str, Any]:
+    """What templates see of an input.
+
+    Args:
+        only_name: a further name of an input that is one value.
+
+    Example:
+        >>> values_of({"question": "Rain?"}) == {"input": {"question": "Rain?"}, "question": "Rain?"}
+        True
+        >>> values_of("Rain?", "question")
+        {'input': 'Rain?', 'question': 'Rain?'}
+    """
+    if isinstance(input, Mapping):
+        return {INPUT: input} | dict(input)
+    return {INPUT: input} | ({} if only_name is None else {only_name: input})
+
+
+def known_names(dataset: Dataset) -> list[str]:
+    """The names of what templates see of a dataset's rows."""
+    inputs, column = dataset.roles.input, None
+    if dataset.view_spec is None:
+        if not isinstance(inputs, str):
+            return list(dict.fromkeys((*inputs, INPUT)))
+        column = inputs
+    keys = [key for one in islice(dataset.inputs(), _LOOKED_AT) if isinstance(one, Mapping) for key in one]
+    if column is not None and not keys and column.isidentifier():
+        keys = [column]
+    return list(dict.fromkeys((*keys, INPUT)))
+
+
+def unseen_columns(dataset: Dataset) -> dict[str, str]:
+    """The columns of a dataset that tasks do not see, each with what to do to use it in a template."""
+    roles = dataset.roles
+    seen = [roles.input] if isinstance(roles.input, str) else [*roles.input]
+    expected = [roles.expected] if isinstance(roles.expected, str) else (roles.expected or {}).values()
+    return {
+        name: "this column is the expected answer, which tasks do not see"
+        if name in expected
+        else f"tasks see this column with input: [{', '.join([*seen, name])}]"
+        for name in dataset.schema.names
+        if name not in seen
+    }
+
+
+def read_turns(value: Any, name: str) -> list[dict[str, Any]]:
+    """The earlier turns in a row; none if there is no value.
+
+    Args:
+        name: of the value, for messages.
+
+    Raises:
+        TaskError: it is no list of messages, each with `role` and `content`.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple):
+        raise TaskError(f"{name} is {kind_of(value)}, not a list of messages", code="history")
+    return [_read_turn(turn, f"{name}[{place}]") for place, turn in enumerate(value)]
+
+
+def _read_turn(turn: Any, where: str) -> dict[str, Any]:
+    if not isinstance(turn, Mapping) or not isinstance(turn.get("role"), str):
+        raise TaskError(f"{where} is {kind_of(turn)} without a role; a message has role and content", code="history")
+    message = {name: value for name, value in turn.items() if value is not None}
+    if "content" not in message and "tool_calls" not in message:
+        raise TaskError(f"{where} has no content", code="history")
+    parts = message.get("content")
+    for part in parts if isinstance(parts, list) else ():
+        image = part.get("image") if isinstance(part, Mapping) else None
+        if isinstance(image, str) and not image.startswith(_ADDRESSES):  # a row must not choose a file that is sent
+            remedy = "a row may hold an image as a data URL or name its address"
+            raise TaskError(f"{where} names a file; {remedy}", code="history")
+    return message
+
+
+def _read_file(path: Path) -> str:
+    return read_regular_file(path, _LONGEST_PROMPT, follow_link=True).decode("utf-8-sig")
+
+
+def _answer_text(answer: Any) -> str:
+    """An answer as a model would write it: text as it is, anything else as JSON."""
+    return answer if isinstance(answer, str) else identity.json_text(answer)
