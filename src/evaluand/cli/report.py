@@ -20,6 +20,7 @@ from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import find_labelled_run, read_run
 from evaluand.comparison.measures import declared_measures, resolve_measures
+from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, plural, singular
 from evaluand.core.files.paths import replaced
@@ -262,13 +263,14 @@ def _read_parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequen
 def _comparisons(
     store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], declared: Sequence[Measure]
 ) -> dict[str, Any]:
-    """The stored comparison of the tasks, or how to make it."""
+    """The stored comparison of the tasks, or how to make it, and what their prompts differ in."""
     if len(graded) < 2:
-        return {"comparisons": [], "not_compared": None}
+        return {"comparisons": [], "not_compared": None, "prompts": []}
     found = comparison_facts(store, graded)
-    if found is not None:
-        return {"comparisons": found, "not_compared": None}
-    return {"comparisons": [], "not_compared": _explain_missing(store, id, graded, declared)}
+    names, specs = [*graded], task_specs([find_labelled_run(each, name) for name, each in graded.items()])
+    prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
+    missing = None if found is not None else _explain_missing(store, id, graded, declared)
+    return {"comparisons": found or [], "not_compared": missing, "prompts": prompts}
 
 
 def _explain_missing(
@@ -370,6 +372,8 @@ def _run_command(root: Path, part: Part, alone: bool) -> str | None:
         words += f" --limit {origin.limit}"
     if origin.where:
         words += f" --where {quote(origin.where)}"
+    if origin.model:
+        words += f" --model {quote(origin.model)}"
     return f"{words} --task {quote(origin.task)}" if alone and origin.task else words
 
 

@@ -22,7 +22,7 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import Comparison
+from evaluand.comparison.comparing import Comparison, find_labelled_run, read_run
 from evaluand.comparison.measures import declared_measures
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular, warn
@@ -36,7 +36,7 @@ from evaluand.report.facts.evaluation import evaluation_facts, example_facts, gr
 from evaluand.report.facts.match_sets import ratings_facts, run_ratings_facts
 from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
-from evaluand.report.facts.run import dataset_facts, run_facts
+from evaluand.report.facts.run import add_chats, dataset_facts, run_facts
 from evaluand.report.terminal.report import artifact_table
 from evaluand.report.text import SHORT_ID
 from evaluand.run.responses import LANE
@@ -64,6 +64,7 @@ Examples:
   evaluand show arithmetic/mine --lowest --examples 10
   evaluand show arithmetic/mine --against arithmetic/other
   evaluand show arithmetic/mine --index 17
+  evaluand show arithmetic/mine --below 1 --messages
   evaluand show arithmetic --metric accuracy --group topic=sums --lowest
   evaluand show 3f2a9c --json
 """
@@ -90,6 +91,7 @@ Examples:
 @click.option("--metric", metavar="NAME", help="The rows behind an aggregation's values of this metric.")
 @repeatable("--group", "groups", metavar="NAME=VALUE", help="With --metric: only rows of this group; repeatable.")
 @where_option
+@click.option("--messages", is_flag=True, help="The conversations with language models in each row.")
 @repeatable("--scorer", "scorers", metavar="NAME", help="Only scores of this scorer; repeatable.")
 @store_option
 @json_option
@@ -104,6 +106,7 @@ def command(
     metric: str | None,
     groups: tuple[str, ...],
     where: str | None,
+    messages: bool,
     scorers: tuple[str, ...],
     folder: Path,
     as_json: bool,
@@ -149,9 +152,25 @@ def command(
         else:
             other = None if against is None else Evaluation.open(store, against)
             facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers, where)
+    if messages:
+        _add_chats(store, facts, artifact)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
+
+
+def _add_chats(store: DirectoryStore, facts: Facts, name: str) -> None:
+    """Adds the conversations with language models to the rows of a run or an evaluation of a name."""
+    kind, id = facts["kind"], facts["id"]
+    if kind not in ("runs", "evaluations") or facts["status"] != "sealed":
+        raise SpecError(f"--messages shows those of a finished run or evaluation; {id[:SHORT_ID]} is one of the {kind}")
+    if kind == "runs":
+        return add_chats(Run(store, id), facts["rows"])
+    rows = [*facts.get("calls", ()), *(row for found in facts["rows"].values() for row in found)]
+    if any("evaluation" in row for row in rows):
+        raise SpecError("--messages shows the rows of one evaluation; leave out --against")
+    evaluation = Evaluation(store, id)
+    return add_chats(find_labelled_run(evaluation, name) or read_run(evaluation), rows)
 
 
 def _note_damage(store: DirectoryStore, kind: str, id: str) -> None:

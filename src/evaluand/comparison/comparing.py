@@ -19,6 +19,7 @@ from evaluand.comparison.changed import check_examples
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm
 from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
@@ -129,11 +130,22 @@ class Comparison(Artifact):
                 {"id": id, "name": _find_name(self.store, id), "label": label} | _find_usage(self.store, id, label)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
+            "prompts": prompt_changes(task_specs(self._runs())),
             "pairs": self.pairs,
             "ranking": self.ranking,
             "left_out": self.left_out,
             "flips": self.flips(),
         }
+
+    def _runs(self) -> list[Run | None]:
+        """The runs that were evaluated; None where one is not in the store, or it is not certain which one is meant."""
+        found: list[Run | None] = []
+        for id, label in zip(self.evaluations, self.labels, strict=True):
+            try:
+                found.append(find_labelled_run(Evaluation(self.store, id), label))
+            except NotFound:
+                found.append(None)
+        return found
 
     def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
         a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]

@@ -214,7 +214,7 @@
     byId("query").focus();
   }
 
-  const SEARCHED = ["id", "input", "expected", "attributes", "metadata", "error", "responses", "scores", "spans"];
+  const SEARCHED = ["id", "input", "expected", "attributes", "metadata", "error", "responses", "scores", "chats", "spans"];
 
   function holds(row, wanted) {
     return SEARCHED.some((name) => holdsText(row[name], wanted));
@@ -298,6 +298,7 @@
     if (row.expected !== null) sides.unshift(element("div", {}, heading("Expected"), ...block(row, row.expected)));
     const parts = [heading("Input"), ...block(row, row.input), ...tagged(row), ...drawn(row), element("div", { class: "sides" }, ...sides)];
     if (row.scores.length) parts.push(heading("Scores"), scores(row), ...asked(row));
+    parts.push(...chats(row));
     if (row.spans.length) parts.push(heading("Trace"), ...trace(row));
     parts.push(heading("About this row"), about(row), links(row));
     return parts;
@@ -467,6 +468,33 @@
       element("dt", {}, shown(name)),
       element("dd", { dir: "auto" }, shown(textOf(cell), state.query), cell?.c ? element("span", { class: "muted" }, ` … (${word.format(cell.c)} characters more)`) : "")]);
     return element("li", {}, element("p", {}, said), element("dl", { class: "pairs" }, ...pairs(call.args), ...pairs(call.meta)));
+  }
+
+  /** What was said to language models and what they replied, as bubbles; calls of tools are folded. */
+  function chats(row) {
+    return row.chats.flatMap((chat, i) => [
+      heading(row.chats.length > 1 ? `Conversation ${i + 1} of ${row.chats.length}` : "Conversation"),
+      element("ol", { class: "chat" }, ...chat.turns.map((turn) => bubble(row, turn))),
+      ...(chat.left_out ? [element("p", { class: "cut" }, `${word.format(chat.left_out)} messages more: `, element("code", {}, command(row)))] : [])]);
+  }
+
+  const SIDES = { user: "user", assistant: "assistant" };
+
+  function bubble(row, turn) {
+    const made = element("li", { class: `bubble ${SIDES[turn.role] ?? "other"}` }, element("p", { class: "role" }, shown(turn.role)));
+    if (textOf(turn.text) !== "" || !turn.tools) made.append(...said(row, turn.text));
+    for (const tool of turn.tools ?? []) made.append(element("details", {},
+      element("summary", {}, "calls ", element("code", {}, shown(tool.name)), element("span", { class: "gist", dir: "auto" },
+        shown(snippet(tool.arguments) + (tool.result === null ? "" : ` → ${snippet(tool.result)}`), state.query))),
+      element("p", { class: "cut" }, "arguments"), ...block(row, tool.arguments),
+      ...(tool.result === null ? [] : [element("p", { class: "cut" }, "result"), ...block(row, tool.result)])));
+    return made;
+  }
+
+  function said(row, cell) {
+    const made = [element("div", { class: "said", dir: "auto", tabindex: "0" }, shown(textOf(cell), state.query))];
+    if (cell.c) made.push(element("p", { class: "cut" }, `${word.format(cell.c)} characters more; the whole: `, element("code", {}, command(row))));
+    return made;
   }
 
   const trace = (row) => spanTree(row.spans, row.n_spans - row.spans.length, command(row), state.query);

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from evaluand.core.errors import SpecError
 from evaluand.report.facts.base import (
@@ -21,6 +23,7 @@ from evaluand.report.facts.base import (
 from evaluand.report.text import SHORT_ID
 from evaluand.run.excerpts import answers, examples_at, to_json
 from evaluand.store.statuses import COMPLETED
+from evaluand.trace.chats import LLM, read_chats
 
 if TYPE_CHECKING:
     from evaluand.data.dataset import Dataset
@@ -111,7 +114,7 @@ def _describe_indices(run: Run) -> str:
 
 def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:
     examples = examples_at(run, sorted({row["_index_"] for row in chosen}))
-    spans = _read_spans(run, {(row["_index_"], row["replication"]) for row in chosen})
+    spans = read_spans(run, {(row["_index_"], row["replication"]) for row in chosen})
     return [
         plain_row(row)
         | {"responses": answers(row["responses"], row["n_responses"], run.items)}
@@ -121,7 +124,8 @@ def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:
     ]
 
 
-def _read_spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Facts]]:
+def read_spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Facts]]:
+    """The spans of some calls, by `_index_` and replication, in the order of their opening."""
     found: dict[tuple[int, int], list[Facts]] = {}
     last = max((index for index, _ in keys), default=-1)
     for batch in run.spans() if keys else ():
@@ -139,6 +143,34 @@ def _span_facts(row: dict[str, Any]) -> Facts:
     unit = dt.timedelta(microseconds=1)
     times = {name: None if row[name] is None else row[name] // unit for name in ("start", "duration")}
     return {name: row[name] for name in row if name not in ("_index_", "replication")} | times
+
+
+CHATS: Final = "chats"
+"""The fact about a row that holds its conversations with language models."""
+
+
+def add_chats(run: Run, rows: Sequence[Facts]) -> None:
+    """Adds the conversations with language models to rows of a run, or to scores of them."""
+    spans = read_spans(run, {(row["_index_"], row["replication"]) for row in rows})
+    for row in rows:
+        row[CHATS] = chat_facts(spans.get((row["_index_"], row["replication"]), []))
+
+
+def chat_facts(spans: Sequence[Facts]) -> list[list[Facts]]:
+    """The conversations with language models in the spans of a call, turn by turn.
+
+    Args:
+        spans: of the call, as `run_facts` returns them.
+    """
+    requests = (
+        [None if span[name] is None else orjson.loads(span[name]) for name in ("input", "output")]
+        for span in spans
+        if span["kind"] == LLM
+    )
+    return [
+        [{**turn._asdict(), "tools": [tool._asdict() for tool in turn.tools]} for turn in chat]
+        for chat in read_chats((input, output) for input, output in requests)
+    ]
 
 
 def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:

@@ -66,6 +66,12 @@ class Budget:
         self.left -= min(len(text), TRACED)
         return made
 
+    def text(self, text: str) -> Any:
+        """The cell of a text, cut to what is left; as long as an input may be."""
+        made = _text_cell(text, min(TEXT, max(self.left, 0)))
+        self.left -= min(len(text), TEXT)
+        return made
+
     def value(self, value: Any) -> Any:
         return self.json(orjson.dumps(value).decode())
 

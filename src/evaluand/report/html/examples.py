@@ -35,6 +35,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import PRETTY, SHORT, TEXT, TRACED, Budget, cell, cut_text, json_cell, span_cells
+from evaluand.report.html.chats import chat_cells
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
@@ -199,6 +200,7 @@ class Examples:
             "duration": None if duration is None else duration.total_seconds(),
             "scores": [self._score(s, columns[s], row, room, partial(sources.of, *key)) for s, row in scores[:_SCORES]],
             "n_scores": len(scores),
+            "chats": chat_cells(traced, room),
             "spans": [span_cells(row, None if example is None else example.input, room) for row in traced[:_SPANS]],
             "n_spans": len(traced),
         }

@@ -12,6 +12,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 from evaluand._version import __version__
 from evaluand.report.text import LABEL, safe
@@ -89,6 +90,11 @@ def th(title: str, kind: str = "", sortable: bool = False) -> str:
     """The head of a column."""
     inner = f'<button type="button">{clean(title)}</button>' if sortable else clean(title)
     return f'<th scope="col"{f" class={kind}" if kind else ""}>{inner}</th>'
+
+
+def example_link(task: str, index: Any) -> str:
+    """The address of an example on the page of a report."""
+    return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")
 
 
 def script_json(value: Any) -> str:

@@ -18,7 +18,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import IO, Any
-from urllib.parse import quote
 
 import orjson
 
@@ -29,12 +28,14 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.cells import TEXT
 from evaluand.report.html.charts import Axis, Dot
+from evaluand.report.html.comparisons import comparisons_section
 from evaluand.report.html.examples import OUTCOMES, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
 from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
 from evaluand.report.html.packing import compress, element as data_element, pack
 from evaluand.report.html.page import (
     clean as _text,
+    example_link,
     figure as _figure,
     name as _name,
     page_end,
@@ -71,7 +72,6 @@ _ATTRIBUTE_VALUES = 200
 _LABELS = 50
 _CHARTED_GROUPS = 40
 _LISTED_GROUPS = 2000
-_FLIPS = 100
 _CELL = 200
 _NUMBERS = ("value", "low", "high", "worst", "best")
 _STATUSES = ("", *SCORE_STATUSES)
@@ -91,8 +91,9 @@ def write_report(
         facts: as `report_facts` returns them. Under `comparisons` there may be rows with `a`, `b` (tasks),
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
-            `not_compared` a sentence on how to make the comparison that is missing; under `leaderboard` the result
-            of `Leaderboard.to_dict`; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
+            `not_compared` a sentence on how to make the missing comparison; under `prompts` what `prompt_changes`
+            returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`; and under `matches`,
+            `ratings` and `unrated` what `match_facts` returns.
         matches: the rows of these matches.
 
     Returns:
@@ -177,7 +178,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tup
         ("groups", "Groups", _groups(facts, labels)),
         ("disparities", "Disparities", disparities_section(facts, labels)),
         ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, each) for n, each in enumerate(tradeoffs))),
-        ("comparisons", "Comparisons", _comparisons(facts)),
+        ("comparisons", "Comparisons", comparisons_section(facts)),
         ("ratings", "Ratings", rated),
         ("missing", "Why rows are missing", _missing(facts) if has_tasks else ""),
         ("examples", "Examples", _BROWSER if has_tasks else ""),
@@ -410,34 +411,6 @@ def _group_name(value: Any) -> str:
     return '<span class="muted">none</span>' if value is None else _name(value)
 
 
-def _comparisons(facts: Facts) -> str:
-    """Pairs of tasks on the same examples; see `write_report`."""
-    lines = []
-    for row in facts.get("comparisons") or ():
-        shown = numbers(row["difference"], row["low"], row["high"])
-        interval = "" if row["low"] is None else f"{shown[1]} – {shown[2]}"
-        p = "–" if row["p"] is None else f"{row['p']:.3g}"
-        words = ("", "", "") if row.get("direction", "higher") else (" higher", " lower", "")
-        counts = "".join(
-            f"<td>{'–' if row[n] is None else format(row[n], ',') + word}</td>"
-            for n, word in zip(("won", "lost", "n"), words, strict=True)
-        )
-        clusters = clusters_text([row])
-        basis = f'<span class="why">Interval and test by {_text(clusters)}.</span>' if clusters else ""
-        verdict = _text(row["verdict"], _CELL) + basis + _flips(row)
-        pair = "".join(f'<th scope="row" class="text">{_name(row[side])}</th>' for side in ("a", "b"))
-        lines.append(
-            f'<tr>{pair}<td class="text">{_name(row["metric"])}</td><td class="value">{shown[0]}</td>'
-            f'<td>{interval}</td><td>{p}</td>{counts}</tr><tr><td class="text long" colspan="9">{verdict}</td></tr>'
-        )
-    if not lines:
-        note = facts.get("not_compared")
-        return f'<p class="note">{_text(note)}</p>' if note else ""
-    heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
-    heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n")))
-    return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
-
-
 def _tradeoff(number: int, result: TradeoffResult) -> str:
     """One of the trade-offs on the page, whose ids begin with its number."""
     name = result.name
@@ -450,25 +423,12 @@ def _tradeoff(number: int, result: TradeoffResult) -> str:
     return f'<div class="tradeoff"><h3 dir="auto">{_name(name)}</h3>\n{section}</div>\n'
 
 
-def _flips(row: Facts) -> str:
-    flips = row.get("flips") or ()
-    if not flips:
-        return ""
-    links = "".join(
-        f'<li><a href="{_link(row["b"], flip.get("index", flip["id"]))}">{_text(flip["id"], LABEL)}</a></li>'
-        for flip in flips[:_FLIPS]
-    )
-    shown, total = min(len(flips), _FLIPS), max((row["won"] or 0) + (row["lost"] or 0), len(flips))
-    more = f"<li>and {total - shown:,} more</li>" if total > shown else ""
-    return f"<details><summary>{_plural(total, 'example')} differ</summary><ul>{links}{more}</ul></details>"
-
-
 def _missing(facts: Facts) -> str:
     lines = []
     for entry in facts["tasks"]:
         for reason in entry["missing"]:
             kind = "failed" if reason["status"] == "failed" else "unscored"
-            link = f'<a href="{_link(entry["task"], reason["first"])}">{reason["first"]}</a>'
+            link = f'<a href="{example_link(entry["task"], reason["first"])}">{reason["first"]}</a>'
             by = "the task" if reason["scorer"] is None else reason["scorer"]
             lines.append(
                 f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_name(by)}</td>'
@@ -694,7 +654,3 @@ def _format_value(value: float | None, form: str | None) -> str:
 
 def _target(row: Facts) -> str:
     return "" if row["target"] is None else f" · {_name(row['target'])}"
-
-
-def _link(task: str, index: Any) -> str:
-    return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")

@@ -18,6 +18,9 @@ from evaluand.report.usage import usage_cells, usage_totals
 
 Facts = Mapping[str, Any]
 
+_DIFF = {"-": "red", "+": "green", "…": "dim"}
+_DIFF_LINES = 60
+
 
 def comparison_table(facts: Facts) -> RenderableType:
     """A comparison: the differences, a sentence for each, the ranking, and the examples that changed."""
@@ -29,6 +32,7 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
     facts = {**facts, "pairs": add_labels(facts["pairs"]), "ranking": add_labels(facts["ranking"])}
     yield _legend(facts)
+    yield from map(_prompt_change, facts["prompts"])
     if used := list(_list_usage(facts)):
         yield _usage_table(used)
     family = sum(pair["p"] is not None for pair in facts["pairs"])
@@ -85,6 +89,18 @@ def _usage_table(used: Sequence[tuple[str, UsageTotal]]) -> Table:
     for (label, _), cells in zip(used, rows, strict=True):
         table.add_row(Text(safe(label, CELL)), *map(Text, cells))
     return table
+
+
+def _prompt_change(change: Facts) -> RenderableType:
+    """The settings and the lines of a prompt that differ."""
+    a, b = _letter(change["a"]), _letter(change["b"])
+    settings = name_values(
+        (each["name"], f"{long_text(each['a'] or '–')} → {long_text(each['b'] or '–')}") for each in change["settings"]
+    )
+    lines = [Text(safe(line), _DIFF.get(line[0], "")) for line in change["prompt"][:_DIFF_LINES]]
+    if (more := len(change["prompt"]) - _DIFF_LINES) > 0:
+        lines.append(Text(f"and {plural(more, 'more line')} (--json lists all)", "dim"))
+    return Group(Text(f"what differs, {a} → {b}", "bold"), *([settings] if change["settings"] else []), *lines)
 
 
 def _letter(number: int) -> str:

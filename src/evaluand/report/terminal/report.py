@@ -24,8 +24,10 @@ from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls
+from evaluand.report.facts.run import CHATS
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
+from evaluand.report.terminal.chats import chats_table
 from evaluand.report.terminal.comparison import comparison_parts
 from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
 from evaluand.report.text import (
@@ -481,6 +483,8 @@ def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> 
     pairs += [("response", long_text(response)) for response in row["responses"] or ()]
     if row["usage"]:
         pairs.append(("used", safe(usage_text(row["usage"]), 2 * CELL)))
+    if CHATS in row:
+        return Group(head, name_values(pairs, "  "), chats_table(row[CHATS]))
     if row["spans"]:
         pairs += _request_and_reply(row["spans"][0])
         pairs.append(("trace", _tree(row, task)))
@@ -580,7 +584,7 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
         pairs += [(f"call {number}", _call_result(call)), *((f"  {n}", long_text(v)) for n, v in values)]
     if len(calls) > LINES:
         pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json lists all)"))
-    return Group(head, name_values(pairs, "  "))
+    return Group(head, name_values(pairs, "  "), *([chats_table(row[CHATS])] if CHATS in row else ()))
 
 
 def _call_result(call: Facts) -> Text:
@@ -591,7 +595,7 @@ def _call_result(call: Facts) -> Text:
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
 _NOT_SHOWN = frozenset(
-    (*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses", "usage")
+    (*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses", "usage", CHATS)
 )
 
 

@@ -1,0 +1,114 @@
+"""The conversations in a trace: what was said to language models, and what they replied.
+
+Each request to a model holds the whole conversation so far, so the requests of one conversation are known by their
+beginnings: each repeats what was said before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+LLM = "llm"
+"""The kind of the spans that hold requests to a model."""
+
+
+class ToolUse(NamedTuple):
+    """A call of a tool by a model.
+
+    Attributes:
+        name: of the tool.
+        arguments: as the model wrote them.
+        result: what it returned, for the model; None if nothing.
+    """
+
+    name: str
+    arguments: str
+    result: str | None
+
+
+class Turn(NamedTuple):
+    """What one side said.
+
+    Attributes:
+        role: `system`, `user`, `assistant` or another one.
+        text: what it said.
+        tools: the tools that it called.
+    """
+
+    role: str
+    text: str
+    tools: Sequence[ToolUse] = ()
+
+
+def read_chats(requests: Iterable[tuple[Any, Any]]) -> list[list[Turn]]:
+    """The conversations of a call.
+
+    Args:
+        requests: input and output of its spans of the kind `llm`, in order. Inputs that are no messages are left out.
+
+    Example:
+        >>> asked = [{"role": "user", "content": "The capital of France?"}]
+        >>> first = {"role": "assistant", "content": "Paris"}
+        >>> again = [*asked, first, {"role": "user", "content": "Sure?"}]
+        >>> [[turn.text for turn in chat] for chat in read_chats([(asked, "Paris"), (again, "Yes")])]
+        [['The capital of France?', 'Paris', 'Sure?', 'Yes']]
+    """
+    found: list[tuple[list[Any], Any]] = []
+    for input, output in requests:
+        messages = _messages(input)
+        if messages is None:
+            continue
+        continued = next((place for place, (said, _) in enumerate(found) if messages[: len(said)] == said), len(found))
+        found[continued : continued + 1] = [(messages, output)]
+    return [list(_turns([*messages, *_reply(output)])) for messages, output in found]
+
+
+def _messages(input: Any) -> list[Any] | None:
+    """The messages of a request; None if it has none."""
+    if isinstance(input, str):
+        return [{"role": "user", "content": input}]
+    said = input.get("messages") if isinstance(input, Mapping) else input
+    if not isinstance(said, list) or not all(isinstance(each, Mapping) and "role" in each for each in said):
+        return None
+    return said or None
+
+
+def _reply(output: Any) -> list[Any]:
+    if output is None:
+        return []
+    return [output if isinstance(output, Mapping) and "role" in output else {"role": "assistant", "content": output}]
+
+
+def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[Turn]:
+    """Messages as turns, in which results of tools are with their calls."""
+    results = {each.get("tool_call_id"): _text(each.get("content")) for each in messages if _is_result(each)}
+    asked: set[Any] = set()
+    for message in messages:
+        if _is_result(message) and message.get("tool_call_id") in asked:
+            continue
+        calls = [call for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
+        asked |= {call.get("id") for call in calls}
+        tools = tuple(_tool_use(call, results) for call in calls)
+        yield Turn(str(message["role"]), _text(message.get("content")), tools)
+
+
+def _is_result(message: Mapping[str, Any]) -> bool:
+    return message.get("role") == "tool"
+
+
+def _tool_use(call: Mapping[str, Any], results: Mapping[Any, str]) -> ToolUse:
+    function = call.get("function")
+    called = function if isinstance(function, Mapping) else call
+    return ToolUse(_text(called.get("name")), _text(called.get("arguments")), results.get(call.get("id")))
+
+
+def _text(content: Any) -> str:
+    """A content as text; of parts the texts, and the names of the others."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(part, Mapping) and "type" in part for part in content):
+        return "\n".join(_text(part.get("text")) if "text" in part else f"[{part['type']}]" for part in content)
+    return "" if content is None else orjson.dumps(content, default=str).decode()
