@@ -314,4 +314,4 @@ def test_a_manifest_without_a_usable_origin_has_no_experiment(manifest: dict[str
 def test_values_of_other_types_are_no_part_of_an_origin() -> None:
     written = {"experiment": "e.yaml", "digest": 5, "task": {}, "limit": True, "where": ["a"]}
     found = provenance.experiment_origin({"provenance": {"origin": written}})
-    assert found == provenance.ExperimentOrigin("e.yaml", None, None, None, None, None)
+    assert found == provenance.ExperimentOrigin("e.yaml", None, None, None, None, None, None)

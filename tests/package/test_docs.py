@@ -93,6 +93,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand label pairs arithmetic/a arithmetic/b --by ann": "asks a person",
         "evaluand label pairs arithmetic/a arithmetic/b --export pairs.csv": YOURS,
     },
+    "docs/howto/prompts.md": {
+        "tasks:": FRAGMENT,
+        "response_schema: {type: object, properties: {city: {type: string}}, required: [city]}": FRAGMENT,
+    },
     "docs/howto/report.md": {
         "evaluand report classifiers": "needs the store of `make demo`, which runs it",
         "evaluand show RUN --index 17 --json": YOURS,

@@ -7,6 +7,8 @@
   of a line is its exit code.
 - All other blocks (`yaml`, `json`, `csv`, `toml`) must be files, unless test_docs.py lists them with a reason.
 
+Port 8000 stands for a free port, so that pages with servers can run at once.
+
 `…` in an expected output matches anything. Blanks and line breaks do not count, since tables go by the width of the
 terminal.
 """
@@ -17,6 +19,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,7 +64,11 @@ def blocks_of(page: str) -> list[Block]:
 def run_page(page: str, folder: Path, skipped: list[str]) -> None:
     """Run all blocks but those whose first line is in `skipped`, and compare their output with what the page shows."""
     blocks = [block for block in blocks_of(page) if block.first_line not in skipped]
-    _execute_in("execute", [[page, *block] for block in blocks], folder)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    ported = [block._replace(text=re.sub(r"\b8000\b", port, block.text)) for block in blocks]
+    _execute_in("execute", [[page, *block] for block in ported], folder)
 
 
 def run_commands(lines: list[str], folder: Path) -> list[str]:

@@ -94,6 +94,11 @@ where_option = click.option(
     metavar="CONDITION",
     help="Only rows that match, such as 'sex == \"F\" and age > 30'; a missing value matches nothing.",
 )
+model_option = click.option(
+    "--model",
+    metavar="NAME",
+    help="The model of all tasks that take one: one of the file's models, or PROVIDER/NAME or URL#NAME in their place.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 
 

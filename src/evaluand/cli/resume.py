@@ -105,7 +105,7 @@ def command(
         raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
     content = _read_experiment(store, begun, what, is_own(store, manifest), yes)
     with stdout_to_stderr(), show_notes():
-        experiment = Experiment.from_file(begun.path, content=content)
+        experiment = Experiment.from_file(begun.path, content=content, model=begun.model)
         if begun.where:
             experiment = experiment.where(begun.where)
         if budget is not None:
@@ -246,7 +246,8 @@ def _suggest_run(store: WatchedStore, begun: ExperimentOrigin, file: str, *, fre
     """The command that runs an experiment file as the work was begun; stored work is found by its content."""
     limit = [] if begun.limit is None else ["--limit", str(begun.limit)]
     where = [] if begun.where is None else ["--where", safe(begun.where)]
-    return suggest_command("run", [file, *limit, *where, *(["--fresh"] if fresh else [])], store.root)
+    model = [] if begun.model is None else ["--model", safe(begun.model)]
+    return suggest_command("run", [file, *limit, *where, *model, *(["--fresh"] if fresh else [])], store.root)
 
 
 def _read(path: Path) -> bytes:

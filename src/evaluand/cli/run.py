@@ -19,6 +19,7 @@ from evaluand.cli.options import (
     budget_option,
     experiment_argument,
     json_option,
+    model_option,
     near_options,
     store_option,
     suggest_command,
@@ -35,6 +36,7 @@ from evaluand.engine.engine import Aborted
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
+from evaluand.experiment.spec import parse_file
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
@@ -49,13 +51,15 @@ _EXAMPLES = """\b
 Examples:
   evaluand run experiment.yaml --limit 20
   evaluand run experiment.yaml --task mine --retry-failed
+  evaluand run experiment.yaml --model ollama/smollm2
   evaluand run experiment.yaml --gate "accuracy >= 0.9" --gate "accuracy not worse than old by 0.02"
   evaluand run experiment.yaml --json > results.json
 """
 
 
 _NEAR_OPTIONS: Final = {
-    **dict.fromkeys(("--model", "--tasks", "--models", "-m", "-t", "--only"), "--task NAME"),
+    **dict.fromkeys(("--tasks", "-t", "--only"), "--task NAME"),
+    **dict.fromkeys(("--models", "-m", "--provider", "--llm"), "--model NAME"),
     **dict.fromkeys(("-n", "--n", "--max-samples", "--max-examples", "--samples", "-l", "--head"), "--limit N"),
     **dict.fromkeys(("-k", "--filter", "--select", "--filter-pattern"), "--where CONDITION"),
     **dict.fromkeys(("-q", "--silent"), "--quiet"),
@@ -78,6 +82,7 @@ _NEAR_OPTIONS: Final = {
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
 @where_option
 @click.option("--task", metavar="NAME", help="Only this task of the experiment.")
+@model_option
 @click.option("--fresh", is_flag=True, help="Repeat every call and grade.")
 @click.option("--retry-failed", is_flag=True, help="Repeat the calls and grades that failed.")
 @click.option("--no-calls", is_flag=True, help="Grade and summarise the stored runs without calling tasks.")
@@ -98,6 +103,7 @@ def command(
     limit: int | None,
     where: str | None,
     task: str | None,
+    model: str | None,
     fresh: bool,
     retry_failed: bool,
     no_calls: bool,
@@ -125,7 +131,7 @@ def command(
         raise click.UsageError("--force needs --report")
     store = WatchedStore(folder)
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext():
-        experiment = Experiment.from_file(file)
+        experiment = Experiment.from_file(file, model=model)
         if where is not None:
             experiment = experiment.where(where)
         if budget is not None:
@@ -137,7 +143,8 @@ def command(
         tasks = [task] if task else [*experiment.tasks]
         if task and experiment.matches:
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
-        parsed = [*_gates_of_file(experiment, tasks), *map(Gate.parse, gates)]
+        known = [*experiment.tasks] if model is None else parse_file(file)[0].task_names
+        parsed = [*_gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
         require_gates(parsed, junit)
         rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
@@ -199,15 +206,19 @@ def _split_gates(
     return rules, of_matches
 
 
-def _gates_of_file(experiment: Experiment, tasks: Sequence[str]) -> Iterator[Gate]:
-    """The gates of the file, without those that need a task that does not run now."""
+def _gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[str]) -> Iterator[Gate]:
+    """The gates of the file, without those that need a task that does not run now.
+
+    Args:
+        known: the tasks of the file.
+    """
     for gate in experiment.gates:
         if experiment.matches and is_match_gate(gate):
             if len(tasks) == len(experiment.tasks):
                 yield gate
             else:
                 click.echo(f"note: gate {safe(gate.text)!r} needs matches; not checked", err=True)
-        elif gate.baseline in experiment.tasks and gate.baseline not in tasks:
+        elif gate.baseline in known and gate.baseline not in tasks:
             click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
         elif tasks != [gate.baseline]:
             yield gate

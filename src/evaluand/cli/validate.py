@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 from click.exceptions import Exit
 
-from evaluand.cli.options import experiment_argument, json_option, store_option
+from evaluand.cli.options import experiment_argument, json_option, model_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
@@ -47,9 +47,10 @@ Examples:
     is_flag=True,
     help="Only list hosts, variables, programs, code and files; read nothing but FILE, import nothing.",
 )
+@model_option
 @store_option
 @json_option
-def command(file: Path, only_access: bool, folder: Path, as_json: bool) -> None:
+def command(file: Path, only_access: bool, model: str | None, folder: Path, as_json: bool) -> None:
     """Find all faults of the experiment in FILE, or of the only one of this folder, its data and its code.
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
@@ -61,7 +62,7 @@ def command(file: Path, only_access: bool, folder: Path, as_json: bool) -> None:
     Importing code executes it. Look at a file from somebody else with --access first.
     """
     with stdout_to_stderr():
-        facts = _access(file) if only_access else _facts(file, DirectoryStore(folder))
+        facts = _access(file, model) if only_access else _facts(file, model, DirectoryStore(folder))
     if as_json:
         print_json(facts)
     else:
@@ -70,12 +71,12 @@ def command(file: Path, only_access: bool, folder: Path, as_json: bool) -> None:
         raise Exit(1)
 
 
-def _access(file: Path) -> Facts:
+def _access(file: Path, model: str | None) -> Facts:
     """The faults of the file alone, and what it reaches."""
     facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": [], "matches": []}
     facts["access"] = {"hosts": [], "programs": [], "code": [], "files": []}
     try:
-        spec, document = parse_file(file)
+        spec, document = parse_file(file, model=model)
         access = read_access(spec, file.parent)
         facts["access"] = {name: [each._asdict() for each in found] for name, found in access._asdict().items()}
         document.check()
@@ -84,12 +85,12 @@ def _access(file: Path) -> Facts:
     return facts
 
 
-def _facts(file: Path, store: DirectoryStore) -> Facts:
-    facts = _access(file) | {"faults": []}
+def _facts(file: Path, model: str | None, store: DirectoryStore) -> Facts:
+    facts = _access(file, model) | {"faults": []}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EvaluandWarning)
         try:
-            experiment = Experiment.from_file(file)
+            experiment = Experiment.from_file(file, model=model)
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
         facts["plan"] = list(_plan(experiment, store))

@@ -10,10 +10,14 @@ def short_labels(names: Sequence[str | None], ids: Sequence[str]) -> list[str]:
     Example:
         >>> short_labels(["exp/a", "exp/b", None], ["11" * 16, "22" * 16, "33" * 16])
         ['exp/a', 'exp/b', '333333333333']
+        >>> short_labels(["exp/short/small", "exp/long/small"], ["11" * 16, "22" * 16])
+        ['short/small', 'long/small']
     """
     known = [name or id[:12] for name, id in zip(names, ids, strict=True)]
-    heads = {label.rpartition("/")[0] for label in known}
-    short = [label.rpartition("/")[2] for label in known] if len(heads) == 1 else known
+    parts = [label.split("/") for label in known]
+    while all(len(each) > 1 for each in parts) and len({each[0] for each in parts}) == 1:
+        parts = [each[1:] for each in parts]
+    short = ["/".join(each) for each in parts]
     seen: Counter[str] = Counter()
     labels = []
     for label in short:  # artifacts with the same content share one id, and so its name

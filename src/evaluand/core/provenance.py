@@ -70,14 +70,15 @@ class ExperimentOrigin(NamedTuple):
     limit: int | None
     where: str | None
     matches: str | None
+    model: str | None
 
 
 def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
     """The experiment file that began an artifact, read with types: somebody else may have written the manifest.
 
     Example:
-        >>> experiment_origin({"provenance": {"origin": {"experiment": "/home/me/e.yaml", "limit": "all"}}})
-        ExperimentOrigin(path='/home/me/e.yaml', digest=None, task=None, limit=None, where=None, matches=None)
+        >>> experiment_origin({"provenance": {"origin": {"experiment": "/me/e.yaml", "limit": "all"}}})
+        ExperimentOrigin(path='/me/e.yaml', digest=None, task=None, limit=None, where=None, matches=None, model=None)
     """
     facts = manifest.get("provenance")
     origin = facts.get("origin") if isinstance(facts, Mapping) else None
@@ -85,12 +86,12 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
         return None
     path, *texts = (value if isinstance(value := origin.get(name), str) else None for name in _TEXTS)
     limit = origin.get("limit")
-    digest, task, where, matches = texts
+    digest, task, where, matches, model = texts
     limit = limit if type(limit) is int else None
-    return ExperimentOrigin(path, digest, task, limit, where, matches) if path else None
+    return ExperimentOrigin(path, digest, task, limit, where, matches, model) if path else None
 
 
-_TEXTS = ("experiment", "digest", "task", "where", "matches")
+_TEXTS = ("experiment", "digest", "task", "where", "matches", "model")
 
 
 @cache

@@ -16,13 +16,16 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from evaluand.core.errors import SpecError
 from evaluand.core.files.paths import is_within
 from evaluand.core.redaction import redact_command
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.engine.engine import TRANSIENT
 from evaluand.evaluation.judges.model_judge import rubric_files
-from evaluand.experiment.build import CODE_PARAMETERS
+from evaluand.experiment.build import CHAT, CODE_PARAMETERS, TOOLS
 from evaluand.experiment.spec import CodeSpec, KindSpec, ValidParts, graded_by
+from evaluand.models.endpoints import read_short_name
+from evaluand.run.tasks.conversation import FILE
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -133,6 +136,20 @@ def _paths(spec: ValidParts, kinds: list[tuple[str, KindSpec]]) -> Iterator[tupl
         if isinstance(path := kind.parameters.get("path"), str):
             yield where, path
         yield from ((where, path) for path in rubric_files(kind.parameters))
+        if kind.kind == CHAT:
+            yield from ((where, path) for path in _files_of_chat(kind.parameters))
+
+
+def _files_of_chat(parameters: Mapping[str, Any]) -> Iterator[str]:
+    """The files of prompts and of examples."""
+    messages = parameters.get("messages")
+    texts = [message.get("content") for message in messages or () if isinstance(message, Mapping)]
+    for text in (parameters.get("system"), *texts, parameters.get("prompt")):
+        if isinstance(text, str) and text.startswith(FILE):
+            yield text.removeprefix(FILE).strip()
+    examples = parameters.get("examples")
+    if isinstance(examples, Mapping) and isinstance(path := examples.get("path"), str):
+        yield path
 
 
 def _contacts(where: str, value: Any) -> Iterator[Contact]:
@@ -142,9 +159,13 @@ def _contacts(where: str, value: Any) -> Iterator[Contact]:
             yield from _contacts(where, item)
     if not isinstance(value, Mapping):
         return
-    url = value.get("url")
+    url, model = value.get("url"), value.get("model")
     if isinstance(url, str) and "://" in url:
         yield _contact(where, url, value)
+    elif isinstance(model, str):
+        with suppress(SpecError):  # not the short name of a model
+            found = read_short_name(model)
+            yield _contact(where, found["url"], {**found, **value})
     for item in value.values():
         yield from _contacts(where, item)
 
@@ -189,7 +210,9 @@ def _references(
     for where, kind in entries:
         if not isinstance(kind, KindSpec):
             continue
-        schemas.append((where, kind.parameters.get("output_schema")))
+        schemas += [(where, kind.parameters.get(key)) for key in ("output_schema", "response_schema")]
+        tools = kind.parameters.get(TOOLS) if kind.kind == CHAT else None
+        yield from ((where, name) for name in tools or () if isinstance(name, str) and ":" in name)
         for parameter in CODE_PARAMETERS.get(kind.kind, ()):
             if isinstance(text := kind.parameters.get(parameter), str) and ":" in text:
                 yield where, text

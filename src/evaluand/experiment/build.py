@@ -29,7 +29,7 @@ from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, Fu
 from evaluand.evaluation.matching.schedule import Schedule
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
-from evaluand.experiment.near_keys import word_advice
+from evaluand.experiment.near_keys import parameter_advice, word_advice
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     GRADED_BY,
@@ -218,15 +218,36 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["files"] = [str(folder / str(file)) for file in parameters["files"]]
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
-    if parameters.get("output_schema") is not None:
-        parameters["output_schema"] = _resolve_schema(parameters["output_schema"], folder)
+    for name in ("output_schema", "response_schema"):
+        if parameters.get(name) is not None:
+            parameters[name] = _resolve_schema(parameters[name], folder, name)
     split = parameters.get("split")
     if isinstance(split, dict) and isinstance(split.get("file"), str):
         parameters["split"] = {**split, "file": str(folder / split["file"])}
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
+    if spec.kind == CHAT and TOOLS in parameters:
+        parameters[TOOLS] = _import_tools(parameters[TOOLS], folder)
     return parameters
+
+
+def _import_tools(names: Any, folder: Path) -> list[Any]:
+    """The functions that a model may call."""
+    if not isinstance(names, list):
+        raise ParameterError([((TOOLS,), f"is {kind_of(names)}; give a list of file.py:name")])
+    tools: list[Any] = []
+    faults: list[tuple[tuple[str | int, ...], str]] = []
+    for number, name in enumerate(names):
+        try:
+            if not isinstance(name, str) or ":" not in name:
+                raise SpecError(f"is {name!r}; give file.py:name")
+            tools.append(import_reference(name, folder))
+        except SpecError as error:
+            faults.append(((TOOLS, number), str(error)))
+    if faults:
+        raise ParameterError(faults)
+    return tools
 
 
 def _refuse_credentials(variables: Mapping[Any, Any]) -> None:
@@ -237,12 +258,12 @@ def _refuse_credentials(variables: Mapping[Any, Any]) -> None:
         raise ParameterError([(("env", name), f"is a credential written into the file; {advice}") for name in found])
 
 
-def _resolve_schema(what: Any, folder: Path) -> Any:
-    """The schema of a task's outputs: read if the file names it, else as it is written."""
+def _resolve_schema(what: Any, folder: Path, name: str = "output_schema") -> Any:
+    """The schema of a task's outputs or replies: read if the file names it, else as it is written."""
     try:
         return read_schema(what, folder)
     except SpecError as error:
-        raise _schema_error(error) from None
+        raise _schema_error(error, name) from None
 
 
 def _check_schema(built: Task[Any, Any]) -> None:
@@ -253,13 +274,17 @@ def _check_schema(built: Task[Any, Any]) -> None:
         raise _schema_error(error) from None
 
 
-def _schema_error(error: SpecError) -> ParameterError:
+def _schema_error(error: SpecError, name: str = "output_schema") -> ParameterError:
     lines = str(error).split("\n")
-    return ParameterError([(("output_schema",), line.removeprefix("output_schema: ")) for line in lines])
+    return ParameterError([((name,), line.removeprefix(f"{name}: ")) for line in lines])
 
 
 _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
 """The parameter of a kind of task that is the user's code."""
+
+CHAT = "chat"
+TOOLS = "tools"
+"""The parameter of a chat that names functions of the user."""
 
 
 def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
@@ -437,11 +462,22 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     if unknown:
         raise ValidationError.from_exception_data(kind, [_unknown_parameter(kind, name, known) for name in unknown])
     kind_adapter = TypeAdapter(registry.find(group, kind))
-    with reading_file():
-        made = kind_adapter.validate_python(dict(parameters))
+    try:
+        with reading_file():
+            made = kind_adapter.validate_python(dict(parameters))
+    except ParameterError as error:
+        raise ParameterError((_place_in(parameters, place), message) for place, message in error.faults) from None
     if lax := list(_lax_flags(made, parameters)):
         raise ValidationError.from_exception_data(kind, lax)
     return made
+
+
+def _place_in(parameters: Mapping[str, Any], place: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The place of a fault among parameters, of which one, such as a model, may have found it among its own."""
+    if not place or place[0] in parameters:
+        return place
+    within = [name for name, value in parameters.items() if isinstance(value, Mapping) and place[0] in value]
+    return (*within, *place) if len(within) == 1 else place
 
 
 def _check_kind(group: str, kind: str) -> None:
@@ -466,6 +502,8 @@ def _lax_flags(made: Any, parameters: Mapping[str, Any], place: tuple[str, ...] 
 
 
 def _unknown_parameter(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
+    near = parameter_advice(kind, name)
     message = f"{kind} has no such parameter{nearest(name, known)}; it has {', '.join(known) or 'none'}"
+    message = message if near is None else f"{kind} has no such parameter; write {near}"
     error = PydanticCustomError("unknown", "{message}", {"message": message})
     return InitErrorDetails(type=error, loc=(name,), input=None)

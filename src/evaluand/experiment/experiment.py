@@ -172,18 +172,22 @@ class Experiment(metaclass=NearNames):
     matches: Sequence[Tournament] = ()
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, content: bytes | None = None) -> Experiment:
+    def from_file(
+        cls, path: str | os.PathLike[str], *, content: bytes | None = None, model: str | None = None
+    ) -> Experiment:
         """Loads the experiment of a YAML file, with its code and its dataset.
 
         Args:
             content: the bytes of the file, if they have been read, so that it is not read again.
+            model: the model of all tasks that take one, in place of those in the file; or the name of one of its
+                `models`.
 
         Raises:
             SpecError: the file has faults; each with its line.
             DataError: the dataset or recorded outputs are invalid, or there are no examples.
         """
         path = Path(path)
-        spec, document = parse_file(path, content)
+        spec, document = parse_file(path, content, model)
         folder = path.parent
         tasks: dict[str, Task[Any, Any]] = {}
         views: dict[str, ViewSpec] = {}
@@ -234,7 +238,8 @@ class Experiment(metaclass=NearNames):
             policy,
             spec.run.replications,
             spec.run.seed,
-            {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(document.content).hexdigest()[:32]},
+            {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(document.content).hexdigest()[:32]}
+            | ({} if model is None else {"model": model}),
             views,
             [*trades.values()],
             [*gates.values()],
@@ -286,7 +291,7 @@ class Experiment(metaclass=NearNames):
 
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
-        return f"{_escape_name(self.name)}/{_escape_name(task)}"
+        return f"{check_name(self.name).replace('%', '%25').replace('/', '%2F')}/{check_name(task)}"
 
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""
@@ -535,11 +540,6 @@ def _as_measures(measures: Any, scorers: Mapping[str, Any]) -> Any:
         else one
         for one in entries
     ]
-
-
-def _escape_name(name: str) -> str:
-    """A name as part of a longer one, in which slashes separate names."""
-    return check_name(name).replace("%", "%25").replace("/", "%2F")
 
 
 def _find_finished_run(store: Store, name: str) -> Run:

@@ -16,6 +16,7 @@ _Near = Mapping[str, tuple[str, str]]
 
 _DATASET: Final = ("dataset", "dataset: {path: FILE, input: COLUMN, expected: COLUMN}")
 _TASKS: Final = ("tasks", "tasks: {mine: app.py:answer}")
+_CHAT: Final = ("tasks", "tasks: {ask: {kind: chat, model: PROVIDER/NAME, prompt: …}}, or {mine: app.py:answer}")
 _SCORERS: Final = ("scorers", "scorers: {right: exact_match}")
 _GATES: Final = ("gates", "gates: [accuracy >= 0.9]")
 _MATCHES: Final = ("matches", "matches: {judge: judge.py:better}")
@@ -23,9 +24,8 @@ _BY: Final = ("metrics", "by in an entry of metrics: metrics: [{kind: accuracy, 
 
 _TOP: Final[_Near] = {
     **dict.fromkeys(("data", "datasets", "tests", "examples", "samples", "test_data", "cases"), _DATASET),
-    **dict.fromkeys(
-        ("model", "models", "task", "providers", "provider", "system", "systems", "target", "solver", "app"), _TASKS
-    ),
+    **dict.fromkeys(("task", "system", "systems", "target", "solver", "app"), _TASKS),
+    **dict.fromkeys(("model", "models", "llm", "provider", "providers", "prompt", "prompts", "messages"), _CHAT),
     **dict.fromkeys(("scorer", "evaluator", "evaluators", "grader", "graders", "assert", "judge", "judges"), _SCORERS),
     **dict.fromkeys(("metric", "measures", "measure"), ("metrics", "metrics: [accuracy]")),
     **dict.fromkeys(
@@ -193,6 +193,8 @@ def entry_advice(place: Place, entry: Any) -> str | None:
             return f"function: {entry[key]}" if ":" in entry[key] else f"kind: {entry[key]}"
     if place[0] == "tasks" and "path" in entry:
         return "kind: recorded too" if "response" in entry else "kind: recorded and response: COLUMN too"
+    if place[0] == "tasks" and {"prompt", "prompts", "messages", "models"} & {*entry}:
+        return "kind: chat too"
     if place[0] == "tasks" and "url" in entry:
         return "kind: service too"
     if len(entry) == 1:
@@ -220,6 +222,8 @@ def word_advice(group: str, word: str) -> str | None:
         return f"a function is {{function: judge.py:{word if word.isidentifier() else 'FUNCTION'}}}, or judge.py:NAME"
     if group != "tasks":
         return None
+    if "/" in word and word.partition("/")[0] in _TASK_WORDS:
+        return f"a chat model is {{kind: chat, model: {word}, prompt: …}}"
     suffix = PurePath(word).suffix[1:]
     if suffix == "py":
         return f"name the function too: {word}:NAME"
@@ -255,9 +259,36 @@ _SCORER_WORDS: Final = {
     **dict.fromkeys(("classification", "label", "class", "regression"), "prediction"),
     **dict.fromkeys(("python", "function", "javascript", "custom"), "grading.py:FUNCTION"),
 }
-_INSTRUCT: Final = "a chat model is {kind: instruct, model: {url: URL, name: MODEL}}"
+
+
+def parameter_advice(kind: str, name: str) -> str | None:
+    """What to write for a parameter that a kind of task does not have.
+
+    Example:
+        >>> parameter_advice("chat", "system_prompt"), parameter_advice("chat", "temperature")
+        ('system', 'it into the model: model: {…, temperature: …}')
+    """
+    if kind != "chat":
+        return None
+    if name in _OF_MODELS:
+        return f"it into the model: model: {{…, {name}: …}}"
+    return _CHAT_PARAMETERS.get(name)
+
+
+_OF_MODELS: Final = ("temperature", "max_tokens", "top_p", "url", "base_url", "api_key", "version", "rate", "cache")
+_CHAT_PARAMETERS: Final = {
+    **dict.fromkeys(("template", "user", "instruction", "question", "prompt_template"), "prompt"),
+    **dict.fromkeys(("system_prompt", "system_message", "developer"), "system"),
+    **dict.fromkeys(("few_shot", "fewshot", "shots", "demonstrations"), "examples: {path: FILE, expected: COLUMN}"),
+    **dict.fromkeys(("turns", "conversation", "chat_history"), "history: COLUMN"),
+    **dict.fromkeys(("functions", "function_calling"), "tools: [tools.py:NAME]"),
+    **dict.fromkeys(("max_steps", "max_iterations", "recursion_limit"), "max_turns"),
+    **dict.fromkeys(("schema", "response_format", "json_schema", "output_format"), "response_schema"),
+    **dict.fromkeys(("llm", "provider", "name"), "model: PROVIDER/NAME"),
+}
+_INSTRUCT: Final = "a chat model is {kind: chat, model: PROVIDER/NAME, prompt: …}"
 _TASK_WORDS: Final = {
-    **dict.fromkeys(("openai", "chat", "llm", "model", "anthropic", "ollama", "completion"), _INSTRUCT),
+    **dict.fromkeys(("openai", "azure", "llm", "model", "anthropic", "ollama", "vllm", "completion"), _INSTRUCT),
     **dict.fromkeys(("http", "https", "api", "endpoint"), "a service is {kind: service, url: URL}"),
     **dict.fromkeys(("exec", "shell", "command", "script"), "a program is {kind: program, command: COMMAND}"),
     **dict.fromkeys(("sklearn", "classifier", "regressor"), "an estimator is {kind: estimator, model: model.py:NAME}"),

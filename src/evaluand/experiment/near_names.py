@@ -23,6 +23,7 @@ _NEAR: Final = {
     **dict.fromkeys(("F1", "F1Score", "FScore"), "FBeta(), or the name metrics='f1'"),
     **dict.fromkeys(("AUC", "ROCAUC"), "RocAuc(), or the name metrics='auc'"),
     **dict.fromkeys(("Model", "LLM", "OpenAI"), "ChatModel(url=…, name=…)"),
+    **dict.fromkeys(("Chat", "Prompt", "PromptTemplate", "LLMTask"), "ChatTask(model, prompt=…)"),
     **dict.fromkeys(("Estimator", "sklearn"), "EstimatorTask(model)"),
     **dict.fromkeys(("judge", "Judge", "LLMJudge"), "evaluand.evaluation.Judge(rubric=…, model=…)"),
     "traced": "with span(NAME)",

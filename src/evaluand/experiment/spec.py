@@ -22,6 +22,7 @@ from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.experiment import spec
 from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.near_keys import advice, entry_advice, meant_key
+from evaluand.experiment.task_matrix import allow_several, expand_matrices
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.names import is_name, metric_names, resolve_metric
 from evaluand.store.store import check_name
@@ -396,6 +397,9 @@ def json_schema() -> dict[str, Any]:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
+        if group == "tasks":
+            for alternative in alternatives:
+                allow_several(alternative)
     _write_matches(schema)
     schema["if"], schema["else"] = {"required": ["matches"]}, {"required": ["scorers", "metrics"]}
     for group in ("scorers", "metrics"):
@@ -497,12 +501,18 @@ class ValidParts:
     scorer_names: list[str]
 
 
-def parse_file(path: Path, content: bytes | None = None) -> tuple[ValidParts, Document]:
-    """The valid parts of a file [with this content], and the document with the faults of the others."""
+def parse_file(path: Path, content: bytes | None = None, model: str | None = None) -> tuple[ValidParts, Document]:
+    """The valid parts of a file [with this content], and the document with the faults of the others.
+
+    Args:
+        model: the model of all tasks that take one, in place of those in the file; or the name of one of `models`.
+    """
     document = Document(path, content)
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: an experiment must be a mapping with name, dataset, tasks, scorers and metrics")
     value = _write_out(document.value)
+    if isinstance(value.get("tasks"), dict):
+        value["tasks"] = expand_matrices(value["tasks"], document, model)
     for group in ("tasks", "scorers"):
         if isinstance(value.get(group), dict):
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}

@@ -50,6 +50,7 @@ class Document:
         self.path = path
         self._lines: dict[Place, int] = {}
         self._texts: dict[Place, str] = {}
+        self._sources: dict[Place, Place] = {}
         self._faults: list[tuple[int, Fault]] = []
         self._error: type[SpecError | DataError] = DataError
         try:
@@ -84,7 +85,20 @@ class Document:
 
     def text(self, *place: Any) -> str:
         """A scalar as it is written: `1.10`, which as a number is 1.1."""
-        return self._texts[place]
+        return self._texts[self._written(place)]
+
+    def derive(self, place: Place, value: Any, sources: Mapping[Place, Place]) -> None:
+        """Adds an entry of a mapping that the document means without writing it; its faults name what is written.
+
+        Args:
+            place: of the entry.
+            sources: where parts of the entry are written, by their places in it; `()` is the entry itself.
+        """
+        above = self.value
+        for step in place[:-1]:
+            above = above[step]
+        above[place[-1]] = value
+        self._sources |= {(*place, *part): source for part, source in sources.items()}
 
     def add(self, place: Place, message: str) -> None:
         """Adds a fault of the file, at a place or at the nearest place above it that has a line."""
@@ -107,7 +121,7 @@ class Document:
         except DataError as error:
             for fault in error.faults:
                 if fault.where:
-                    self._faults.append((self._line(place), fault))
+                    self._faults.append((self._line(self._written(place)), fault))
                 else:
                     self._add(place, fault.message)
 
@@ -149,8 +163,16 @@ class Document:
             raise error if self._error is DataError else SpecError(str(error))
 
     def _add(self, place: Place, message: str) -> None:
+        place = self._written(place)
         line, what = self._line(place), ".".join(str(step) for step in place)
         self._faults.append((line, Fault(f"{self.path}:{line}", f"{what}: {message}" if what else message)))
+
+    def _written(self, place: Place) -> Place:
+        """Where in the document something is written."""
+        for length in range(len(place), 0, -1):
+            if place[:length] in self._sources:
+                return (*self._sources[place[:length]], *place[length:])
+        return place
 
     def _line(self, place: Place) -> int:
         while place and place not in self._lines:
