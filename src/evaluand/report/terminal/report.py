@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-import orjson
-from orjson import Fragment
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -30,6 +28,7 @@ from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name
 from evaluand.report.terminal.chats import chats_table
 from evaluand.report.terminal.comparison import comparison_parts
 from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
+from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
 from evaluand.report.text import (
     SHORT_ID,
     bounds_text,
@@ -48,8 +47,6 @@ from evaluand.report.text import (
 from evaluand.report.usage import brief_usage, spent_text, usage_lines
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.store.store import Manifest
-from evaluand.trace import STATUSES, Trace
-from evaluand.trace.record import CALL
 
 _WIDE = 104
 _REASONS = 3
@@ -486,54 +483,9 @@ def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> 
     if CHATS in row:
         return Group(head, name_values(pairs, "  "), chats_table(row[CHATS]))
     if row["spans"]:
-        pairs += _request_and_reply(row["spans"][0])
-        pairs.append(("trace", _tree(row, task)))
-    return Group(head, name_values(pairs, "  "), *(_span_contents(row["spans"]) if whole else ()))
-
-
-def _span_contents(spans: Sequence[Facts]) -> Iterator[RenderableType]:
-    """The contents of each span that has any."""
-    contents = ((span, list(_span_values(span))) for span in spans)
-    full = [(span, pairs) for span, pairs in contents if pairs]
-    for span, pairs in full[: 2 * LINES]:
-        kind = "" if span["kind"] in ("span", "task") else f" ({safe(span['kind'], CELL)})"
-        yield Group(Text(f"  {safe(span['name'], CELL)}{kind}", "bold"), name_values(pairs, "    "))
-    if (more := len(full) - 2 * LINES) > 0:
-        yield Text(f"  and {more:,} more spans (--json lists all)", "dim")
-
-
-def _span_values(span: Facts) -> Iterator[tuple[str, str]]:
-    for name in ("input", "output"):
-        if span[name] is not None and span["span"] != 0:  # those of the call itself are shown above
-            yield name, long_text(orjson.loads(span[name]))
-    for name, value in orjson.loads(span["attributes"] or "{}").items():
-        if name != CALL:
-            yield name, long_text(value)
-        elif isinstance(value, dict) and value.get("arguments"):
-            yield "with", long_text(value["arguments"])  # in addition to its input
-    for name, _, body in orjson.loads(span["events"] or "[]"):
-        yield name, long_text(body)
-
-
-def _request_and_reply(span: Facts) -> Iterator[tuple[str, str]]:
-    """The beginning of the request to a service, and its reply if that was no answer."""
-    for name, _, body in orjson.loads(span["events"] or "[]") if span["span"] == 0 else ():
-        if name in ("request", "answer") and isinstance(body, str):
-            yield name, safe(body, 2 * CELL)
-
-
-def _tree(row: Facts, task: str) -> str:
-    spans = [
-        [s["span"], s["parent"], s["name"], s["kind"], s["start"], s["duration"], STATUSES.index(s["status"])]
-        + [None if s[name] is None else Fragment(s[name]) for name in ("input", "output", "attributes", "events")]
-        for s in row["spans"]
-    ]
-    status = "error" if row["error"] else "ok"
-    end = None if row["duration"] is None else round(row["duration"] * 1e9)
-    trace = Trace.from_rows(spans, name=task, end_ns=end, status=status)
-    lines = trace.tree().splitlines()
-    more = [f"… {len(lines) - 2 * LINES:,} more spans"] if len(lines) > 2 * LINES else []
-    return "\n".join([safe(line, 2 * CELL) for line in lines[: 2 * LINES]] + more)
+        pairs += request_and_reply(row["spans"][0])
+        pairs.append(("trace", span_tree(row, task)))
+    return Group(head, name_values(pairs, "  "), *(span_contents(row["spans"]) if whole else ()))
 
 
 def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
