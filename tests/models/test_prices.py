@@ -17,6 +17,7 @@ from evaluand.core.errors import ParameterError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Aborted, Policy
 from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.judges.judge import Judge
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.prices import VARIABLE, Price, PriceTable, default_prices
 from evaluand.run.runner import Run, Runner
@@ -236,3 +237,19 @@ def test_a_budget_stops_a_model_and_a_larger_one_continues(chat: Starts) -> None
     run = Runner(store, Policy(budget="8 USD", concurrency=1)).run(task, data("a", "b", "c", "d"))
     assert len(server.bodies) == 4
     assert run.manifest["spent"] == {"USD": 8.0}
+
+
+def test_a_judge_is_counted_and_stops_with_the_budget(chat: Starts) -> None:
+    server, store = chat(*[{"text": json.dumps({"reasons": "Short.", "verdict": 5})}] * 4), MemoryStore()
+    model = replace(server.model, price={"input": 0, "output": 1, "per": 1}, cache=False)
+    run = Runner(store).run(str, Dataset.from_rows([{"input": i} for i in range(4)]))
+    judge = {"concise": Judge(rubric="conciseness", model=model)}
+    unpriced = {"concise": Judge(rubric="conciseness", model=server.model)}
+    with pytest.raises(SpecError, match="the price of small is unknown, so the budget of 5 USD cannot count it"):
+        Evaluator(policy=Policy(budget="5 USD")).evaluate(run, unpriced)
+    with pytest.raises(Aborted, match="2 of 4 are done"):
+        Evaluator(policy=Policy(budget="5 USD", concurrency=1)).evaluate(run, judge)
+    evaluation = Evaluator(policy=Policy(budget="50 USD", concurrency=1)).evaluate(run, judge)
+    assert evaluation.counts == {"concise": {"scored": 4}}
+    assert len(server.bodies) == evaluation.manifest["usage"]["concise"]["requests"] == 4
+    assert evaluation.manifest["usage"]["concise"]["cost"] == evaluation.manifest["spent"]["concise"]
