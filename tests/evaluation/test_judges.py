@@ -63,11 +63,13 @@ def judge_rows(judge: Any, rows: list[dict[str, Any]] | None = None) -> list[dic
     return [parsed(row) for row in evaluation.table("judged").to_pylist()]
 
 
-def judge_by_all(server: ChatServer, names: list[str]) -> dict[str, dict[str, Any]]:
+def judge_by_all(
+    server: ChatServer, names: list[str], policy: Policy = QUICK, timeout: float = 60
+) -> dict[str, dict[str, Any]]:
     """The score of the one row by each rubric."""
-    asked = model(server)
+    asked = model(server, timeout=timeout)
     judges = {name: Judge(rubric=name, model=asked) for name in names}
-    evaluation = Evaluator(policy=QUICK).evaluate(run_of([ROW]), judges)
+    evaluation = Evaluator(policy=policy).evaluate(run_of([ROW]), judges)
     return {name: parsed(evaluation.table(name).to_pylist()[0]) for name in names}
 
 
@@ -135,15 +137,18 @@ def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: Chat
         ({"hang": True}, "longer than"),
     ],
 )
-@pytest.mark.parametrize("name", ["correctness", "groundedness"])
-def test_a_request_that_fails_is_a_failed_row(
-    name: str, reply: dict[str, Any], reason: str, server: ChatServer
-) -> None:
+def test_a_request_that_fails_is_a_failed_row(reply: dict[str, Any], reason: str, server: ChatServer) -> None:
     server.answer = lambda asked: reply
+    once = Policy(retries=0)
     with pytest.warns(UserWarning, match="failed"):
-        (row,) = judge_rows(Judge(rubric=name, model=model(server, timeout=0.3 if "hang" in reply else 60)))
-    assert (row["status"], row["value"]) == ("failed", None)
-    assert reason in row["reason"]
+        found = judge_by_all(server, SINGLE, once, timeout=0.1 if "hang" in reply else 60)
+    for name, row in found.items():
+        assert (row["status"], row["value"]) == ("failed", None), name
+        assert reason in row["reason"]
+    judge = PairwiseJudge(rubric="pairwise", model=model(server, timeout=0.1 if "hang" in reply else 60))
+    with pytest.warns(UserWarning, match="failed"):
+        compared = matches_of(judge, policy=once)
+    assert [(row["status"], row["outcome"]) for row in compared] == [("failed", None)] * 2
 
 
 def test_a_refused_key_stops_the_evaluation_and_nothing_finished_is_lost(server: ChatServer) -> None:
@@ -334,10 +339,10 @@ def test_without_probabilities_there_is_no_expected_value(server: ChatServer) ->
 # Comparisons
 
 
-def matches_of(judge: Any, rows: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+def matches_of(judge: Any, policy: Policy = QUICK) -> list[dict[str, Any]]:
     store = MemoryStore()
-    runs = [run_of(rows or [ROW], answer, store) for answer in ("answer", "other")]
-    return Matcher(store, policy=QUICK).match(runs, judge, labels=["a", "b"]).table().to_pylist()
+    runs = [run_of([ROW], answer, store) for answer in ("answer", "other")]
+    return Matcher(store, policy=policy).match(runs, judge, labels=["a", "b"]).table().to_pylist()
 
 
 @pytest.mark.parametrize("name", PAIRWISE)
