@@ -95,6 +95,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     },
     "docs/howto/prompts.md": {
         "tasks:": FRAGMENT,
+        "dataset: {path: animals.parquet, input: [photo, question], expected: animal}": FRAGMENT,
         "response_schema: {type: object, properties: {city: {type: string}}, required: [city]}": FRAGMENT,
     },
     "docs/howto/report.md": {

@@ -26,6 +26,10 @@ ROWS = [{"question": "One? Really.", "answer": "1"}, {"question": "Two? Really."
 TIMES = {"role": "user", "content": "Earlier?"}, {"role": "assistant", "content": "Yes."}
 
 
+PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(8)
+ADDRESS = "https://example.org/cat.png"
+
+
 def calling(*calls: tuple[str, Any], text: str | None = None) -> dict[str, Any]:
     """A reply that asks for calls of tools: names and arguments, as data or as the text of the model."""
     asked = [{"name": n, "arguments": given if isinstance(given, str) else json.dumps(given)} for n, given in calls]
@@ -264,10 +268,6 @@ def test_earlier_turns_alone_must_end_with_the_user(chat: Callable[..., Chat]) -
         ("hello", "turns is a text, not a list of messages"),
         ([{"content": "a"}], "turns[0] is an object without a role; a message has role and content"),
         ([{"role": "user"}], "turns[0] has no content"),
-        (
-            [{"role": "user", "content": [{"type": "image", "image": "/etc/passwd"}]}],
-            "turns[0] names a file; a row may hold an image as a data URL or name its address",
-        ),
     ],
 )
 def test_earlier_turns_that_are_no_messages_fail_their_row(turns: Any, message: str) -> None:
@@ -294,6 +294,61 @@ async def double(n: int) -> dict[str, int]:
 def divide(a: int, b: int) -> float:
     """Divide a by b."""
     return a / b
+
+
+def test_images_of_a_row_follow_the_text_of_its_prompt(chat: Callable[..., Chat]) -> None:
+    server = chat()
+    rows = [{"photo": PIXEL, "more": [ADDRESS, "data:image/png;base64,AAAA"], "question": "Which animal?"}]
+    task = ChatTask(server.model, prompt="{{ question }}", images=["photo", "more"])
+    run(task, rows, input=["photo", "more", "question"], expected=None)
+    [[(role, parts)]] = conversations(server)
+    urls = ["data:image/png;base64,iVBORw0KGgoAAAAAAAAAAA==", ADDRESS, "data:image/png;base64,AAAA"]
+    shown = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    assert (role, parts) == ("user", [{"type": "text", "text": "Which animal?"}, *shown])
+
+
+def test_an_image_may_be_the_whole_input(chat: Callable[..., Chat]) -> None:
+    server = chat()
+    run(
+        ChatTask(server.model, prompt="Describe it.", images=["photo"]),
+        [{"photo": PIXEL}],
+        input="photo",
+        expected=None,
+    )
+    [[(_, parts)]] = conversations(server)
+    assert [part["type"] for part in parts] == ["text", "image_url"]
+
+
+@pytest.mark.parametrize(
+    ("photo", "message"),
+    [
+        (None, "photo has no image"),
+        ([], "photo has no image"),
+        ("/etc/passwd", "photo names a file; a row holds an image as bytes or a data URL, or names its address"),
+        ([ADDRESS, 3], "photo[1] is a number; a row holds an image as bytes or a data URL, or names its address"),
+    ],
+)
+def test_a_row_without_an_image_or_with_a_file_fails_before_anything_is_asked(photo: Any, message: str) -> None:
+    with pytest.raises(TaskError) as error:
+        ChatTask(MODEL, prompt="What is it?", images=["photo"]).make_messages({"photo": photo})
+    assert (str(error.value), error.value.code) == (message, "image")
+
+
+def test_earlier_turns_cannot_name_a_file() -> None:
+    turns = [{"role": "user", "content": [{"type": "image", "image": "/etc/passwd"}]}]
+    with pytest.raises(TaskError, match=r"turns\[0\] names a file; a row holds an image as bytes"):
+        ChatTask(MODEL, prompt="Go on.", history="turns").make_messages({"turns": turns})
+
+
+def test_columns_of_images_are_checked_against_the_dataset() -> None:
+    with pytest.raises(ParameterError) as error:
+        ChatTask(MODEL, prompt="What is it?", images=["foto"]).prepare(
+            data([{"photo": ADDRESS}], input="photo", expected=None)
+        )
+    assert [*error.value.faults] == [
+        (("images", 0), "there is no value 'foto' (did you mean 'photo'?); known: photo, input")
+    ]
+    assert faults(images="photo") == ["images: is no list of columns"]
 
 
 def test_tools_are_called_until_the_model_replies(chat: Callable[..., Chat]) -> None:

@@ -17,6 +17,7 @@ from evaluand.models.tools import Tool, read_tools
 from evaluand.run.tasks.asking import AskingTask
 from evaluand.run.tasks.conversation import (
     EXAMPLES,
+    IMAGES,
     INPUT,
     ROLES,
     Conversation,
@@ -47,6 +48,8 @@ class ChatTask(AskingTask[Any, Any]):
         system: the template of the system message.
         messages: instead of prompt and system, the templates of several messages, each with `role` and `content`.
         history: the input column with earlier turns: a list of messages, each with `role` and `content`.
+        images: the input columns with images: bytes, a data URL, an address, or a list of these. The model sees them
+            after the text of the prompt.
         examples: answered examples of another file, which are shown to the model first.
         tools: functions that the model may ask to have called, or `Tool`s; in an experiment file as `file.py:name`.
             They are called until the model replies.
@@ -73,6 +76,7 @@ class ChatTask(AskingTask[Any, Any]):
     system: str | None = None
     messages: Sequence[Mapping[str, Any]] = ()
     history: str | None = None
+    images: Sequence[str] = ()
     examples: FewShot | None = None
     tools: Sequence[Any] = ()
     max_turns: int = 10
@@ -167,7 +171,7 @@ class ChatTask(AskingTask[Any, Any]):
             shots = [] if self.examples is None else self.examples.read(self.folder)
         except EvaluandError as error:
             raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
-        return Conversation(self._templates, self.history, shots)
+        return Conversation(self._templates, self.history, shots, self.images)
 
     @cached_property
     def _templates(self) -> list[MessageTemplate]:
@@ -203,6 +207,8 @@ class ChatTask(AskingTask[Any, Any]):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 yield (name,), f"is {kind_of(value)}; give text"
+        if isinstance(self.images, str) or not all(isinstance(name, str) for name in self.images):
+            yield (IMAGES,), "is no list of columns"
         if self.messages and self.prompt is not None:
             yield ("prompt",), "and messages exclude each other; make it the last of the messages"
         for number, message in enumerate(self.messages):

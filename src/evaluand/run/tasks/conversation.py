@@ -31,8 +31,12 @@ INPUT: Final = "input"
 EXAMPLES: Final = "examples"
 """The name of the examples in templates."""
 
+IMAGES: Final = "images"
+"""The parameter with the names of the values that are images."""
+
 ROLES: Final = ("system", "developer", "user", "assistant")
 _ADDRESSES: Final = ("data:", "https://", "http://")
+_IMAGES_IN_ROWS: Final = "a row holds an image as bytes or a data URL, or names its address"
 _LEADING: Final = ("system", "developer")
 _LONGEST_PROMPT: Final = 8_000_000  # bytes of a file
 _LOOKED_AT: Final = 100  # inputs whose keys count as known
@@ -142,18 +146,21 @@ class Conversation:
         templates: of the messages, in order.
         history: the name of the value with the row's earlier turns.
         shots: answered examples.
+        images: the names of the values with images, which follow the text of the last message that is asked.
     """
 
     templates: Sequence[MessageTemplate]
     history: str | None = None
     shots: Sequence[Shot] = ()
+    images: Sequence[str] = ()
 
     @property
     def spec(self) -> dict[str, Any]:
         """What the messages depend on besides the row."""
         messages = [{"role": one.role, "content": one.content.text} for one in self.templates]
         examples = [shot.digest.hex() for shot in self.shots]
-        return {"messages": messages, "history": self.history, EXAMPLES: examples}
+        spec = {"messages": messages, "history": self.history, EXAMPLES: examples}
+        return {**spec, IMAGES: [*self.images]} if self.images else spec
 
     def faults(self, known: Sequence[str], advice: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
         """What is wrong with the templates for rows with certain values; takes what `Template.faults` takes."""
@@ -161,9 +168,12 @@ class Conversation:
         for template in self.templates:
             for fault in template.content.faults(names, advice):
                 yield template.place, fault
-        if self.history is not None and self.history not in known:
-            remedy = f"; {advice[self.history]}" if self.history in advice else alternatives(self.history, known)
-            yield ("history",), f"there is no value {self.history!r}{remedy}"
+        columns: list[tuple[Place, str]] = [] if self.history is None else [(("history",), self.history)]
+        columns += [((IMAGES, number), name) for number, name in enumerate(self.images)]
+        for place, name in columns:
+            if name not in known:
+                remedy = f"; {advice[name]}" if name in advice else alternatives(name, known)
+                yield place, f"there is no value {name!r}{remedy}"
 
     def messages(self, input: Any) -> list[dict[str, Any]]:
         """The messages for an input.
@@ -173,7 +183,7 @@ class Conversation:
         """
         values = values_of(input, self._only_name) | ({EXAMPLES: self._listed} if self.shots else {})
         try:
-            asked = [template.fill(values) for template in self._asking]
+            asked = self._ask(values)
             leading = [template.fill(values) for template in self._leading]
         except TemplateError as error:
             raise TaskError(str(error), code="template") from None
@@ -195,7 +205,8 @@ class Conversation:
     @cached_property
     def _only_name(self) -> str | None:
         """The name of an input that is one value: the only one that templates use."""
-        used = {name for template in self.templates for name in template.content.required} | {self.history}
+        used = {name for template in self.templates for name in template.content.required}
+        used |= {*self.images, self.history or INPUT}
         names = used - {INPUT, EXAMPLES, None}
         return names.pop() if len(names) == 1 else None
 
@@ -204,11 +215,21 @@ class Conversation:
         """The turns of each example, the last of which is its answer; none if a template writes them."""
         if any(EXAMPLES in template.content.variables for template in self.templates):
             return []
-        return [[*self._ask(shot), {"role": "assistant", "content": _answer_text(shot.answer)}] for shot in self.shots]
+        return [
+            [
+                *self._ask(values_of(shot.values[INPUT], self._only_name)),
+                {"role": "assistant", "content": _answer_text(shot.answer)},
+            ]
+            for shot in self.shots
+        ]
 
-    def _ask(self, shot: Shot) -> list[dict[str, Any]]:
-        values = values_of(shot.values[INPUT], self._only_name)
-        return [template.fill(values) for template in self._asking]
+    def _ask(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What is asked about some values: the text of every message, and the images behind that of the last."""
+        asked = [template.fill(values) for template in self._asking]
+        if asked and self.images:
+            images = [part for name in self.images for part in read_images(values.get(name), name)]
+            asked[-1]["content"] = [{"type": "text", "text": asked[-1]["content"]}, *images]
+        return asked
 
     @cached_property
     def _listed(self) -> list[dict[str, Any]]:
@@ -301,6 +322,32 @@ def read_turns(value: Any, name: str) -> list[dict[str, Any]]:
     return [_read_turn(turn, f"{name}[{place}]") for place, turn in enumerate(value)]
 
 
+def read_images(value: Any, name: str) -> list[dict[str, Any]]:
+    """The images in a value of a row, as parts of a message: bytes, data URLs or addresses, one or a list.
+
+    Args:
+        name: of the value, for messages.
+
+    Raises:
+        TaskError: there is no image, or it is a path: a row must not choose a file that is sent.
+
+    Example:
+        >>> read_images("https://example.org/cat.png", "photo")
+        [{'type': 'image', 'image': 'https://example.org/cat.png'}]
+    """
+    if value is None or value == []:
+        raise TaskError(f"{name} has no image", code="image")
+    if isinstance(value, list | tuple):
+        return [part for place, each in enumerate(value) for part in read_images(each, f"{name}[{place}]")]
+    if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):  # a column of images of Hugging Face
+        value = value["bytes"]
+    if isinstance(value, str) and not value.startswith(_ADDRESSES):
+        raise TaskError(f"{name} names a file; {_IMAGES_IN_ROWS}", code="image")
+    if not isinstance(value, str | bytes):
+        raise TaskError(f"{name} is {kind_of(value)}; {_IMAGES_IN_ROWS}", code="image")
+    return [{"type": "image", "image": value}]
+
+
 def _read_turn(turn: Any, where: str) -> dict[str, Any]:
     if not isinstance(turn, Mapping) or not isinstance(turn.get("role"), str):
         raise TaskError(f"{where} is {kind_of(turn)} without a role; a message has role and content", code="history")
@@ -310,9 +357,8 @@ def _read_turn(turn: Any, where: str) -> dict[str, Any]:
     parts = message.get("content")
     for part in parts if isinstance(parts, list) else ():
         image = part.get("image") if isinstance(part, Mapping) else None
-        if isinstance(image, str) and not image.startswith(_ADDRESSES):  # a row must not choose a file that is sent
-            remedy = "a row may hold an image as a data URL or name its address"
-            raise TaskError(f"{where} names a file; {remedy}", code="history")
+        if image is not None:
+            read_images(image, where)
     return message
 
 
