@@ -112,10 +112,11 @@ def _faults(error: EvaluandError) -> list[Facts]:
 
 
 def _task_notes(experiment: Experiment) -> Iterator[str]:
+    unpinned: dict[str, list[str]] = {}
     for name, entry in experiment.tasks.items():
         task = as_task(entry)
         for why in task.identify().reasons(in_yaml=True):
-            yield f"task {name} is unpinned, so every run calls it again: {why}"
+            unpinned.setdefault(why, []).append(name)
         if isinstance(task, ServiceTask) and (task.batch or 1) > experiment.policy.concurrency:
             at_once = f"only {experiment.policy.concurrency} calls are made at once"
             yield f"task {name}: a batch of {task.batch} is never full: {at_once}; raise concurrency under run"
@@ -125,6 +126,11 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
                 found = "errors" if group.are_errors else "missing"
                 count = f"{group.total:,} of {calls:,} recorded outputs are {found}, and will fail"
                 yield f"task {name}: {count}: {group.first}"
+    for why, (first, *others) in unpinned.items():
+        if others:
+            yield f"tasks {', '.join((first, *others))} are unpinned, so every run calls them again: {why}"
+        else:
+            yield f"task {first} is unpinned, so every run calls it again: {why}"
 
 
 class _Missing(NamedTuple):
@@ -247,7 +253,8 @@ def _print(facts: Facts, only_access: bool) -> None:
         words = {"reused": "reused", "kept": "already stored"}
         done = "".join(f", {task[name]:,} {word}" for name, word in words.items() if task[name])
         what = "recorded outputs to read" if task["recorded"] else "calls to make"
-        why = f" ({safe(task['why'])})" if task["why"] and task["new"] else ""
+        reason = "unpinned" if task["why"].startswith("unpinned") else task["why"]  # a note says why it is
+        why = f" ({safe(reason)})" if reason and task["new"] else ""
         click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
     for each in facts["matches"]:
         most = plural(each["most"], "comparison")
@@ -261,12 +268,15 @@ def _print(facts: Facts, only_access: bool) -> None:
 
 
 def _print_access(access: Facts) -> None:
+    contacts: dict[str, list[str]] = {}
     for host in access["hosts"]:
         names = [
             f"{name}, which you have not allowed" if name in host["refused"] else name for name in host["variables"]
         ]
         received = " and ".join(names) or "no environment variable"
-        click.echo(f"host   {safe(host['where'])}: {safe(host['host'])} would receive {safe(received)}")
+        contacts.setdefault(f"{host['host']} would receive {received}", []).append(host["where"])
+    for contact, places in contacts.items():
+        click.echo(f"host   {safe(', '.join(places))}: {safe(contact)}")
     for program in access["programs"]:
         what = f"{join(program['command'])} in {program['folder']}, with all environment variables"
         click.echo(f"start  {safe(program['where'])}: {safe(what)}")
