@@ -727,6 +727,77 @@ def test_rows_that_are_no_ground_truth_are_refused(wrong: Any, message: str) -> 
         GroundTruth(wrong)
 
 
+# Long texts
+
+
+@pytest.mark.parametrize("judge", [*OF_ONE, *OF_TWO], ids=lambda judge: judge.__name__)
+def test_a_text_above_the_limit_of_a_method_abstains_with_a_reason_that_names_the_limit(judge: Any) -> None:
+    most = judge.max_characters
+    *others, last = [*inspect.signature(judge).parameters][: 1 if judge in OF_ONE else 2]
+    judged = judge(**dict.fromkeys(others, "It rains."), **{last: "a" * (most + 1)})
+    assert judged.value is None
+    assert judged.reason == (
+        f"{last} has {most + 1:,} characters, but {judge.__name__} judges {most:,} at most; "
+        "set max_characters of the provider to judge longer texts"
+    )
+
+
+def test_max_characters_replaces_the_limits_of_all_methods() -> None:
+    brief, long = Local(max_characters=10), Local(max_characters=60_000)
+    assert brief.exact_match("0123456789", "0123456789").value == 1.0
+    assert brief.exact_match("0123456789", expected="0123456789a").value is None
+    source = "The shop sells books. " * 2_500
+    assert LOCAL.groundedness(source, "It sells books.").value is None
+    assert long.groundedness(source, "The shop sells books.").value == pytest.approx(1.0)
+
+
+def test_the_texts_of_a_list_count_together() -> None:
+    brief = Local(max_characters=10)
+    assert brief.recall_at_k(["abcde", "fghij"], ["abcde"]).value == 1.0
+    assert brief.recall_at_k(["abcde", "fghij", "k"], ["abcde"]).reason.startswith("retrieved has 11 characters")
+    assert brief.ndcg_at_k({"abcde": 0.5, "fghijk": 0.2}, ["abcde"]).reason.startswith("retrieved has 11 characters")
+
+
+def test_what_is_derived_from_a_method_abstains_with_it() -> None:
+    brief = Local(max_characters=10)
+    for judge in (brief.no_personal_data, brief.not_toxic, brief.negative_sentiment, brief.readability):
+        assert judge("It is a long text.").value is None
+    truth = GroundTruth([{"query": "?", "expected_response": "It rains a lot."}], "rouge", max_characters=10)
+    assert truth.agreement_measure("?", "It rains.").reason.startswith(
+        "expected has 15 characters, but rouge judges 10"
+    )
+    hugs = Huggingface(local=True, max_characters=10)
+    assert hugs.pii_detection("It is a long text.").reason.startswith("text has 18 characters")
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "10"])
+def test_a_limit_that_is_no_number_of_characters_is_refused(wrong: Any) -> None:
+    with pytest.raises(SpecError, match=r"max_characters is .*; give an integer of at least 1"):
+        Local(max_characters=wrong)
+
+
+def test_the_row_of_a_text_that_is_too_long_abstains() -> None:
+    positive = Feedback(Local(max_characters=10).positive_sentiment).on_output()
+    result = positive.evaluate({"__record__": {"main_output": "A wonderful day!"}})
+    assert (result.status, result.value) == ("abstained", None)
+    assert result.reason is not None
+    assert "judges 10 at most" in result.reason
+
+
+def test_the_guide_has_the_limit_of_each_method() -> None:
+    guide = (ROOT_FOLDER / "docs" / "howto" / "providers.md").read_text()
+    rows = re.findall(r"^\| (`.+?) \|.*\| ([\d,]+) \|$", guide, re.MULTILINE)
+    documented = {
+        name: int(most.replace(",", ""))
+        for methods, most in rows
+        for name in re.findall(r"`(\w+)(?:\(.*?\))?`", methods)
+    }
+    methods = {name: getattr(Local, name) for name in dir(Local)}
+    assert documented == {
+        name: method.max_characters for name, method in methods.items() if hasattr(method, "max_characters")
+    }
+
+
 # As kinds and as feedback functions
 
 

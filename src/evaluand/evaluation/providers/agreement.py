@@ -9,11 +9,12 @@ import numpy as np
 
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.registry import find, make_default
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted
+from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted
+from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 
 @dataclass(frozen=True)
-class Agreement(Provider):
+class Agreement(LocalProvider):
     """Compares responses with the expected ones.
 
     Several texts may be expected, of which any counts. For rankings, what is retrieved is a list, best first (or in one
@@ -23,9 +24,10 @@ class Agreement(Provider):
 
     Args:
         k: how many places of a ranking count; all by default.
+        max_characters: how long each argument may be, in place of the methods' own limits.
 
     Raises:
-        SpecError: k is not an integer of at least 1.
+        SpecError: k or max_characters is not an integer of at least 1.
 
     Example:
         >>> Agreement(k=2).recall_at_k(["b", "a", "c"], ["a", "c"]).value
@@ -38,20 +40,24 @@ class Agreement(Provider):
     k: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.k is not None and (type(self.k) is not int or self.k < 1):
             raise SpecError(f"k is {self.k!r}; give an integer of at least 1, or leave it out for all places")
 
     @from_0_to_1
+    @longest(10_000_000)
     def exact_match(self, response: Any, expected: Any) -> Judgement:
         """1 if a response equals the expected one, else 0; texts regardless of case, width and runs of white space."""
         return _scored("exact_match", response, expected)
 
     @from_0_to_1
+    @longest(500_000)
     def bleu(self, response: str, expected: str | Sequence[str]) -> Judgement:
         """sacreBLEU's score of a sentence, from 0 to 1; the extra `text`."""
         return _scored("bleu", response, expected, 100)
 
     @from_0_to_1
+    @longest(10_000)
     def rouge(self, response: str, expected: str | Sequence[str]) -> Judgement:
         """The F1 of ROUGE-L; the extra `text`."""
         return _scored("rouge", response, expected)
@@ -65,26 +71,31 @@ class Agreement(Provider):
         return Judgement(abs(value - expected), {"reason": f"{value:g} beside {expected:g}"})
 
     @from_0_to_1
+    @longest(1_000_000)
     def ndcg_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """Normalised discounted cumulative gain of a ranking."""
         return self._ranked("ndcg", retrieved, relevant)
 
     @from_0_to_1
+    @longest(1_000_000)
     def precision_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """The share of places with a relevant item."""
         return self._ranked("precision_at_k", retrieved, relevant)
 
     @from_0_to_1
+    @longest(1_000_000)
     def recall_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """The share of relevant items that were retrieved."""
         return self._ranked("recall_at_k", retrieved, relevant)
 
     @from_0_to_1
+    @longest(1_000_000)
     def hit_rate(self, retrieved: Any, relevant: Any) -> Judgement:
         """1 if any relevant item was retrieved, else 0."""
         return self._ranked("hits_at_k", retrieved, relevant)
 
     @from_0_to_1
+    @longest(1_000_000)
     def reciprocal_rank(self, retrieved: Any, relevant: Any) -> Judgement:
         """1 / the place of the first relevant item, 0 without one; its mean is the mean reciprocal rank."""
         return self._ranked(None, retrieved, relevant)

@@ -16,16 +16,17 @@ from evaluand.core.errors import DataError, kind_of
 from evaluand.core.text.language import require_language
 from evaluand.core.text.retrieval import directions, require_embeddings
 from evaluand.core.text.sentences import Sentence, sentences
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, quoted, text_of
+from evaluand.evaluation.provider import Judgement, from_0_to_1, quoted, text_of
 from evaluand.evaluation.providers import claims
 from evaluand.evaluation.providers.english import cited, other_language
+from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 _SHOWN: Final = 3  # statements in a reason
 _NEGATED: Final = 0.5  # factor if only one of two texts is negated
 
 
 @dataclass(frozen=True)
-class Embeddings(Provider):
+class Embeddings(LocalProvider):
     """Judges by the meaning of words, in English; undefined for texts in other languages.
 
     Example:
@@ -42,6 +43,7 @@ class Embeddings(Provider):
         require_language(cls.kind)
 
     @from_0_to_1
+    @longest(200_000)
     def similarity(self, text1: str, text2: str) -> Judgement:
         """The similarity of two texts: the cosine of their embeddings, 0 if negative.
 
@@ -55,6 +57,7 @@ class Embeddings(Provider):
         return Judgement(cosine, {"reason": f"the cosine between the texts is {cosine:.2f}"})
 
     @from_0_to_1
+    @longest(100_000)
     def agreement(self, response: str, expected: str | Sequence[str], question: str = "") -> Judgement:
         """How far a response agrees with the expected text, or with the best of several.
 
@@ -86,6 +89,7 @@ class Embeddings(Provider):
         return max(judged, key=lambda one: -1.0 if one.value is None else one.value)
 
     @from_0_to_1
+    @longest(200_000)
     def relevance(self, prompt: str, response: str) -> Judgement:
         """The similarity of a response to its prompt; undefined if either has no words."""
         why = _refusal(prompt=prompt, response=response)
@@ -95,6 +99,7 @@ class Embeddings(Provider):
         return Judgement(cosine, {"reason": f"the cosine between {quoted(prompt)} and the response is {cosine:.2f}"})
 
     @from_0_to_1
+    @longest(500_000)
     def context_relevance(self, question: str, context: str) -> Judgement:
         """The similarity of the nearest sentence of a context to the question; undefined if either has no words."""
         why = _refusal(question=question, context=context)
@@ -109,6 +114,7 @@ class Embeddings(Provider):
         return Judgement(cosine, {"reason": reason, **cited(found[place])})
 
     @from_0_to_1
+    @longest(50_000)
     def groundedness(self, source: str | Sequence[str], statement: str) -> Judgement:
         """How far a text is supported by its source: the mean over its sentences.
 
@@ -159,8 +165,10 @@ class Embeddings(Provider):
         if right and said and (right != said or claims.is_only_answer(expected) or claims.is_only_answer(response)):
             return Judgement(float(right == said), {"reason": f"{said} beside {quoted(expected)}", **details})
         share, missing = claims.held(needed, claims.keys(response))
-        other = [claim for claim in claims.claims(response) if claim.key not in asked | claims.keys(expected)]
-        if any(claim.is_number and claim.text in missing for claim in needed) and any(one.is_number for one in other):
+        known = asked | claims.keys(expected)
+        other = [claim for claim in claims.claims(response) if claim.key not in known]
+        lost = set(missing)
+        if any(claim.is_number and claim.text in lost for claim in needed) and any(one.is_number for one in other):
             share = 0.0
         negated = claims.is_negated(response) != claims.is_negated(expected) and not claims.is_negated(question)
         details |= {"missing": missing, "negated": negated}

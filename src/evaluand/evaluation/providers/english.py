@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from evaluand.core.errors import SpecError
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import Sentence, sentences
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted, text_of
+from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted, text_of
+from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 _LIKELY = 0.5
 _ENGLISH = ("en", "pcm")  # short English texts may be detected as Nigerian Pidgin, which shares its words
@@ -34,7 +35,7 @@ def other_language(text: str, name: str = "the text") -> str | None:
     return None
 
 
-class _English(Provider):
+class _English(LocalProvider):
     """Judges the sentences of English texts by a library, the extra of its name."""
 
     _library: ClassVar[str]
@@ -62,6 +63,7 @@ class Sentiment(_English):
     _library = "vaderSentiment"
 
     @from_0_to_1
+    @longest(500_000)
     def positive_sentiment(self, text: str) -> Judgement:
         """How positive a text is: the mean over its sentences of VADER's compound score, scaled to 0 to 1.
 
@@ -81,6 +83,7 @@ class Sentiment(_English):
 
     @from_0_to_1
     @lower_is_better
+    @longest(500_000)
     def negative_sentiment(self, text: str) -> Judgement:
         """1 − `positive_sentiment`."""
         return _complement(self.positive_sentiment(text))
@@ -103,6 +106,7 @@ class Toxicity(_English):
 
     @from_0_to_1
     @lower_is_better
+    @longest(1_000_000)
     def toxicity(self, text: str) -> Judgement:
         """The probability that a text offends: that of its worst sentence.
 
@@ -118,6 +122,7 @@ class Toxicity(_English):
         return Judgement(value, {"reason": reason, **cited(worst)})
 
     @from_0_to_1
+    @longest(1_000_000)
     def not_toxic(self, text: str) -> Judgement:
         """1 − `toxicity`."""
         return _complement(self.toxicity(text))

@@ -8,16 +8,17 @@ from typing import Any, Final, Literal, get_args
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted, text_of
+from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted, text_of
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.evaluation.providers.embeddings import Embeddings
+from evaluand.evaluation.providers.text_limits import LocalProvider
 
 Measure = Literal["agreement", "exact_match", "bleu", "rouge", "similarity"]
 Truths = Sequence[Mapping[str, Any]] | Callable[[str], Any]
 
 
 @dataclass(frozen=True)
-class GroundTruth(Provider):
+class GroundTruth(LocalProvider):
     """Judges answers to questions whose right answers are known.
 
     If the examples of a dataset have an expected output, use `Agreement` without a table: select
@@ -31,6 +32,7 @@ class GroundTruth(Provider):
         measure: how `agreement_measure` compares: `agreement` (of meaning, numbers, names and negation) or `similarity`
             (of meaning alone; the extra `embeddings`), `rouge`, `bleu` (the extra `text`) or `exact_match`.
         k: how many places of a ranking count; all by default.
+        max_characters: how long each argument may be, in place of the methods' own limits.
 
     Raises:
         SpecError: a row is invalid, a question has two different answers, a chunk has two scores, the measure is
@@ -52,6 +54,7 @@ class GroundTruth(Provider):
     k: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.measure not in get_args(Measure):
             raise SpecError(f"measure is {self.measure!r}; give one of {', '.join(get_args(Measure))}")
         if hasattr(self.ground_truth, "to_dict"):  # a frame
@@ -72,7 +75,9 @@ class GroundTruth(Provider):
     @from_0_to_1
     def agreement(self, prompt: str, response: str) -> Judgement:
         """`Embeddings.agreement` of a response with the expected one and the question; the extra `embeddings`."""
-        return self._compare(prompt, response, lambda said, expected: Embeddings().agreement(said, expected, prompt))
+        return self._compare(
+            prompt, response, lambda said, expected: self._embeddings.agreement(said, expected, prompt)
+        )
 
     @from_0_to_1
     def exact_match(self, prompt: str, response: str) -> Judgement:
@@ -92,7 +97,7 @@ class GroundTruth(Provider):
     @from_0_to_1
     def similarity(self, prompt: str, response: str) -> Judgement:
         """The cosine between the embeddings of a response and the nearest expected one; the extra `embeddings`."""
-        return self._compare(prompt, response, _most_similar)
+        return self._compare(prompt, response, self._most_similar)
 
     @lower_is_better
     def absolute_error(self, prompt: str, response: str, score: float) -> Judgement:
@@ -132,7 +137,11 @@ class GroundTruth(Provider):
 
     @cached_property
     def _agreement(self) -> Agreement:
-        return Agreement(k=self.k)
+        return Agreement(k=self.k, max_characters=self.max_characters)
+
+    @cached_property
+    def _embeddings(self) -> Embeddings:
+        return Embeddings(max_characters=self.max_characters)
 
     @cached_property
     def _rows(self) -> Mapping[str, list[Mapping[str, Any]]]:
@@ -169,6 +178,13 @@ class GroundTruth(Provider):
         if expected is None:
             return Judgement.undefined(f"nothing is known of {quoted(prompt)}")
         return compare(text_of("response", response), expected)
+
+    def _most_similar(self, response: str, expected: Any) -> Judgement:
+        texts = [expected] if isinstance(expected, str) else expected
+        if not isinstance(texts, list | tuple) or not texts:
+            raise DataError(f"the expected response is {kind_of(expected)}, not a text or a list of texts")
+        judged = [self._embeddings.similarity(response, text_of("expected_response", text)) for text in texts]
+        return max(judged, key=lambda one: -1.0 if one.value is None else one.value)
 
     def _retrieved(self, query: str, retrieved: Any, compare: Callable[[Any, Any], Judgement]) -> Judgement:
         row = self._row(query)
@@ -222,11 +238,3 @@ def _relevance(chunks: Any, where: str) -> Any:
         if scores.setdefault(text, score) != score:
             raise SpecError(f"{where} expects {quoted(text)} with the scores {scores[text]} and {score}; give it once")
     return scores
-
-
-def _most_similar(response: str, expected: Any) -> Judgement:
-    texts = [expected] if isinstance(expected, str) else expected
-    if not isinstance(texts, list | tuple) or not texts:
-        raise DataError(f"the expected response is {kind_of(expected)}, not a text or a list of texts")
-    judged = [Embeddings().similarity(response, text_of("expected_response", text)) for text in texts]
-    return max(judged, key=lambda one: -1.0 if one.value is None else one.value)

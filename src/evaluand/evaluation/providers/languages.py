@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from evaluand.core.text.language import languages_of, require_language
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, text_of
+from evaluand.evaluation.provider import Judgement, from_0_to_1, text_of
+from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 LIKELY = 0.5  # lowest probability at which a language counts as detected
 
 
 @dataclass(frozen=True)
-class Languages(Provider):
+class Languages(LocalProvider):
     """Compares the languages of texts.
 
     Example:
@@ -24,6 +25,7 @@ class Languages(Provider):
         require_language(cls.kind)
 
     @from_0_to_1
+    @longest(10_000_000)
     def language_match(self, text1: str, text2: str) -> Judgement:
         """How far the languages of two texts agree: the overlap of their probabilities, 1 − ½ Σ |p₁ − p₂|.
 

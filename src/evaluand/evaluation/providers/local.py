@@ -18,6 +18,7 @@ class Local(Agreement, Embeddings, Languages, PersonalData, Readability, Sentime
 
     Args:
         k: how many places of a ranking count; all by default.
+        max_characters: how long each argument may be, in place of the methods' own limits.
 
     Example:
         >>> Local().context_relevance("Who wrote Emma?", "Emma was written by Jane Austen.").value > 0.5

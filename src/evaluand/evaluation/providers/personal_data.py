@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, text_of
+from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, text_of
+from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 _SHOWN: Final = 5  # findings in a reason
 _SEEN: Final = 2  # characters of a value that are shown, of eight or more
 
 
 @dataclass(frozen=True)
-class PersonalData(Provider):
+class PersonalData(LocalProvider):
     """Judges whether texts hold personal data.
 
     Example:
@@ -30,6 +31,7 @@ class PersonalData(Provider):
 
     @from_0_to_1
     @lower_is_better
+    @longest(1_000_000)
     def personal_data(self, text: str) -> Judgement:
         """1 if a text holds personal data with a fixed format, else 0; each finding has its kind and place.
 
@@ -59,11 +61,11 @@ class PersonalData(Provider):
         return Judgement(1.0, {"reason": f"{counts}: {shown}{more}", "findings": [one._asdict() for one in found]})
 
     @from_0_to_1
+    @longest(1_000_000)
     def no_personal_data(self, text: str) -> Judgement:
         """1 − `personal_data`."""
         value, meta = self.personal_data(text)
-        assert value is not None
-        return Judgement(1 - value, meta)
+        return Judgement(None if value is None else 1 - value, meta)
 
 
 class _Finding(NamedTuple):

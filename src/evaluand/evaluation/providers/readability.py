@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 from evaluand.core.text.language import require_language
 from evaluand.core.text.sentences import sentences
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, text_of
+from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, text_of
 from evaluand.evaluation.providers.english import judged_english
+from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 
 @dataclass(frozen=True)
-class Readability(Provider):
+class Readability(LocalProvider):
     """Judges the length of words and sentences of English texts, and nothing else about their style.
 
     A word is a run of letters, which apostrophes and hyphens may join; accents are ignored. `syllables_of` counts its
@@ -29,6 +30,7 @@ class Readability(Provider):
     def require(cls) -> None:
         require_language(cls.kind)
 
+    @longest(1_000_000)
     def reading_ease(self, text: str) -> Judgement:
         """Flesch's reading ease, 206.835 − 1.015 · words / sentences − 84.6 · syllables / words; higher is easier.
 
@@ -44,6 +46,7 @@ class Readability(Provider):
         return Judgement(value, {"reason": f"{value:.1f}: {word}; {counts}", **counts._asdict()})
 
     @lower_is_better
+    @longest(1_000_000)
     def grade_level(self, text: str) -> Judgement:
         """The grade of school by Flesch and Kincaid, 0.39 · words / sentences + 11.8 · syllables / words − 15.59.
 
@@ -57,6 +60,7 @@ class Readability(Provider):
         return Judgement(counts.grade, {"reason": f"grade {counts.grade:.1f}; {counts}", **counts._asdict()})
 
     @from_0_to_1
+    @longest(1_000_000)
     def readability(self, text: str) -> Judgement:
         """The reading ease from 0 to 1: divided by 100, and cut off at both ends."""
         value, meta = self.reading_ease(text)

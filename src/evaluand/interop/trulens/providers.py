@@ -22,6 +22,7 @@ class Huggingface(Local):
         name: for people.
         local: must be True: no request is sent to Hugging Face.
         k: the number of places of a ranking to consider; default: all.
+        max_characters: how long each argument may be, in place of the methods' own limits.
 
     Raises:
         SpecError: `local` is not True.
@@ -109,6 +110,7 @@ class GroundTruthAgreement(GroundTruth):
         bert_scorer: must be None.
         measure: how `agreement_measure` compares: `agreement`, `similarity`, `rouge`, `bleu` or `exact_match`.
         k: the number of places of a ranking to consider; default: all.
+        max_characters: how long each argument may be, in place of the methods' own limits.
 
     Raises:
         SpecError: `ground_truth` has no such rows, or a model is passed.
@@ -127,12 +129,13 @@ class GroundTruthAgreement(GroundTruth):
         *,
         measure: Measure = "agreement",
         k: int | None = None,
+        max_characters: int | None = None,
     ) -> None:
         if bert_scorer is not None or not (provider is None or isinstance(provider, Local)):
             raise SpecError(
                 "GroundTruthAgreement compares by its measure and calls no model; omit provider and bert_scorer"
             )
-        super().__init__(ground_truth, measure, k)
+        super().__init__(ground_truth, measure, k, max_characters=max_characters)
 
     @from_0_to_1
     def mrr(self, query: str, retrieved_context_chunks: Any) -> Judgement:

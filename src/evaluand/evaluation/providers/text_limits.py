@@ -1,0 +1,87 @@
+"""How long the texts are that a method of a local provider judges."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.provider import Judgement, Provider
+
+_P = ParamSpec("_P")
+_Self = TypeVar("_Self", bound="LocalProvider")
+
+
+@dataclass(frozen=True)
+class LocalProvider(Provider):
+    """A provider that judges in this process, where a very long text would occupy the machine.
+
+    Each method declares how long its texts may be (`longest`), so that a call takes a second or two at most. An
+    argument that is longer is not judged: its row abstains.
+
+    Args:
+        max_characters: how long each argument of all its methods may be, in place of their own limits.
+
+    Raises:
+        SpecError: max_characters is not an integer of at least 1.
+
+    Example:
+        >>> class Shouting(LocalProvider):
+        ...     @longest(5)
+        ...     def is_loud(self, text: str) -> Judgement:
+        ...         return Judgement(float(text.isupper()), {"reason": text})
+        >>> Shouting().is_loud("HELLO").value, Shouting(max_characters=6).is_loud("HELLO!").value
+        (1.0, 1.0)
+        >>> print(Shouting().is_loud("HELLO!").reason)
+        text has 6 characters, but is_loud judges 5 at most; set max_characters of the provider to judge longer texts
+    """
+
+    _: KW_ONLY
+    max_characters: int | None = None
+
+    def __post_init__(self) -> None:
+        most = self.max_characters
+        if most is not None and (type(most) is not int or most < 1):
+            raise SpecError(
+                f"max_characters is {most!r}; give an integer of at least 1, or omit it for the methods' own"
+            )
+
+
+def longest(
+    characters: int,
+) -> Callable[[Callable[Concatenate[_Self, _P], Judgement]], Callable[Concatenate[_Self, _P], Judgement]]:
+    """Declare how many characters each argument of a method may have; those of a list count together.
+
+    The limit is the method's attribute `max_characters`. A longer argument makes a judgement without a value.
+    """
+
+    def limit(
+        method: Callable[Concatenate[_Self, _P], Judgement],
+    ) -> Callable[Concatenate[_Self, _P], Judgement]:
+        names = [*inspect.signature(method).parameters][1:]
+
+        @wraps(method)
+        def judge(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> Judgement:
+            most = characters if self.max_characters is None else self.max_characters
+            for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+                if (length := _length(value)) > most:
+                    return Judgement.undefined(
+                        f"{name} has {length:,} characters, but {method.__name__} judges {most:,} at most; set "
+                        "max_characters of the provider to judge longer texts"
+                    )
+            return method(self, *args, **kwargs)
+
+        judge.max_characters = characters  # type: ignore[attr-defined]
+        return judge
+
+    return limit
+
+
+def _length(value: Any) -> int:
+    """The characters of a text, or of all texts of a list or an object."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_length(key) + _length(item) for key, item in value.items())
+    return sum(map(_length, value)) if isinstance(value, list | tuple) else 0
