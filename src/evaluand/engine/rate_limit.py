@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MARGIN = 0.025  # of the period, where a start is reported before it happens
 TRANSIT = 0.5  # seconds until a sent request counts as arrived, unless its reply comes first
 LONGEST_TRANSIT = 1.0  # the same from the start of the request, where the client does not report when it is sent
+_NEWEST = 0.1  # weight of the newest reply in the usual wait
 STEP = 0.005  # seconds for which a request of an event loop delays the next, unless it is sent earlier
 
 
@@ -63,6 +64,7 @@ class RateLimit:
         self._lock = threading.Lock()
         self._free: list[_Slot] = []  # a heap of the slots that no caller holds
         self._slots_made = 0
+        self._usual_wait = 0.0  # seconds for a reply: a mean in which earlier ones count less and less
         self._sending_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @classmethod
@@ -156,7 +158,8 @@ def sent() -> None:
 
     Called by clients that know this, so that a slow reply delays no other request. A request counts as arrived half a
     second after it was sent, or a second after it began if the client does not report this; at the latest, with its
-    reply.
+    reply. Where replies usually take longer than the period, waiting half a second for each would waste much of a short
+    period, so it is at most 2.5 percent of the period then.
     """
     turn = _turn.get()
     if turn is not None:
@@ -235,14 +238,17 @@ class Turn:
     @contextmanager
     def _sending(self) -> Iterator[None]:
         """Counts a request that the block makes; it arrives before the block ends."""
-        self._in_transit = self._count(self._limit.seconds, LONGEST_TRANSIT)
+        limit, began = self._limit, self._limit._clock()
+        self._in_transit = self._count(limit.seconds, LONGEST_TRANSIT)
         token = _turn.set(self)
         try:
             yield
         finally:
             _turn.reset(token)
-            with self._limit._lock:
-                self._in_transit.set_arrived(self._limit._clock() + self._limit.seconds)
+            with limit._lock:
+                now = limit._clock()
+                self._in_transit.set_arrived(now + limit.seconds)
+                limit._usual_wait += _NEWEST * (now - began - limit._usual_wait)
 
     def _note_sent(self) -> None:
         limit = self._limit
@@ -250,7 +256,9 @@ class Turn:
             self._loop.call_soon_threadsafe(self._leave)  # the client may send in any thread
         with limit._lock:
             if self._in_transit is not None:
-                self._in_transit.set_latest(limit._clock() + limit.seconds + TRANSIT)
+                is_slow = limit._usual_wait > limit.seconds
+                transit = min(TRANSIT, limit.seconds * MARGIN) if is_slow else TRANSIT
+                self._in_transit.set_latest(limit._clock() + limit.seconds + transit)
 
     def _count(self, period: float, transit: float | None = None) -> _Slot:
         with self._limit._lock:
