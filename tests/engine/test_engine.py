@@ -755,9 +755,7 @@ STOPS = TaskError("the quota is used up", stops=True)
 def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[[Call], Call], processes: bool) -> None:
     store, policy = MemoryStore(), Policy(concurrency=1, processes=processes)
     stopping = task(name="quota", version="1")(way(raises(STOPS)))
-    with pytest.raises(
-        Aborted, match="_index_ 3, replication 0: TaskError: the quota is used up; this stops the run, as asked"
-    ):
+    with pytest.raises(Aborted, match="_index_ 3, replication 0: TaskError: the quota is used up; this stops the run"):
         Runner(store, policy).run(stopping, numbers(6))
     run = Runner(store, policy).run(stopping, numbers(6))
     assert statuses(run) == ["completed"] * 3 + ["failed"] + ["completed"] * 2

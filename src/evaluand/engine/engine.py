@@ -689,7 +689,7 @@ def too_long(policy: Policy) -> TaskTimeout:
 
 def stop_message(unit: Any, failure: str) -> str:
     """The message for a failure that stops the run; it need not be the first failure."""
-    return f"{unit}: {failure}; this stops the run, as asked"
+    return f"{unit}: {failure}; this stops the run"
 
 
 def _aborted(unit: Any, error: BaseException) -> Aborted:
