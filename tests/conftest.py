@@ -69,6 +69,15 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def smollm() -> Iterator[Any]:
+    """A real small language model."""
+    from support.chats import real_model
+
+    with real_model() as model:
+        yield model
+
+
 @pytest.fixture
 def no_bytecode_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytecode files tell versions of a source apart by the second; some tests are faster."""

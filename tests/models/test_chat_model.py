@@ -17,11 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 from support.chats import Chat
 
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import CutOff, ToolCall, UnusableReply
+from evaluand.models.endpoints import ENDPOINTS
 from evaluand.models.requests import repetition
 from evaluand.models.tools import Tool
 from evaluand.models.usage import spending
@@ -191,7 +193,7 @@ def test_nothing_of_the_environment_is_sent_besides_the_key(chat: Starts, monkey
 def test_a_completion_has_what_the_server_reports(chat: Starts, protocol: Any) -> None:
     server = chat({"text": "It is Paris."})
     assert complete(replace(server.model, protocol=protocol)) == (
-        *("It is Paris.", "stop", "small-2026", 6, 3, None, (), None, None, {}, None, None, False, None, None),
+        *("It is Paris.", "stop", "small-2026", 6, 3, None, (), None, None, {}, None, None, False, None, 0, 0),
     )
 
 
@@ -279,18 +281,77 @@ def test_a_service_s_wish_to_wait_is_passed_on(chat: Starts) -> None:
     assert raised.value.after == 7
 
 
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def no_setting(message: str, name: str, code: str) -> dict[str, Any]:
+    """The answer to a setting that a model does not take, as OpenAI writes it."""
+    error = {"message": message, "type": "invalid_request_error", "param": name, "code": code}
+    return {"status": 400, "body": json.dumps({"error": error}, indent=2)}
+
+
+NO_TEMPERATURE = no_setting(
+    "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported.",
+    "temperature",
+    "unsupported_value",
+)
+NO_MAX_TOKENS = no_setting(
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    "max_tokens",
+    "unsupported_parameter",
+)
+NO_TOP_P = no_setting(
+    "Unsupported parameter: 'top_p' is not supported with this model.", "top_p", "unsupported_parameter"
+)
+
+
 @pytest.mark.parametrize(
-    ("name", "remedy"),
+    ("reply", "remedy"),
     [
-        ("temperature", "; set temperature: null"),
-        ("max_tokens", "; set max_tokens: null and parameters: {max_completion_tokens: …}"),
+        (NO_TEMPERATURE, "; set temperature: null"),
+        (NO_MAX_TOKENS, "; set max_tokens: null and parameters: {max_completion_tokens: …}"),
+        (NO_TOP_P, "; leave top_p out of the parameters of the model"),
     ],
 )
-def test_a_setting_that_a_model_refuses_is_named_with_what_to_do(chat: Starts, name: str, remedy: str) -> None:
-    body = json.dumps({"error": {"message": f"Unsupported parameter: '{name}' is not supported with this model."}})
+@pytest.mark.parametrize("schema", [None, CITY], ids=["text", "data"])
+def test_a_setting_that_a_model_refuses_stops_the_run_and_is_named_with_what_to_do(
+    chat: Starts, reply: dict[str, Any], remedy: str, schema: Any
+) -> None:
+    server = chat(reply)
     with pytest.raises(BadRequest) as raised:
-        complete(chat({"status": 400, "body": body}).model)
+        complete(server.model, schema=schema)
+    assert raised.value.stops
     assert str(raised.value).endswith(remedy)
+    assert len(server.asked) == 1
+
+
+def test_a_form_that_a_model_refuses_does_not_stop_the_run(chat: Starts) -> None:
+    no_form = no_setting("Unsupported parameter: 'response_format'.", "response_format", "unsupported_parameter")
+    server = chat(no_form, {"text": '{"city": "Paris"}'})
+    assert complete(server.model, schema=CITY).steps == {"schema": 1, "json": 1}
+
+
+@pytest.mark.parametrize("name", ["gpt-5-mini", "gpt-5-2025-08-07", "o4-mini"])
+def test_models_that_refuse_every_temperature_are_sent_none(chat: Starts, name: str) -> None:
+    server = chat()
+    model = ChatModel.of(f"openai/{name}")
+    assert complete(replace(model, url=server.url, api_key=None)).text
+    assert server.bodies[0].keys() == {"model", "messages"}
+
+
+def test_other_models_have_the_usual_settings_and_a_file_s_own_count() -> None:
+    for name in ("gpt-4.1", "gpt-5-chat-latest", "gpt-5.2", "gpt-oss-20b"):
+        model = ChatModel.of(f"openai/{name}")
+        assert (model.temperature, model.max_tokens) == (0, 512)
+    model = ChatModel.of({"model": "openai/gpt-5-mini", "temperature": 1, "max_tokens": 4000})
+    assert (model.temperature, model.max_tokens) == (1, 4000)
+
+
+@PROTOCOLS
+def test_a_reply_cut_off_while_thinking_says_so(chat: Starts, protocol: Any) -> None:
+    server = chat({"text": "", "finish_reason": "length", "reasoning_tokens": 500})
+    with pytest.raises(CutOff, match=r"cut off after 512 tokens, 500 of them for reasoning; raise max_tokens"):
+        complete(replace(server.model, protocol=protocol))
 
 
 def test_a_list_of_parts_and_arguments_that_are_no_text_are_read_too(chat: Starts) -> None:
@@ -516,3 +577,11 @@ def test_the_identity_of_a_model_without_new_settings_is_that_of_before() -> Non
         assert replace(model, **change).spec != model.spec  # type: ignore[arg-type]
     for same in ({"url": "http://i/v1"}, {"api_key": "K"}, {"rate": "1/s"}, {"cache": False}, {"timeout": 1.0}):
         assert replace(model, **same).spec == model.spec  # type: ignore[arg-type]
+
+
+def test_the_keys_of_known_services_go_to_their_hosts_only() -> None:
+    for name, endpoint in ENDPOINTS.items():
+        if endpoint.api_key is None or name == "azure":
+            continue
+        assert refusal(endpoint.api_key, endpoint.url, permissions()) is None, name
+        assert refusal(endpoint.api_key, "https://elsewhere.example/v1", permissions()) is not None

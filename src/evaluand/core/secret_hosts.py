@@ -48,6 +48,8 @@ WELL_KNOWN: Final[Mapping[str, str]] = {
     "MISTRAL_API_KEY": "api.mistral.ai",  # docs.mistral.ai/api
     "OPENAI_API_KEY": "api.openai.com",  # platform.openai.com/docs/api-reference/authentication
     "OPENROUTER_API_KEY": "openrouter.ai",  # openrouter.ai/docs/api-reference/authentication
+    "TOGETHER_API_KEY": "api.together.xyz",  # docs.together.ai/docs/openai-api-compatibility
+    "XAI_API_KEY": "api.x.ai",  # docs.x.ai/docs/api-reference
 }
 """Variable → the only host of its issuer."""
 

@@ -15,7 +15,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 LARGEST = 16 << 20  # bytes of an answer
 LONGEST_WAIT = 600.0  # seconds; the longest `Retry-After` that is respected
+_EVENTS = "text/event-stream"
 _REDIRECTS = 5
 _REDIRECTING = (301, 302, 303, 307, 308)
 _EXCERPT = 300  # characters of an answer shown in a message
@@ -143,9 +144,30 @@ class HttpClient:
         """
         self._in_progress += 1
         try:
-            return self._parse(await self._receive(content, content_type))
+            return self.parse(await self._receive(content, content_type))
         finally:
             self._in_progress -= 1
+
+    async def stream(self, content: bytes) -> AsyncGenerator[bytes]:
+        """Sends a request whose answer is a stream of events, and gives the pieces of the stream as they arrive.
+
+        Raises:
+            Unavailable: the service may answer later, or the connection was lost.
+            BadRequest: the service refuses the request.
+            BadAnswer: the answer is no stream of events.
+        """
+        self._in_progress += 1
+        pieces = self._pieces_of(content)
+        try:
+            while True:
+                with machinery():  # not around the caller's own code between two pieces
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                yield piece
+        finally:
+            self._in_progress -= 1
+            await pieces.aclose()
 
     def close(self) -> None:
         """Closes the connections, unless a request is in progress; a later request opens new ones."""
@@ -177,15 +199,39 @@ class HttpClient:
         raise BadAnswer(f"an object of the answer has the key {key} twice", code="json")
 
     async def _receive(self, content: bytes, content_type: str) -> bytes:
+        with machinery():
+            async with self._answer_to(content, content_type) as answer:
+                await self._require(answer, _is_json, "application/json")
+                pieces, size = [], 0
+                async for piece in answer.content.iter_any():
+                    size += len(piece)
+                    if size > LARGEST:
+                        raise _too_large()
+                    pieces.append(piece)
+                return b"".join(pieces)
+
+    async def _pieces_of(self, content: bytes) -> AsyncGenerator[bytes]:
+        size = 0
+        async with self._answer_to(content, "application/json") as answer:
+            await self._require(answer, lambda kind: kind == _EVENTS, _EVENTS)
+            async for piece in answer.content.iter_any():
+                size += len(piece)
+                if size > LARGEST:
+                    raise _too_large()
+                yield piece
+
+    @asynccontextmanager
+    async def _answer_to(self, content: bytes, content_type: str) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """The answer to a request, behind redirects, of which the body is still to be read."""
         http, (session, url) = _library(), await self._client()
         try:
             for _ in range(_REDIRECTS):
-                with machinery():
-                    async with http.answer_to(session, self.method, url, content, content_type) as answer:
-                        logger.debug("%s %s: %d", self.method, self.url, answer.status)
-                        if answer.status not in _REDIRECTING or "Location" not in answer.headers:
-                            return await self._read_answer(answer)
-                        url = self._redirect_target(answer)
+                async with http.answer_to(session, self.method, url, content, content_type) as answer:
+                    logger.debug("%s %s: %d", self.method, self.url, answer.status)
+                    if answer.status not in _REDIRECTING or "Location" not in answer.headers:
+                        yield answer
+                        return
+                    url = self._redirect_target(answer)
             raise BadAnswer(f"redirects more than {_REDIRECTS} times", code="redirect")
         except http.NoConnection as error:
             raise Unavailable(self.hide_secrets(f"no connection to {self._host}: {error}"), code="connect") from None
@@ -200,7 +246,12 @@ class HttpClient:
         values = {value: f"${{{name}}}" for name, value in self._secrets.items() if len(value) >= SHORTEST}
         return hide_values(text, values)
 
-    def _parse(self, body: bytes) -> Any:
+    def parse(self, body: bytes) -> Any:
+        """The JSON of a body.
+
+        Raises:
+            BadAnswer: it is none.
+        """
         try:
             text = body.decode(json.detect_encoding(body), "surrogatepass")
             return _DECODER.decode(text)  # accepts NaN, which servers in Python write
@@ -256,20 +307,14 @@ class HttpClient:
             raise BadAnswer(f"redirects to another host, {address}, which is not followed", code="redirect")
         return target
 
-    async def _read_answer(self, answer: aiohttp.ClientResponse) -> bytes:
+    async def _require(self, answer: aiohttp.ClientResponse, fits: Callable[[str], bool], wanted: str) -> None:
+        """Raises an error for an answer that refuses, or of another type."""
         if not 200 <= answer.status < 300:
             raise self._refusal(answer, await _read_start(answer))
-        kind = answer.headers.get("Content-Type", "application/json").partition(";")[0].strip().lower()
-        if kind not in ("application/json", "text/json") and not kind.endswith("+json"):
+        kind = answer.headers.get("Content-Type", wanted).partition(";")[0].strip().lower()
+        if not fits(kind):
             start = self._excerpt(await _read_start(answer))
-            raise BadAnswer(f"the answer is {kind or 'of no type'}, not application/json{start}", code="content_type")
-        pieces, size = [], 0
-        async for piece in answer.content.iter_any():
-            size += len(piece)
-            if size > LARGEST:
-                raise BadAnswer(f"the answer is larger than {LARGEST >> 20} MiB", code="too_large")
-            pieces.append(piece)
-        return b"".join(pieces)
+            raise BadAnswer(f"the answer is {kind or 'of no type'}, not {wanted}{start}", code="content_type")
 
     def _refusal(self, answer: aiohttp.ClientResponse, start: bytes) -> TaskError:
         status, code = answer.status, str(answer.status)
@@ -303,6 +348,16 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_mark_duplicates)  # making one takes as long as reading a small answer
+
+
+def _is_json(kind: str) -> bool:
+    return kind in ("application/json", "text/json") or kind.endswith("+json")
+
+
+def _too_large() -> BadAnswer:
+    return BadAnswer(f"the answer is larger than {LARGEST >> 20} MiB", code="too_large")
+
+
 _warned_of: set[str] = set()
 
 

@@ -16,7 +16,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import core_schema
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError, alternatives, kind_of
+from evaluand.core.errors import ParameterError, SpecError, TaskError, alternatives, kind_of
 from evaluand.core.fingerprint import Identity
 from evaluand.core.redaction import issued_in
 from evaluand.core.secret_hosts import mark_origin
@@ -25,29 +25,28 @@ from evaluand.engine.engine import Prices
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.token_limit import TokenLimit
-from evaluand.models import chat_protocol, responses_protocol
 from evaluand.models.account import current_prices
-from evaluand.models.completion import Completion, ToolCall, UnusableReply, require_usable
+from evaluand.models.chat_request import PROTOCOLS, ChatRequest
+from evaluand.models.completion import Completion
 from evaluand.models.endpoints import max_tokens_name, read_short_name
-from evaluand.models.exchange import Exchange, write_content
-from evaluand.models.messages import read_messages, text_of_messages
+from evaluand.models.exchange import Exchange
+from evaluand.models.messages import read_messages
 from evaluand.models.prices import Price
 from evaluand.models.question import Protocol, Question, Settings, without_none
 from evaluand.models.reply_cache import Replies
-from evaluand.models.requests import Reply, Request, cache_of, current_repetition, shared_rate, shared_token_rate
+from evaluand.models.requests import cache_of, shared_rate, shared_token_rate
+from evaluand.models.streaming import TextStream
 from evaluand.models.structured import Structure, Support, complete_structured
 from evaluand.models.tools import Tool, read_tools
 from evaluand.trace.tracer import Tracer
 from evaluand.trace.tracers.no_op import NoOpTracer
 
-_PROTOCOLS: Final[Mapping[str, Any]] = {"chat": chat_protocol, "responses": responses_protocol}
 _OWN: Final = (
     *("include", "input", "logprobs", "max_output_tokens", "max_tokens", "messages", "model", "n", "reasoning"),
     *("reasoning_effort", "response_format", "seed", "store", "stream", "stream_options", "temperature", "text"),
     *("tool_choice", "tools", "top_logprobs"),
 )
 _MOST_LOGPROBS: Final = 20
-_IMAGE_SIZE: Final = 3000  # characters of text with about as many tokens as an image
 
 
 @dataclass(frozen=True)
@@ -204,16 +203,37 @@ class ChatModel:
         sample: int = 0,
     ) -> Completion:
         """As `complete`, in an event loop."""
-        if type(logprobs) is not int or not 0 <= logprobs <= _MOST_LOGPROBS:
-            raise SpecError(f"logprobs is {logprobs!r}; give an integer from 0 to {_MOST_LOGPROBS}")
-        question = Question(read_messages(messages), read_tools(tools), logprobs=logprobs)
+        question = self._question(messages, tools, logprobs)
 
         async def ask(question: Question) -> Completion:
-            return await _ChatRequest(self, question, tracer or NoOpTracer(), sample).complete()
+            return await ChatRequest(self, question, tracer or NoOpTracer(), sample).complete()
 
         if schema is None:
             return await ask(question)
         return await complete_structured(question, Structure.of(schema), ask, self._support)
+
+    def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tracer: Tracer | None = None,
+        *,
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        logprobs: int = 0,
+    ) -> TextStream:
+        """Request the model's reply to messages, and get its text piece by piece, in an event loop.
+
+        A stream is not cached, and not repeated after its first piece. Its arguments and errors are those of
+        `complete`.
+
+        Example:
+            >>> async def show(model, messages):
+            ...     stream = model.stream(messages)
+            ...     async for text in stream:
+            ...         print(text, end="")
+            ...     return stream.completion
+        """
+        question = self._question(messages, tools, logprobs)
+        return TextStream(lambda give: ChatRequest(self, question, tracer or NoOpTracer(), give=give).complete())
 
     def check(self) -> None:
         """Raise a SpecError if no request can be made.
@@ -273,6 +293,13 @@ class ChatModel:
         why = () if self.version is not None else (self._unpinned,)
         return Identity(spec, not why, why, parts)
 
+    def _question(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Tool | Callable[..., Any]], logprobs: int
+    ) -> Question:
+        if type(logprobs) is not int or not 0 <= logprobs <= _MOST_LOGPROBS:
+            raise SpecError(f"logprobs is {logprobs!r}; give an integer from 0 to {_MOST_LOGPROBS}")
+        return Question(read_messages(messages), read_tools(tools), logprobs=logprobs)
+
     @property
     def _unpinned(self) -> str:
         where = self.url.partition("?")[0]
@@ -280,7 +307,7 @@ class ChatModel:
 
     @cached_property
     def _exchange(self) -> Exchange:
-        return Exchange(self.url, _PROTOCOLS[self.protocol].PATH, self.api_key, self.timeout)
+        return Exchange(self.url, PROTOCOLS[self.protocol].PATH, self.api_key, self.timeout)
 
     @cached_property
     def _settings(self) -> Settings:
@@ -314,7 +341,7 @@ class ChatModel:
             return _support_by_model.setdefault((self.url, self.name, self.protocol), Support())
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        if self.protocol not in _PROTOCOLS:
+        if self.protocol not in PROTOCOLS:
             yield ("protocol",), f"is {self.protocol!r}; give 'chat' or 'responses'"
         else:
             try:
@@ -354,108 +381,6 @@ class ChatModel:
                 yield ("parameters", name), "must not be set here: it has its own parameter, or the task sets it"
 
 
-class _ChatRequest(Request):
-    """One request to a model."""
-
-    def __init__(self, model: ChatModel, question: Question, tracer: Tracer, sample: int) -> None:
-        self._repetition = current_repetition()
-        is_cached = model.cache is not True or not self._repetition.is_measured
-        super().__init__(
-            model.name,
-            model._replies if is_cached else None,
-            lasting=model.version is not None,
-            rate=model._rate,
-            token_rate=model._token_rate,
-        )
-        self._model, self._question, self._tracer, self._sample = model, question, tracer, sample
-        self._protocol = _PROTOCOLS[model.protocol]
-        self._body = self._protocol.write_body(question, model._settings)
-        self._content = write_content(self._body)
-
-    @property
-    def size(self) -> tuple[int, int | None]:
-        images = sum(part["type"] == "image" for message in self._question.messages for part in _parts(message))
-        return len(text_of_messages(self._question.messages)) + _IMAGE_SIZE * images, self._model.max_tokens
-
-    def explain_unpriced(self, budget: Budget) -> str:
-        return self._model.explain_unpriced(budget, current_prices())
-
-    @property
-    def key(self) -> bytes:
-        model = self._model
-        where = model.url if model.version is None else None
-        try:
-            repeat = [self._sample, self._repetition.attempt, self._repetition.replication]
-            return identity.digest([self._body, model.protocol, model.version, where, repeat])
-        except DataError as error:
-            raise TaskError(f"the request cannot be written as data: {error}", code="request") from None
-
-    async def complete(self) -> Completion:
-        """The completion, in a span for each time that it is requested.
-
-        Raises:
-            TaskError: the request failed, or its reply is not usable.
-        """
-        value, new = await self.reply_async()
-        completion = self._priced(_read_completion(value))._replace(is_cached=not new)
-        if not new:
-            with self._span() as span:
-                self._record(span, completion)
-        return completion
-
-    async def send_async(self) -> Reply:
-        model = self._model
-        with self._span() as span:
-            completion = self._priced(self._protocol.read_answer(await model._exchange.ask(self._content)))
-            self._record(span, completion)
-            require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
-        return Reply(_completion_value(completion), _usage_of(completion, model))
-
-    def _priced(self, completion: Completion) -> Completion:
-        """A completion with its cost, as far as price and tokens are known."""
-        price = self._model.find_price(current_prices())
-        read, written = completion.input_tokens, completion.output_tokens
-        if price is None or ((read is None or written is None) and not price.is_free):
-            return completion
-        cost = price.cost(read or 0, written or 0, cached_tokens=completion.cached_tokens or 0)
-        return completion._replace(cost=cost, currency=price.currency)
-
-    def count_failure(self, error: BaseException) -> None:
-        if isinstance(error, UnusableReply):
-            self.count(requests=1, usage=_usage_of(error.completion, self._model))
-        else:
-            super().count_failure(error)
-
-    def _span(self) -> Any:
-        model = self._model
-        settings: dict[str, Any] = {
-            "model": model.name,
-            "temperature": model.temperature,
-            "max_tokens": model.max_tokens,
-            "seed": model.seed,
-            "reasoning_effort": model.reasoning_effort,
-        }
-        if self._question.tools:
-            settings["tools"] = [tool.name for tool in self._question.tools]
-        return self._tracer.span("chat", kind="llm", input=self._question.messages, **without_none(settings))
-
-    def _record(self, span: Any, completion: Completion) -> None:
-        """Writes what was asked beyond the usual, and what was answered, into a span."""
-        span.set(**self._model.parameters)
-        reported = {
-            "response_model": completion.model,
-            "finish_reasons": completion.finish_reason and [completion.finish_reason],
-            "input_tokens": completion.input_tokens,
-            "output_tokens": completion.output_tokens,
-            "cost": completion.cost,
-            "currency": completion.currency,
-            "cached": completion.is_cached or None,
-            "tool_calls": [call._asdict() for call in completion.tool_calls] or None,
-        }
-        span.set(**without_none(reported))
-        span.output = completion.text
-
-
 def _read_short(model: Any) -> Any:
     """The parameters of a model where `PROVIDER/NAME` or `URL#NAME` stands for some of them; anything else as it is."""
     if isinstance(model, str):
@@ -464,43 +389,6 @@ def _read_short(model: Any) -> Any:
         rest = {name: value for name, value in model.items() if name != "model"}
         return read_short_name(model["model"]) | rest
     return dict(model) if isinstance(model, Mapping) else model
-
-
-def _parts(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    content = message.get("content")
-    return content if isinstance(content, list) else ()
-
-
-def _completion_value(completion: Completion) -> dict[str, Any]:
-    """A completion as the cache stores it."""
-    return {
-        "text": completion.text,
-        "finish_reason": completion.finish_reason,
-        "model": completion.model,
-        "input_tokens": completion.input_tokens,
-        "output_tokens": completion.output_tokens,
-        "cached_tokens": completion.cached_tokens,
-        "tool_calls": [list(call) for call in completion.tool_calls],
-        "logprobs": completion.logprobs,
-    }
-
-
-def _read_completion(value: Mapping[str, Any]) -> Completion:
-    """The inverse of `_completion_value`."""
-    return Completion(**{**value, "tool_calls": tuple(ToolCall(*call) for call in value["tool_calls"])})
-
-
-def _usage_of(completion: Completion, model: ChatModel) -> dict[str, Any]:
-    """What a request used, to be counted."""
-    return without_none(
-        {
-            "input_tokens": completion.input_tokens,
-            "output_tokens": completion.output_tokens,
-            "cost": completion.cost,
-            "currency": completion.currency,
-            "model": completion.model or model.name,
-        }
-    )
 
 
 _sharing = Lock()

@@ -70,14 +70,19 @@ def read_answer(answer: Any) -> Completion:
         text_or_none(choice.get("finish_reason")),
         text_or_none(answer.get("model")),
         *tokens_of(answer.get("usage"), "prompt_tokens", "completion_tokens"),
-        cached_tokens=cached_tokens_of(answer.get("usage"), "prompt_tokens_details"),
+        cached_tokens=detail_of(answer.get("usage"), "prompt_tokens_details", "cached_tokens"),
+        reasoning_tokens=detail_of(answer.get("usage"), "completion_tokens_details", "reasoning_tokens"),
         tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
         refusal=text_or_none(message.get("refusal")) or None,
         logprobs=read_logprobs(_member(choice.get("logprobs"), "content")),
     )
 
 
-class Chunks:
+STREAM: Final[Mapping[str, Any]] = {"stream": True, "stream_options": {"include_usage": True}}
+"""What the body of a request for a streamed answer has besides."""
+
+
+class Stream:
     """Puts the chunks of a streamed answer together; what they add up to is the message of an answer."""
 
     def __init__(self) -> None:
@@ -149,9 +154,9 @@ def tokens_of(usage: Any, read: str, written: str) -> tuple[int | None, int | No
     return _count(counts.get(read)), _count(counts.get(written))
 
 
-def cached_tokens_of(usage: Any, details: str) -> int | None:
-    """How many of the tokens the server had read before; None if it does not report them."""
-    return _count(_member(_member(usage, details), "cached_tokens"))
+def detail_of(usage: Any, details: str, name: str) -> int | None:
+    """How many of the tokens are of some kind; None if the server does not report it."""
+    return _count(_member(_member(usage, details), name))
 
 
 def read_logprobs(tokens: Any) -> list[dict[str, Any]] | None:

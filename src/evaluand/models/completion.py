@@ -56,6 +56,7 @@ class Completion(NamedTuple):
         is_cached: whether no request was made.
         fault: why there is no `data`.
         cached_tokens: how many of `input_tokens` the server had read before; None if it does not report them.
+        reasoning_tokens: how many of `output_tokens` the model thought with before its reply; None likewise.
 
     Example:
         >>> completion = Completion("Paris", "stop")
@@ -78,6 +79,7 @@ class Completion(NamedTuple):
     is_cached: bool = False
     fault: str | None = None
     cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
 
     @property
     def message(self) -> dict[str, Any]:
@@ -121,6 +123,8 @@ def require_usable(completion: Completion, *, max_tokens: int | None, keep_cut_o
         raise UnusableReply(message, code="content_filter", completion=completion)
     if completion.finish_reason == "length" and not keep_cut_off:
         limit = f" after {max_tokens} tokens" if max_tokens is not None else ""
+        if completion.reasoning_tokens:
+            limit += f", {completion.reasoning_tokens} of them for reasoning"
         remedy = "raise max_tokens, or set cut_off: keep to use the partial reply"
         raise CutOff(f"the reply was cut off{limit}; {remedy}", code="length", completion=completion)
     if not completion.text.strip() and not completion.tool_calls:

@@ -4,6 +4,7 @@ All of them speak the protocol of OpenAI. A key is always the name of an environ
 """
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -18,11 +19,14 @@ class Endpoint(NamedTuple):
         url: up to its version; `${NAME}` is replaced by an environment variable.
         api_key: the variable that holds the key; None for servers without one.
         max_tokens_name: the name under which its chat completions take the largest length of a reply.
+        reasoning: the models, as a regular expression, that refuse every temperature and think before they reply, with
+            tokens that count.
     """
 
     url: str
     api_key: str | None = None
     max_tokens_name: str = "max_tokens"
+    reasoning: str | None = None
 
 
 ENDPOINTS: Final[Mapping[str, Endpoint]] = {
@@ -34,7 +38,12 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
     "llamacpp": Endpoint("http://127.0.0.1:8080/v1"),
     "mistral": Endpoint("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     "ollama": Endpoint("http://127.0.0.1:11434/v1"),
-    "openai": Endpoint("https://api.openai.com/v1", "OPENAI_API_KEY", "max_completion_tokens"),
+    "openai": Endpoint(
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "max_completion_tokens",
+        r"o\d[\w.-]*|gpt-5(-mini|-nano|-pro|-codex)?(-\d{4}-\d\d-\d\d)?",
+    ),
     "openrouter": Endpoint("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "together": Endpoint("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     "vllm": Endpoint("http://127.0.0.1:8000/v1"),
@@ -47,6 +56,8 @@ _AZURE: Final = (".openai.azure.com", ".cognitiveservices.azure.com", ".services
 
 def read_short_name(text: str) -> dict[str, Any]:
     """The fields of a model from `PROVIDER/NAME` or `URL#NAME`.
+
+    For a model that is known to refuse every temperature, temperature and length are left to the server.
 
     Raises:
         SpecError: the text names no model.
@@ -69,7 +80,8 @@ def read_short_name(text: str) -> dict[str, Any]:
         known = f"{alternatives(provider, sorted(ENDPOINTS))}; for any other service write URL#NAME"
         raise SpecError(f"model {text!r}: there is no provider {provider!r}{known}")
     endpoint = ENDPOINTS[provider]
-    return {"url": _fill(endpoint.url, text), "name": name, "api_key": endpoint.api_key}
+    left = {"temperature": None, "max_tokens": None} if re.fullmatch(endpoint.reasoning or "", name) else {}
+    return {"url": _fill(endpoint.url, text), "name": name, "api_key": endpoint.api_key} | left
 
 
 def max_tokens_name(url: str) -> str:

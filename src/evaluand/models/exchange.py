@@ -1,21 +1,35 @@
 """Requests to a model over HTTP: how the key is sent, and what an answer that is none means.
 
-Why no SDK carries them: docs/design/0021-requests-to-models.md
+Why no SDK carries them: docs/design/0020-model-client.md
 """
 
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from typing import Any, Final
 
-from evaluand.core.errors import ParameterError, TaskError, TaskTimeout
+from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.secret_hosts import is_of_file
-from evaluand.engine.http import BadRequest, HttpClient
+from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.models.endpoints import is_azure
+from evaluand.models.event_stream import EventDecoder
 
+_END: Final = b"[DONE]"
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
-_UNSUPPORTED: Final = re.compile(r"[Uu]nsupported (?:parameter|value): '(temperature|max_tokens|seed)'")
+_UNSUPPORTED: Final = re.compile(r"[Uu]nsupported (?:parameter|value): '([\w.]+)'")
+_FORMS: Final = ("response_format", "text", "tool_choice", "tools")
+"""What the steps of structured output try in turn."""
+_REMEDIES: Final = {
+    "max_tokens": "set max_tokens: null and parameters: {max_completion_tokens: …}",
+    "logprobs": "this model reports no probabilities",
+    "top_logprobs": "this model reports no probabilities",
+    "max_completion_tokens": "set max_tokens: null",
+    "max_output_tokens": "set max_tokens: null",
+    "reasoning.effort": "set reasoning_effort: null",
+    **{name: f"set {name}: null" for name in ("temperature", "seed", "reasoning_effort")},
+}
 
 
 class Exchange:
@@ -75,6 +89,32 @@ class Exchange:
         self._http.check_output(answer)
         return answer
 
+    async def stream(self, content: bytes, read: Callable[[dict[str, Any]], None]) -> None:
+        """Passes on the events of a streamed answer, as data, until it ends. Raises what `ask` does."""
+        decoder = EventDecoder()
+        try:
+            async with asyncio.timeout(self._timeout), aclosing(self._http.stream(content)) as pieces:
+                async for piece in pieces:
+                    for data in decoder.feed(piece):
+                        if data.strip() == _END:
+                            return
+                        read(self._read_event(data))
+        except TimeoutError:
+            raise self._overdue() from None
+        except BadRequest as error:
+            raise _explained(error) from None
+
+    def check_reply(self, reply: Any) -> None:
+        """Raise a BadAnswer if a reply, put together from events, repeats the key."""
+        self._http.check_output(reply)
+
+    def _read_event(self, data: bytes) -> dict[str, Any]:
+        event = self._http.parse(data)
+        self._http.check_output(event)
+        if not isinstance(event, dict):
+            raise BadAnswer(f"an event of the answer is {kind_of(event)}, not an object", code="form")
+        return event
+
     def _overdue(self) -> TaskTimeout:
         return TaskTimeout(f"the model took longer than {self._timeout:g} s", code="timeout")
 
@@ -93,11 +133,10 @@ def write_content(body: Mapping[str, Any]) -> bytes:
 
 def _explained(error: BadRequest) -> BadRequest:
     """A refusal with what to do about it, and whether it stops the run."""
-    refused = _UNSUPPORTED.search(str(error))
-    explained = error
-    if refused is not None:
-        name = refused[1]
-        instead = " and parameters: {max_completion_tokens: …}" if name == "max_tokens" else ""
-        explained = BadRequest(f"{error}; set {name}: null{instead}", code=error.code)
-    explained.stops = error.code == "401"  # every other row would fail too
-    return explained
+    found = _UNSUPPORTED.search(str(error))
+    name = found[1] if found else ""
+    if name.partition(".")[0] in ("", *_FORMS):
+        error.stops = error.code == "401"  # every other row would fail too, as with a setting that is refused
+        return error
+    remedy = _REMEDIES.get(name, f"leave {name} out of the parameters of the model")
+    return BadRequest(f"{error}; {remedy}", code=error.code, stops=True)

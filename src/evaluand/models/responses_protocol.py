@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
-from evaluand.models.chat_protocol import cached_tokens_of, excerpt, read_logprobs, text_or_none, tokens_of
+from evaluand.models.chat_protocol import detail_of, excerpt, read_logprobs, text_or_none, tokens_of
 from evaluand.models.completion import Completion, ToolCall
 from evaluand.models.question import Question, Settings, without_none
 
@@ -77,14 +77,19 @@ def read_answer(answer: Any) -> Completion:
         _finish_reason(answer, calls),
         text_or_none(answer.get("model")),
         *tokens_of(answer.get("usage"), "input_tokens", "output_tokens"),
-        cached_tokens=cached_tokens_of(answer.get("usage"), "input_tokens_details"),
+        cached_tokens=detail_of(answer.get("usage"), "input_tokens_details", "cached_tokens"),
+        reasoning_tokens=detail_of(answer.get("usage"), "output_tokens_details", "reasoning_tokens"),
         tool_calls=calls,
         refusal="".join(refusals) or None,
         logprobs=logprobs or None,
     )
 
 
-class Events:
+STREAM: Final[Mapping[str, Any]] = {"stream": True}
+"""What the body of a request for a streamed answer has besides."""
+
+
+class Stream:
     """Puts the events of a streamed answer together; the last one holds the whole answer."""
 
     def __init__(self) -> None:

@@ -136,7 +136,7 @@ async def complete_structured(question: Question, structure: Structure, ask: Ask
         try:
             completion = await ask(_question_of(step, question, structure))
         except BadRequest as error:
-            if step == "text" or error.code not in _REFUSED:
+            if step == "text" or error.stops or error.code not in _REFUSED:
                 raise
             refused.add(step)
             continue
