@@ -9,8 +9,8 @@ import numpy as np
 
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.registry import find, make_default
+from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted
-from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 
 @dataclass(frozen=True)

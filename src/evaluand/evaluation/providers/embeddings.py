@@ -16,10 +16,10 @@ from evaluand.core.errors import DataError, kind_of
 from evaluand.core.text.language import require_language
 from evaluand.core.text.retrieval import directions, require_embeddings
 from evaluand.core.text.sentences import Sentence, sentences
+from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, quoted, text_of
 from evaluand.evaluation.providers import claims
 from evaluand.evaluation.providers.english import cited, other_language
-from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 _SHOWN: Final = 3  # statements in a reason
 _NEGATED: Final = 0.5  # factor if only one of two texts is negated

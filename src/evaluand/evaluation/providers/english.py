@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from evaluand.core.errors import SpecError
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import Sentence, sentences
+from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted, text_of
-from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 _LIKELY = 0.5
 _ENGLISH = ("en", "pcm")  # short English texts may be detected as Nigerian Pidgin, which shares its words

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, get_args
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
+from evaluand.evaluation.local_provider import LocalProvider
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted, text_of
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.evaluation.providers.embeddings import Embeddings
-from evaluand.evaluation.providers.text_limits import LocalProvider
 
 Measure = Literal["agreement", "exact_match", "bleu", "rouge", "similarity"]
 Truths = Sequence[Mapping[str, Any]] | Callable[[str], Any]

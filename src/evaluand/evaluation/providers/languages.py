@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from evaluand.core.text.language import languages_of, require_language
+from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, text_of
-from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 LIKELY = 0.5  # lowest probability at which a language counts as detected
 

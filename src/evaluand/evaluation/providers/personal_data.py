@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, text_of
-from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 _SHOWN: Final = 5  # findings in a reason
 _SEEN: Final = 2  # characters of a value that are shown, of eight or more

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from evaluand.core.text.language import require_language
 from evaluand.core.text.sentences import sentences
+from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, text_of
 from evaluand.evaluation.providers.english import judged_english
-from evaluand.evaluation.providers.text_limits import LocalProvider, longest
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""How long the texts are that a method of a local provider judges."""
+"""The base of providers that judge in this process, whose methods say how long a text may be."""
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -38,7 +38,7 @@ class LocalProvider(Provider):
     """
 
     _: KW_ONLY
-    max_characters: int | None = None
+    max_characters: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         most = self.max_characters
@@ -46,6 +46,14 @@ class LocalProvider(Provider):
             raise SpecError(
                 f"max_characters is {most!r}; give an integer of at least 1, or omit it for the methods' own"
             )
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        spec = super().spec
+        if self.max_characters is not None:
+            return spec
+        parameters = {name: value for name, value in spec["parameters"].items() if name != "max_characters"}
+        return {**spec, "parameters": parameters}  # the same as before there were limits: scores remain valid
 
 
 def longest(
