@@ -1,0 +1,1 @@
+"""What a judge is worth, as arithmetic of columns: agreement with people, errors, biases, and corrected means."""

@@ -1,0 +1,140 @@
+"""How far a judge's numbers lie from people's: on average, in some rows more than in others, and along a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evaluand.metrics.base.metric import NO_ROWS, Columns
+from evaluand.metrics.correlations import OfNumbers, centred, sums
+from evaluand.metrics.judging.estimate import Estimate, undefined
+from evaluand.metrics.stats.intervals import Spread, clustered_wilson, correlation_of, mean_of_shares, wilson
+
+
+def mean_difference(values: np.ndarray, cluster: np.ndarray, width: float, *, confidence: float = 0.95) -> Estimate:
+    """The mean of differences, with an interval that allows for differences that no row shows.
+
+    What a mean has gained and what it has lost are shares of the largest possible difference, each with its score
+    interval; their difference has the interval of Zou and Donner. So few or no differences give an interval that is
+    wide enough, unlike that of Student.
+    Source: G. Zou & A. Donner, "Construction of confidence limits about effect measures: a general approach"
+    (Statistics in Medicine 27, 2008).
+
+    Args:
+        values: a difference for each row.
+        cluster: the number of what each row belongs to, such as its example.
+        width: the largest possible difference.
+
+    Example:
+        >>> found = mean_difference(np.array([0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0]), np.arange(8), 1.0)
+        >>> found.value, round(found.low, 2), round(found.high, 2)
+        (0.0, -0.37, 0.37)
+    """
+    return _add_up(_parts(values, np.ones(len(values), np.bool_), width), cluster, width, confidence)
+
+
+def mean_contrast(
+    values: np.ndarray, chosen: np.ndarray, cluster: np.ndarray, width: float, *, confidence: float = 0.95
+) -> Estimate:
+    """The mean difference of some rows minus that of the others, with the interval of `mean_difference`.
+
+    Args:
+        chosen: whether each row is one of those that are compared with the others.
+
+    Example:
+        >>> found = mean_contrast(np.array([1.0, 0.0, 0.0, 0.0]), np.array([True, True, False, False]), np.arange(4), 1)
+        >>> found.value
+        0.5
+    """
+    others = (part._replace(sign=-part.sign) for part in _parts(values, ~chosen, width))
+    return _add_up([*_parts(values, chosen, width), *others], cluster, width, confidence)
+
+
+class _Part(NamedTuple):
+    """The mean of some rows, which is added or subtracted.
+
+    Attributes:
+        shares: a number from 0 to 1 for each row.
+        rows: which rows count.
+        sign: 1 or −1.
+    """
+
+    shares: np.ndarray
+    rows: np.ndarray
+    sign: float
+
+
+def _parts(values: np.ndarray, rows: np.ndarray, width: float) -> list[_Part]:
+    """What differences gain and what they lose, as shares of the largest possible one."""
+    return [_Part(np.clip(sign * values / width, 0.0, 1.0), rows, sign) for sign in (1.0, -1.0)]
+
+
+def _add_up(parts: Sequence[_Part], cluster: np.ndarray, width: float, confidence: float) -> Estimate:
+    n = len(cluster)
+    if not n:
+        return undefined(NO_ROWS)
+    if not all(part.rows.any() for part in parts):
+        return undefined(
+            "there is nothing to compare them with" if parts[0].rows.any() else "there are no such rows", n
+        )
+    _, cluster = np.unique(cluster, return_inverse=True)
+    each = [_estimate_part(part, cluster, confidence) for part in parts]
+    mean, low, high = (np.array([getattr(one, name) for one in each]) for name in ("mean", "low", "high"))
+    influences = np.stack([one.influence for one in each])
+    ends = mean_of_shares(mean, low, high, correlation_of(influences @ influences.T), (-1.0, 1.0))
+    least, most = (width * len(parts) * float(end) for end in ends)
+    reason = "one cluster has no interval" if np.isnan(least) else None
+    return Estimate(width * float(mean.sum()), least, most, n, float(cluster.max() + 1), reason)
+
+
+class _EstimatedPart(NamedTuple):
+    """A part with its sign, the ends of its interval, and the influence of each cluster on it."""
+
+    mean: float
+    low: float
+    high: float
+    influence: np.ndarray
+
+
+def _estimate_part(part: _Part, cluster: np.ndarray, confidence: float) -> _EstimatedPart:
+    shares, total = part.shares[part.rows], float(part.rows.sum())
+    mean, weight = float(shares.mean()), np.bincount(cluster, part.rows)
+    influence = np.bincount(cluster, part.rows * (part.shares - mean)) / total
+    clusters = int(np.count_nonzero(weight))
+    if clusters == total and np.isin(shares, (0.0, 1.0)).all():
+        ends = wilson(np.array([shares.sum()]), np.array([total]), confidence)
+    else:
+        variance = clusters / (clusters - 1) * float(influence @ influence) if clusters > 1 else np.nan
+        spread = (variance, clusters, total**2 / float(weight @ weight))
+        ends = clustered_wilson(np.array([mean]), Spread(*(np.array([each]) for each in spread)), confidence)
+    low, high = sorted(part.sign * float(end[0]) for end in ends)
+    return _EstimatedPart(part.sign * mean, low, high, part.sign * influence)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slope(OfNumbers):
+    """By how much the truth rises on average if the prediction rises by 1: the slope of the line of least squares.
+
+    Undefined if all predictions are equal.
+
+    Example:
+        >>> slope = Slope(confidence=None)
+        >>> rows = {"truth": np.array([0.0, 1.0, 1.0]), "prediction": np.array([0.0, 1.0, 2.0])}
+        >>> slope.compute(slope.state(rows, np.zeros(3, int), 1)).value
+        array([0.5])
+    """
+
+    kind = "slope"
+
+    def arranged(self, rows: Columns) -> Columns:
+        return centred(rows)
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        found = sums(rows, weight)
+        return np.asarray(found.product / np.where(found.prediction > 0, found.prediction, np.nan))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "all of them are equal, so there is no line"
