@@ -25,6 +25,7 @@ from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.judges.cards.card import JudgeCard
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
 from evaluand.report.text import SHORT_ID, safe
@@ -180,6 +181,8 @@ def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
         return Matches(store, id)
     if kind == "ratings":
         return Ratings(store, id)
+    if kind == "cards":
+        return JudgeCard(store, id)
     if kind in _WITHOUT_ROWS:
         again = suggest_command("show", id[:SHORT_ID], store.root)
         raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not one table; `{again} --json` writes all of it")

@@ -38,6 +38,7 @@ WITH_STORE = (
         "feedback",
         "gc",
         "import",
+        "judge",
         "label",
         "leaderboard",
         "list",

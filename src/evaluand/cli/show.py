@@ -29,6 +29,7 @@ from evaluand.core.errors import EngineError, NotFound, SpecError, singular, war
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.judges.cards.card import JudgeCard
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
@@ -47,8 +48,8 @@ from evaluand.store.store import Manifest, resolve
 _FOLLOWING = {
     "datasets": ("runs",),
     "runs": ("evaluations", "matches"),
-    "evaluations": ("aggregations", "comparisons"),
-    "matches": ("ratings",),
+    "evaluations": ("aggregations", "comparisons", "cards"),
+    "matches": ("ratings", "cards"),
 }
 _AT_MOST = 2000
 _MOST_CHECKED = 64 << 20  # bytes of tables that are compared with their digests before an artifact is shown
@@ -111,7 +112,7 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Show a run, an evaluation, an aggregation, a comparison, matches, ratings, a dataset or a recording.
+    """Show a run, an evaluation, an aggregation, a comparison, matches, ratings, a card, a dataset or a recording.
 
     Give a name, an id or its first digits (at least four). If several artifacts share the name, the run is shown; with
     --below, --lowest, --against or --scorer the evaluation, with --metric the aggregation. Failed rows come first.
@@ -286,6 +287,8 @@ def _content_facts(store: DirectoryStore, kind: str, id: str, examples: int, fai
         return matches_facts(Matches(store, id), examples, failed=failed)
     if kind == "ratings":
         return {"ratings": ratings_facts(Ratings(store, id))}
+    if kind == "cards":
+        return {"card": JudgeCard(store, id).to_dict()}
     assert kind == KIND
     judged = Recording(store, id).evaluation
     return _count_losses(store, id) | {"feedbacks": {} if judged is None else judged.counts}

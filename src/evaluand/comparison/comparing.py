@@ -4,10 +4,9 @@ Its tables are `pairs`, `ranking` and `flips`.
 """
 
 import dataclasses
-import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -32,7 +31,8 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
-from evaluand.store.store import MemoryStore, Store, at_once, check_name, drafted, exists
+from evaluand.store.sealing import seal_tables, tables_digest
+from evaluand.store.store import MemoryStore, Store, check_name, exists
 from evaluand.store.tables import FLIPS, PAIRS, RANKING
 
 METHOD = 3
@@ -321,24 +321,6 @@ def _compute(
     seal_tables(store, "comparisons", id, spec, batches, name, made_from)
 
 
-def seal_tables(
-    store: Store,
-    kind: str,
-    id: str,
-    spec: Mapping[str, Any],
-    batches: Mapping[str, pa.RecordBatch],
-    name: str | None,
-    provenance: Mapping[str, Any],
-) -> None:
-    """Stores computed tables as an artifact, whose digest is that of their rows."""
-    with drafted(store, kind, id) as draft:
-        for table, batch in batches.items():
-            draft.append(table, batch)
-        digest = tables_digest(batch.to_pylist() for batch in batches.values())
-        counts = {table: batch.num_rows for table, batch in batches.items()}
-        draft.seal(at_once(kind, id, spec, name, digest=digest, counts=counts, provenance=provenance))
-
-
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
     """The digest and the row counts of a stored comparison, computed from the rows as they are now."""
     comparison = Comparison(store, id)
@@ -484,14 +466,6 @@ def _add_letters(
         for row in places:
             row["letters"] = found[row["evaluation"]]
     return ranked
-
-
-def tables_digest(tables: Iterable[list[dict[str, Any]]]) -> str:
-    """The digest of the rows of some tables: 32 hexadecimal digits."""
-    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-    for table in tables:
-        state.update(identity.encode(table))
-    return state.hexdigest()
 
 
 def find_labelled_run(evaluation: Evaluation, label: str) -> Run | None:

@@ -54,6 +54,9 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     elif kind == "ratings":
         ids = made.get("matches")
         found = [("matches", id) for id in (ids if isinstance(ids, list) else [None])]
+    elif kind == "cards":
+        each = made.get("made_from")
+        found = [(one["kind"], one["id"]) for one in each] if isinstance(each, list) else [("evaluations", None)]
     elif kind == "recordings":
         found = [(of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1])]
     if not all(isinstance(id, str) for _, id in found):

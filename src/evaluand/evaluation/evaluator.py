@@ -347,7 +347,8 @@ class _Request:
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
         reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
-        made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons}
+        judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
+        made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,

@@ -62,6 +62,10 @@ class _View(Scorer):
         return self.scorer.sees_place
 
     @property
+    def is_judge(self) -> bool:  # type: ignore[override]
+        return self.scorer.is_judge
+
+    @property
     def is_async(self) -> bool:
         return self.scorer.is_async
 

@@ -107,6 +107,8 @@ class Scorer(ABC):
         version: raised whenever the same parameters would grade differently.
         cheap: pure and quick: graded in the evaluator's loop instead of by the engine.
         by_target: called once for each target if the dataset declares several.
+        is_judge: its verdicts are opinions, such as those of a language model, whose errors have to be measured: a gate
+            on it needs a card, see `evaluand judge card`.
         ranges: column → the lowest and the highest possible number; metrics that average the column use it as range.
     """
 
@@ -114,6 +116,7 @@ class Scorer(ABC):
     version: ClassVar[int] = 1
     cheap: ClassVar[bool] = False
     by_target: ClassVar[bool] = False
+    is_judge: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     def __new__(cls, *args: Any, **named: Any) -> Self:

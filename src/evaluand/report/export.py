@@ -32,7 +32,7 @@ from orjson import Fragment
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import Recording
-from evaluand.comparison.ratings.stored import TABLES, Ratings
+from evaluand.comparison.ratings.stored import TABLES as TABLES_OF_RATINGS, Ratings
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, nearest, plural, singular, warn
 from evaluand.core.files.csv import escape_formula
@@ -40,13 +40,14 @@ from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.judges.cards.card import TABLES as TABLES_OF_CARDS, JudgeCard
 from evaluand.evaluation.matching.battle_export import battle_batches
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
 from evaluand.trace import STATUSES
 
-Artifact = Run | Evaluation | Aggregation | Matches | Ratings | Dataset | Recording
+Artifact = Run | Evaluation | Aggregation | Matches | Ratings | JudgeCard | Dataset | Recording
 
 DAMAGED_LINES = "damaged_lines"
 FORMATS = ("csv", "jsonl", "parquet")
@@ -63,7 +64,9 @@ def list_tables(artifact: Artifact) -> list[str]:
     if isinstance(artifact, Matches):
         return ["matches"]
     if isinstance(artifact, Ratings):
-        return list(TABLES)
+        return list(TABLES_OF_RATINGS)
+    if isinstance(artifact, JudgeCard):
+        return list(TABLES_OF_CARDS)
     if isinstance(artifact, Recording):
         return [DAMAGED_LINES] if DAMAGED_LINES in artifact.manifest.get("tables", ()) else []
     return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
@@ -78,7 +81,7 @@ def flat(
     numbers or all booleans holds canonical JSON text, marked in its field; see `store.tables.is_json`.
 
     Args:
-        artifact: a sealed run, evaluation, aggregation, set of matches or ratings, or recording, or a dataset.
+        artifact: a sealed run, evaluation, aggregation, set of matches or ratings, card or recording, or a dataset.
         table: one of `list_tables`; None takes the first. The name of a scorer selects its rows.
         status: only rows with this status.
         where: only rows that match this condition (see `RowFilter`), by the names of these columns or of the dataset's;
@@ -117,7 +120,7 @@ def flat(
 
 def _dataset_names(artifact: Artifact, schema: pa.Schema) -> dict[str, str]:
     """The names of a dataset's columns → their names in a flat table, where they differ."""
-    if isinstance(artifact, Recording | Matches | Ratings):
+    if isinstance(artifact, Recording | Matches | Ratings | JudgeCard):
         return {}
     if isinstance(artifact, Aggregation):
         found = ((name, name.removeprefix("attribute.")) for name in schema.names)
@@ -266,8 +269,8 @@ def _read_table(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
         return _read_scores(artifact, artifact.scorers if table == "tidy" else [table])
     if isinstance(artifact, Matches):
         return battle_batches(artifact)
-    if isinstance(artifact, Ratings):
-        return artifact.store.read("ratings", artifact.id, table)
+    if isinstance(artifact, Ratings | JudgeCard):
+        return artifact.store.read(artifact.kind, artifact.id, table)
     if isinstance(artifact, Recording):
         return artifact.store.read(artifact.kind, artifact.id, table)
     if isinstance(artifact, Dataset) or table == "examples":

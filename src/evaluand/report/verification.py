@@ -14,6 +14,7 @@ from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound, de
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.judges.cards.card import stored_digest as digest_of_card
 from evaluand.evaluation.known_scores import row_digest as score_digest
 from evaluand.evaluation.matching.matches import stored_digest as digest_of_matches
 from evaluand.run.responses import row_digest as response_digest
@@ -162,6 +163,7 @@ _RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {
     "comparisons": stored_digest,
     "matches": digest_of_matches,
     "ratings": digest_of_ratings,
+    "cards": digest_of_card,
     "recordings": _recording,
 }
 
@@ -179,7 +181,7 @@ def _upstream(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
         needed += [("runs", id, digest) for id, digest in zip(origin["runs"], spec.get("runs", ()), strict=True)]
     if manifest["kind"] == "ratings":
         needed += [("matches", id, digest) for id, digest in zip(origin["matches"], spec["matches"], strict=True)]
-    if manifest["kind"] == "recordings":
+    if manifest["kind"] in ("cards", "recordings"):
         needed += [(kind, id, None) for kind, id in origins(manifest)]
     for kind, id, digest in needed:
         try:

@@ -252,6 +252,7 @@ _OF_TRADEOFF: Final = {
 _TRADEOFF: Final = _closed_object(_object({"objectives": _TEXTS}, _OF_TRADEOFF), _OF_TRADEOFF, "a part of a trade-off")
 _LEFT_OUT: Final = _object({"scorer": _text, "metric": _text, "reason": _text}, {"signature": _or_null(_text)})
 _APP: Final = _object({}, {"name": _or_null(_text), "version": _or_null(_scalar)})
+_JUDGE: Final = _object({"name": _text, "digest": _id, "spec": _OBJECT})
 _COMPARED: Final = {
     "evaluations": _TEXTS,
     "runs": _TEXTS,
@@ -271,6 +272,10 @@ _SPECS: Final[dict[str, Check]] = {
         | {"limit": _count, "battles": _text, "file": _OBJECT},
     ),
     "ratings": _object({"matches": _TEXTS, "systems": _TEXTS, "confidence": _confidence, "method": _METRIC}),
+    "cards": _object(
+        {"judge": _JUDGE, "labels": _id, "judgements": _id, "items": _count, "confidence": _confidence, "options": _OBJECT},
+        {"part": _or_null(_OBJECT)},
+    ),
     "recordings": _object({"app": _APP, "attempts": _count, "feedbacks": _map(_OBJECT), "mode": _text}),
 }
 
@@ -290,10 +295,12 @@ _FACTS: Final = {
     "policy": _or_null(_map(_or_null(_scalar))),
     "task": _text,
     "unpinned": _or_null(_TEXTS),
+    "judges": _or_null(_TEXTS),
     "defaulted": _or_null(_DEFAULTED),
     "ranges": _RANGES,
     "source": _or_null(_text),
 }
+_ORIGIN: Final = _object({"kind": _text, "id": _id})
 _RECORDED: Final = {
     "columns": _map(_map(_text)),
     "forms": _OBJECT,
@@ -308,6 +315,9 @@ _PROVENANCES: Final[dict[str, Check]] = {
     "comparisons": _object({"evaluations": _IDS, "labels": _TEXTS}, _FACTS),
     "matches": _object({"runs": _IDS}, _FACTS | {"fields": _map(_text)}),
     "ratings": _object({"matches": _IDS}, _FACTS),
+    "cards": _object(
+        {"made_from": _list(_ORIGIN)}, _FACTS | {"usage": _OBJECT, "seconds": _or_null(_map(_number)), "judge": _OBJECT}
+    ),
     "recordings": _object(_RECORDED, _FACTS | _ENDED),
 }
 
@@ -418,5 +428,6 @@ _MATCHES: Final[dict[str, Callable[[Mapping[str, Any], bool], str]]] = {
     "comparisons": _match_evaluations,
     "matches": _match_systems,
     "ratings": _match_ratings,
+    "cards": _match_nothing,
     "recordings": _match_recording,
 }

@@ -22,7 +22,10 @@ from evaluand.store.shapes import MOST_NAME, require_shape
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KINDS = ("runs", "evaluations", "aggregations", "comparisons", "matches", "ratings", "datasets", "recordings")
+KINDS = (
+    *("runs", "evaluations", "aggregations", "comparisons", "matches", "ratings"),
+    *("cards", "datasets", "recordings"),
+)
 FORMAT = 2
 
 Manifest = dict[str, Any]

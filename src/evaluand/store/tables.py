@@ -11,6 +11,7 @@
     pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
     matches      one row per two responses to an example that a judge compared, and the order in which it saw them
     ratings      one row per rated system; `win_rates`, `differences`, `parameters` and `bias` belong to it
+    measures     one row per measure of a judge; `confusion`, `calibration` and `misses` belong to it
 
 The key of a row is `_index_` (the example), `replication` (the repeat), `_response_index_` (one of several answers) and
 `target` (one of several expected values). A text column of canonical JSON has `evaluand: json` in its field's metadata.
@@ -340,6 +341,48 @@ of judgements (`n`) that the response seen first won; `first`, `second` and `nei
 is the share of the pairs seen in both orders (`n`) with opposite winners: of these `first` counts those in which the
 first response won twice, `second` the others, and `neither` counts the pairs with a tie in one order only, which are no
 contradiction. `n_left_out` are the judgements, or pairs, of which there is only one order."""
+
+MEASURES: Final = pa.schema(
+    [
+        *(pa.field(name, pa.string(), nullable=False) for name in ("measure", "part")),
+        *(pa.field(name, pa.float64()) for name in ("value", "low", "high")),
+        pa.field("n", pa.int64(), nullable=False),
+        pa.field("effective", pa.float64(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("note", pa.string(), nullable=False),
+    ]
+)
+"""What a judge is worth by the labels of people. `part` says which judgements or labels a measure is of, such as `first
+order`, and is empty for all; `effective` is the number of independent rows with as much information; `note` has the
+counts behind the value."""
+
+CONFUSION: Final = pa.schema(
+    [
+        *(pa.field(name, pa.string(), nullable=False) for name in ("people", "judge")),
+        pa.field("n", pa.int64(), nullable=False),
+    ]
+)
+"""How often each label of people met each one of the judge; `abstained` where the judge gave none."""
+
+CALIBRATION: Final = pa.schema(
+    [
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("judge", "people")),
+        *(pa.field(name, pa.float64()) for name in ("low", "high")),
+        pa.field("n", pa.int64(), nullable=False),
+    ]
+)
+"""The mean number of people (with its interval) for the answers that a judge gave about the same number (its mean)."""
+
+MISSES: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        *(pa.field(name, pa.string(), nullable=False) for name in ("people", "judge")),
+        pa.field("difference", pa.float64()),
+        pa.field("explanation", pa.string()),
+        json_field("texts"),
+    ]
+)
+"""The answers on which a judge lies furthest from people, the worst first."""
 
 DAMAGED_LINES: Final = pa.schema(
     [

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from evaluand.comparison.comparing import seal_tables
 from evaluand.comparison.ratings.gathering import gather
 from evaluand.comparison.ratings.method import RatingMethod, RatingParameters
 from evaluand.comparison.ratings.stored import TABLES, Ratings
@@ -21,6 +20,7 @@ from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.matching.match_keys import file_origin
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.base.metric import check_confidence
+from evaluand.store.sealing import seal_tables
 from evaluand.store.store import Store, check_name, exists
 
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evaluand.comparison.comparing import tables_digest
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.notebook import ratings_html
 from evaluand.comparison.ratings.wording import format_rating, rating_label
@@ -15,6 +14,7 @@ from evaluand.comparison.verdict import printable
 from evaluand.core.errors import SpecError, nearest
 from evaluand.engine.keyed_work import Artifact
 from evaluand.evaluation.matching.matches import Matches
+from evaluand.store.sealing import tables_digest
 from evaluand.store.store import Store, exists
 from evaluand.store.tables import BIAS, DIFFERENCES, PARAMETERS, RATINGS, WIN_RATES
 

@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from evaluand.core.key_columns import INDEX
-from evaluand.data.dataset import Dataset
-from evaluand.evaluation.matching.match_keys import read_example_keys
-from evaluand.evaluation.matching.matches import EXAMPLES, Matches
+from evaluand.evaluation.matching.match_keys import read_example_ids, read_example_keys
+from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH
 from evaluand.metrics.base.metric import CLUSTER, LABELS
 from evaluand.metrics.confusion_matrix import CohenKappa
@@ -78,7 +77,7 @@ def agreement(sets: Sequence[Matches]) -> list[Agreement]:
         spec = matches.manifest["spec"].get("judge", {})
         is_people = spec.get("kind") == "people"
         unnamed = str(matches.name or spec.get("kind") or f"set {number + 1}")
-        examples, ids = read_example_keys(matches), _read_ids(matches)
+        examples, ids = read_example_keys(matches), read_example_ids(matches)
         keys = dict(zip(examples.index.tolist(), map(tuple, examples.shared.tolist()), strict=True))
         for batch in matches.batches(names):
             for row in batch.to_pylist():
@@ -90,7 +89,7 @@ def agreement(sets: Sequence[Matches]) -> list[Agreement]:
                 places.setdefault(example, (row[INDEX], ids.get(row[INDEX])))
                 pair = _Pair(example, row["replication"], *sorted(systems))
                 said.setdefault(row["judge"] or unnamed, {}).setdefault(pair, []).append(outcome)
-    winners = {judge: {pair: _winner(each) for pair, each in pairs.items()} for judge, pairs in said.items()}
+    winners = {judge: {pair: mean_winner(each) for pair, each in pairs.items()} for judge, pairs in said.items()}
     return [_compare(one, other, winners, places) for one, other in itertools.combinations(winners, 2)]
 
 
@@ -101,17 +100,8 @@ class _Pair(NamedTuple):
     b: str
 
 
-def _read_ids(matches: Matches) -> dict[int, str | None]:
-    """The ids of the examples by `_index_`."""
-    dataset = matches.manifest["spec"].get("dataset")
-    if dataset is not None:
-        return {example.index: example.id for example in Dataset.stored(matches.store, dataset)}
-    batches = matches.store.read("matches", matches.id, EXAMPLES, [INDEX, "id"])
-    return {row[INDEX]: row["id"] for batch in batches for row in batch.to_pylist()}
-
-
-def _winner(outcomes: Sequence[float]) -> int:
-    """1, 0 or -1 for the first system, a tie and the second."""
+def mean_winner(outcomes: Sequence[float]) -> int:
+    """Who wins by the mean of some shares: 1 for the first system, 0 for a tie, -1 for the second."""
     total = sum(outcome - 0.5 for outcome in outcomes)
     return (total > 0) - (total < 0)
 

@@ -21,6 +21,7 @@ from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves
+from evaluand.data.dataset import Dataset
 from evaluand.evaluation.matching.matches import EXAMPLES, JUDGES, Matches
 from evaluand.evaluation.matching.recorded import SAID
 
@@ -52,6 +53,15 @@ class ExampleKeys:
     def places(self, index: np.ndarray) -> np.ndarray:
         """The place of each `_index_`."""
         return np.searchsorted(self.index, index)
+
+
+def read_example_ids(matches: Matches) -> dict[int, str | None]:
+    """The ids of the examples by `_index_`."""
+    dataset = matches.manifest["spec"].get("dataset")
+    if dataset is not None:
+        return {example.index: example.id for example in Dataset.stored(matches.store, dataset)}
+    batches = matches.store.read("matches", matches.id, EXAMPLES, [INDEX, "id"])
+    return {row[INDEX]: row["id"] for batch in batches for row in batch.to_pylist()}
 
 
 def read_example_keys(matches: Matches) -> ExampleKeys:

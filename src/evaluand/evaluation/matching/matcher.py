@@ -266,7 +266,7 @@ class _Request:
             "pinned": self.identity.pinned,
             "observed": bool(self.identity.observed),
             "fresh": fresh,
-            "provenance": provenance(origin) | made_of,
+            "provenance": provenance(origin) | made_of | ({"judges": ["judge"]} if self.judge.is_judge else {}),
         }
 
 

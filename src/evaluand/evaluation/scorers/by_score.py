@@ -50,6 +50,10 @@ class ByScore(ComparisonScorer):
         return bool(self.scorer.cheap)
 
     @property
+    def is_judge(self) -> bool:  # type: ignore[override]
+        return bool(self.scorer.is_judge)
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         return (FIRST, SECOND, *(name for name in self.scorer.arguments if name != "output"))
 

@@ -27,6 +27,7 @@ from evaluand.report.metric_labels import metric_labels
 from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.chats import chats_table
 from evaluand.report.terminal.comparison import comparison_parts
+from evaluand.report.terminal.judges import card_parts, standings_table
 from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
 from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
 from evaluand.report.text import (
@@ -73,10 +74,15 @@ _NOUNS = {  # of the rows of tables, singular and plural
     "ranking": ("place ranked", "places ranked"),
     "flips": ("example listed", "examples listed"),
     "ratings": ("system rated", "systems rated"),
+    "measures": ("measure", "measures"),
+    "misses": ("miss", "misses"),
 }
 
 
-_DETAILS = ("win_rates", "differences", "parameters", "bias")  # of ratings, whose number says little
+_DETAILS = (  # of ratings and cards, whose number says little
+    *("win_rates", "differences", "parameters", "bias"),
+    *("confusion", "calibration"),
+)
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
@@ -625,6 +631,7 @@ _BODIES = {
     "comparisons": lambda facts: comparison_parts(facts["comparison"]),
     "matches": matches_parts,
     "ratings": lambda facts: ratings_parts(facts["ratings"]),
+    "cards": lambda facts: card_parts(facts["card"]),
     "datasets": _dataset_body,
 }
 

@@ -1,0 +1,286 @@
+"""`evaluand judge`: what judges are worth by the labels of people, and which of several is best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evaluand.cli.options import (
+    Group,
+    complete_artifact,
+    confidence_option,
+    json_option,
+    repeatable,
+    store_option,
+    suggest_command,
+)
+from evaluand.cli.output import print_json, show
+from evaluand.cli.progress import show_notes
+from evaluand.core.errors import NotFound, SpecError, nearest, singular
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.human_labels import human_scorers
+from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.from_evaluation import open_labels, read_evaluation
+from evaluand.evaluation.judges.cards.from_files import read_labelled
+from evaluand.evaluation.judges.cards.from_matches import read_matches
+from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
+from evaluand.evaluation.judges.cards.tuning import CRITERION, tune as choose
+from evaluand.evaluation.matching.column_options import spelled_for
+from evaluand.evaluation.matching.matches import Matches
+from evaluand.report.terminal.judges import card_table, tuning_table
+from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import resolve
+
+_EXAMPLES = """\b
+Examples:
+  evaluand judge card support/mine --scorer helpful
+  evaluand judge card support/mine --scorer helpful --labels support/mine/human
+  evaluand judge card labelled.csv --column judgement=gpt --positive good
+  evaluand judge card pairs.jsonl --column judgement=first_try --column swapped=second_try
+  evaluand judge tune support/mine --scorer short --scorer strict
+"""
+
+
+@click.group("judge", cls=Group, epilog=_EXAMPLES)
+def command() -> None:
+    """Measure judges on answers that people have labelled.
+
+    Labels are those of `evaluand label`, a column of the dataset, or a column of a file. Nothing is judged here: what
+    is stored or recorded is compared.
+    """
+
+
+def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what is read, and on which scale."""
+    options = (
+        repeatable("--scorer", "scorers", metavar="NAME", help="The judge among the scorers of an evaluation."),
+        click.option(
+            "--labels",
+            metavar="NAME|COLUMN",
+            shell_complete=complete_artifact,
+            help="The evaluation or matches with the labels, or the column of the dataset.  [default: the newest labels"
+            " of the run]",
+        ),
+        repeatable(
+            "--column",
+            "columns",
+            metavar="FIELD=COLUMN",
+            help="FILE: where a field is, such as label=ann or judgement=results[0].winner; repeatable.",
+        ),
+        click.option("--judge-version", metavar="TEXT", help="FILE: the version of the judge, its rubric and model."),
+        click.option("--by-place", is_flag=True, help="FILE: swapped judgements name the place, not the response."),
+        click.option("--judge-model", metavar="NAME", help="The model that judges, to find answers of its own."),
+        click.option("--positive", metavar="LABEL", help="The word that means right; all others mean wrong."),
+        click.option("--order", metavar="A,B,…", help="All words, from the lowest to the highest."),
+        click.option("--threshold", type=float, metavar="X", help="From which number on the judge says right."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@command.command("card", short_help="Measure a judge, and store its card.")
+@click.argument("source", metavar="NAME|FILE", shell_complete=complete_artifact)
+@_reading_options
+@click.option("--judge", metavar="NAME", help="FILE: the name of the judge.  [default: that of the file]")
+@click.option("--misses", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Misses to show.")
+@click.option("--name", metavar="NAME", help="A name for the card.")
+@confidence_option
+@store_option
+@json_option
+def card(
+    source: str,
+    judge: str | None,
+    misses: int,
+    name: str | None,
+    confidence: float,
+    folder: Path,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Measure a judge on answers that people have labelled: agreement, errors, biases, cost.
+
+    NAME is an evaluation or a run with a judge among its scorers, or matches; FILE has a column with the label of
+    people, and one with what the judge said. A file with two responses in each row holds pairs.
+
+    The card is bound to the judge's rubric, model and parameters: if one of them changes, the judge is unmeasured.
+    """
+    store = DirectoryStore(folder)
+    with show_notes(), spelled_for("command"):
+        found = _read_source(store, source, judge, options)
+        if len(found) > 1:
+            names = ", ".join(found)
+            raise click.UsageError(f"{source} has several judges: {names}; name one with --scorer")
+        [labelled] = found.values()
+        made = make_card(labelled, store, name=name, confidence=confidence, **_scale_options(options))
+    facts = made.to_dict()
+    if as_json:
+        return print_json(facts)
+    show(card_table(facts, misses))
+    again = suggest_command("show", name or made.id[:SHORT_ID], store.root)
+    click.echo(f"\ncard {made.id[:SHORT_ID]}; again: {safe(again)}")
+
+
+@command.command("tune", short_help="Choose among judges on one half of the labels, and measure on the other.")
+@click.argument("sources", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact)
+@_reading_options
+@click.option(
+    "--by", "criterion", default=CRITERION, show_default=True, metavar="MEASURE", help="The measure that chooses."
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the split.")
+@click.option("--name", metavar="NAME", help="A name for the card.")
+@confidence_option
+@store_option
+@json_option
+def tune(
+    sources: tuple[str, ...],
+    criterion: str,
+    seed: int,
+    name: str | None,
+    confidence: float,
+    folder: Path,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Compare judges of the same answers on one half of the labels, and measure the best on the other half.
+
+    The judges are scorers of one evaluation or of several, or the files of several. The answers that choose are never
+    those that report: the best of many looks better than it is where it was chosen.
+    """
+    store = DirectoryStore(folder)
+    with show_notes(), spelled_for("command"):
+        candidates: dict[str, LabelledSet] = {}
+        for source in sources:
+            for label, labelled in _read_source(store, source, None, options).items():
+                candidates[label if label not in candidates else f"{source}/{label}"] = labelled
+        found = choose(
+            candidates,
+            store,
+            criterion=criterion,
+            seed=seed,
+            name=name,
+            confidence=confidence,
+            **_scale_options(options),
+        )
+    facts = found.to_dict()
+    if as_json:
+        return print_json(facts)
+    show(tuning_table(facts))
+    again = suggest_command("show", name or found.card.id[:SHORT_ID], store.root)
+    click.echo(f"\ncard {found.card.id[:SHORT_ID]}; again: {safe(again)}")
+
+
+def _scale_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `make_card`."""
+    order = [word.strip() for word in (options["order"] or "").split(",") if word.strip()]
+    return {name: options[name] for name in ("positive", "threshold", "judge_model")} | {"order": order}
+
+
+def _read_source(
+    store: DirectoryStore, source: str, judge: str | None, options: dict[str, Any]
+) -> dict[str, LabelledSet]:
+    """The labelled sets of a name or file, by judge.
+
+    Raises:
+        UsageError: an option does not suit what it is.
+    """
+    is_file = Path(source).exists()
+    try:
+        kind, id = resolve(store, source)
+    except NotFound:
+        if not is_file:
+            names = [ref.name for ref in store.refs() if ref.kind in ("evaluations", "runs", "matches")]
+            raise click.UsageError(
+                f"{source}: no such file, and nothing stored with this name{nearest(source, names)}"
+            ) from None
+        return _read_file(source, judge, options)
+    of_files = ("columns", "judge_version", "by_place")
+    for name in of_files:
+        if options[name]:
+            raise click.UsageError(f"{_flag(name)} is for files, and {source} is a {singular(kind)}")
+    if judge is not None:
+        raise click.UsageError(f"--judge names the judge of a file; of {source} give --scorer")
+    if kind == "matches" or _has_only_matches(store, source):
+        return _read_stored_matches(store, source, options)
+    return _read_stored_evaluation(store, source, options)
+
+
+def _flag(name: str) -> str:
+    return {"columns": "--column"}.get(name, f"--{name.replace('_', '-')}")
+
+
+def _has_only_matches(store: DirectoryStore, source: str) -> bool:
+    kinds = {ref.kind for ref in store.refs() if ref.name == source}
+    return "matches" in kinds and not kinds & {"evaluations", "runs"}
+
+
+def _read_file(source: str, judge: str | None, options: dict[str, Any]) -> dict[str, LabelledSet]:
+    for name in ("scorers", "labels"):
+        if options[name]:
+            raise click.UsageError(f"{'--scorer' if name == 'scorers' else '--labels'} is not for files; give --column")
+    name = judge or Path(source).stem
+    columns = _parse_columns(options["columns"])
+    chosen = {"version": options["judge_version"], "judge_model": options["judge_model"]}
+    return {name: read_labelled(source, name, columns=columns, by_place=options["by_place"], **chosen)}
+
+
+def _parse_columns(texts: Sequence[str]) -> dict[str, list[str]]:
+    columns: dict[str, list[str]] = {}
+    for text in texts:
+        field, equals, column = text.partition("=")
+        if not (field and equals and column):
+            raise click.UsageError(f"--column {text} must be a field and its column, such as label=ann")
+        columns.setdefault(field, []).append(column)
+    return columns
+
+
+def _read_stored_matches(store: DirectoryStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
+    if options["scorers"]:
+        raise click.UsageError(f"--scorer names a scorer of an evaluation, and {source} are matches")
+    labels = None if options["labels"] is None else Matches.open(store, options["labels"])
+    labelled = read_matches(Matches.open(store, source), labels)
+    return {labelled.judge.name: labelled}
+
+
+def _read_stored_evaluation(store: DirectoryStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
+    evaluation = _find_evaluation(store, source)
+    run = evaluation.run
+    labels = None if options["labels"] is None or run is None else open_labels(store, options["labels"], run)
+    names = options["scorers"] or _judges_of(evaluation, source)
+    return {name: read_evaluation(evaluation, name, labels) for name in names}
+
+
+def _find_evaluation(store: DirectoryStore, source: str) -> Evaluation:
+    """The evaluation of a name or id, or the newest one of a run that has other scorers than people.
+
+    Raises:
+        SpecError: it is neither, or the run was never evaluated.
+    """
+    try:
+        return Evaluation.open(store, source)
+    except NotFound:
+        kind, id = resolve(store, source)
+    if kind != "runs":
+        raise SpecError(f"{source!r} is a {singular(kind)}; name an evaluation, a run, matches or a file")
+    run = Run(store, id)
+    manifests = [store.manifest("evaluations", each) for each in store.ids("evaluations")]
+    graded = [m for m in manifests if "digest" in m and m["spec"]["run"] == run.digest]
+    for manifest in sorted(graded, key=lambda each: str(each["created"]), reverse=True):
+        evaluation = Evaluation(store, manifest["id"])
+        if set(evaluation.scorers) - set(human_scorers(evaluation)):
+            return evaluation
+    raise SpecError(f"run {source!r} was not evaluated, so there is no judge to measure")
+
+
+def _judges_of(evaluation: Evaluation, source: str) -> list[str]:
+    """The scorers that are judges, or else the only scorer that is not people."""
+    judges = [name for name in evaluation.manifest["provenance"].get("judges") or () if name in evaluation.scorers]
+    others = [name for name in evaluation.scorers if name not in human_scorers(evaluation)]
+    if judges or len(others) == 1:
+        return judges or others
+    raise click.UsageError(f"{source} has several scorers; name the judge with --scorer: {', '.join(others)}")

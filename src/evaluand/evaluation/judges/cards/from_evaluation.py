@@ -1,0 +1,245 @@
+"""Labelled sets from stored evaluations: the scores of a judge and the labels of people for the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from evaluand.core import identity
+from evaluand.core.errors import NotFound, SpecError, nearest, singular
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
+from evaluand.data.dataset import Dataset, Example
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.human_labels import human_scorers, key_of
+from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
+from evaluand.run.excerpts import to_json
+from evaluand.run.runner import Run
+from evaluand.store.store import Store, resolve
+from evaluand.store.tables import SCORED
+
+EXPECTED: Final = "expected"
+
+_Key = tuple[int, int, int]
+"""`_index_`, replication and the number of the answer."""
+
+_KEY: Final = (INDEX, "replication", RESPONSE_INDEX)
+
+
+def read_evaluation(evaluation: Evaluation, scorer: str, labels: Evaluation | str | None = None) -> LabelledSet:
+    """The answers of a run that people have labelled, with the scores of a judge.
+
+    Several replications of an example are answers of their own. If people gave numbers, the judge's `value` counts,
+    else its `label`.
+
+    Args:
+        evaluation: has the judge's scores.
+        scorer: the judge.
+        labels: the evaluation of the same run with the labels of people, see `evaluand.HumanLabels`; or the column of
+            the dataset that holds the label of each answer, `expected` or the name of one with metadata or an
+            attribute. By default the newest evaluation of the run with such labels.
+
+    Raises:
+        NotFound: the store has lost the run, or nobody has labelled it.
+        SpecError: there is no such scorer or column, or the labels are of another run.
+    """
+    if scorer not in evaluation.scorers:
+        known = ", ".join(evaluation.scorers)
+        raise SpecError(f"no scorer is called {scorer!r}{nearest(scorer, evaluation.scorers)}; there are {known}")
+    run = evaluation.run
+    if run is None:
+        raise NotFound(f"the run of {evaluation!r} is not in the store, so its answers cannot be labelled")
+    made_from = [("evaluations", evaluation.id)]
+    if isinstance(labels, str):
+        people, given = _read_column(run, labels)
+    else:
+        found = find_labels(evaluation.store, run) if labels is None else labels
+        if found.manifest["spec"]["run"] != run.digest:
+            raise SpecError(f"{found!r} has labels of another run; import the files of labels for this run")
+        people, given = _read_labels(found)
+        made_from.append(("evaluations", found.id))
+    scores = _read_scores(evaluation, scorer, of_numbers=_are_numbers(given))
+    items, usage = [], []
+    for answer in _read_answers(run):
+        if answer.key not in given or answer.key not in scores:
+            continue
+        score = scores[answer.key]
+        usage += [score.usage] if score.usage else []
+        items.append(answer.item(given[answer.key], score.judgement))
+    return LabelledSet(items, judge_of(evaluation, scorer), people, usage=usage, made_from=made_from)
+
+
+def judge_of(evaluation: Evaluation, scorer: str) -> JudgeIdentity:
+    """Which judge a scorer of an evaluation is."""
+    spec = evaluation.manifest["spec"]["scorers"][scorer]
+    origin = evaluation.manifest["provenance"]
+    parts = {name: str(part) for name, part in ((origin.get("parts") or {}).get(scorer) or {}).items()}
+    pinned = not any(why.startswith(f"{scorer}: ") for why in origin.get("unpinned") or ())
+    return JudgeIdentity(scorer, spec, parts, model_of(spec), pinned)
+
+
+def model_of(spec: Mapping[str, Any]) -> str | None:
+    """The name of the model that judges, if a judge's identity names exactly one."""
+    asked = spec.get("asked")
+    models = [each.get("model") for each in asked if isinstance(each, Mapping)] if isinstance(asked, list) else []
+    names = {model.get("name") if isinstance(model, Mapping) else model for model in models}
+    name = names.pop() if len(names) == 1 else None
+    return name if isinstance(name, str) else None
+
+
+def find_labels(store: Store, run: Run) -> Evaluation:
+    """The newest evaluation of a run that holds labels by people.
+
+    Raises:
+        NotFound: there is none.
+    """
+    manifests = [store.manifest("evaluations", id) for id in store.ids("evaluations")]
+    of_run = [m for m in manifests if m["spec"]["run"] == run.digest and "digest" in m]
+    for manifest in sorted(of_run, key=lambda each: str(each["created"]), reverse=True):
+        evaluation = Evaluation(store, manifest["id"])
+        if human_scorers(evaluation):
+            return evaluation
+    name = run.name or run.id[:12]
+    raise NotFound(f"nobody has labelled run {name}; write a file to fill in with `evaluand label export {name}`")
+
+
+def open_labels(store: Store, name: str, run: Run) -> Evaluation | str:
+    """Labels by the name of their evaluation, or the column of a run's dataset.
+
+    Raises:
+        SpecError: it is neither, or an evaluation without labels.
+    """
+    try:
+        kind, id = resolve(store, name)
+    except NotFound:
+        if name == EXPECTED or name in _column_names(run.dataset):
+            return name
+        raise
+    if kind != "evaluations":
+        try:
+            kind, id = resolve(store, name, "evaluations")
+        except NotFound:
+            raise SpecError(f"{name!r} is a {singular(kind)}; name the evaluation with the labels of people") from None
+    evaluation = Evaluation(store, id)
+    if not human_scorers(evaluation):
+        raise SpecError(f"{name!r} holds no labels by people; import them with `evaluand label import`")
+    return evaluation
+
+
+class _Answer(NamedTuple):
+    key: _Key
+    example: Example
+    output: Any
+    model: str | None
+
+    def item(self, labels: tuple[Label | None, ...], judgement: Judgement) -> Item:
+        example, output = self.example, to_json(self.output)
+        group = example.digest.hex() if example.cluster is None else identity.digest(["cluster", example.cluster]).hex()
+        text = output if isinstance(output, str) else orjson.dumps(output).decode()
+        return Item(
+            group,
+            key_of(example.digest, self.output),
+            example.id,
+            labels,
+            (judgement,),
+            lengths=(len(text),),
+            models=() if self.model is None else (self.model,),
+            texts={"input": to_json(example.input), "response": output},
+        )
+
+
+def _read_answers(run: Run) -> Iterator[_Answer]:
+    examples = iter(run.dataset)
+    example: Example | None = None
+    for response, model in zip(run, _read_models(run), strict=True):
+        while example is None or example.index < response.index:
+            example = next(examples)
+        for number, output in enumerate(response.responses or ()):
+            yield _Answer((response.index, response.replication, number), example, output, model)
+
+
+def _read_models(run: Run) -> Iterator[str | None]:
+    """The model that wrote each response, where its usage says so."""
+    for batch in run.batches(["usage"]):
+        for usage in batch.column("usage").to_pylist():
+            yield (usage or {}).get("model")
+
+
+def _column_names(dataset: Dataset) -> list[str]:
+    roles = dataset.roles
+    expected = [] if roles.expected is None else [EXPECTED]
+    return [*expected, *roles.attributes, *roles.metadata]
+
+
+def _read_column(run: Run, column: str) -> tuple[list[str | None], dict[_Key, tuple[Label | None, ...]]]:
+    """The labels in a column of the dataset, for each answer to an example."""
+    known = _column_names(run.dataset)
+    if column not in known:
+        raise SpecError(f"no column with labels is called {column!r}{nearest(column, known)}: {', '.join(known)}")
+    found: dict[_Key, tuple[Label | None, ...]] = {}
+    for answer in _read_answers(run):
+        example = answer.example
+        value = example.expected if column == EXPECTED else {**example.metadata, **example.attributes}[column]
+        if isinstance(value, bool | int | float | str):
+            found[answer.key] = (value if isinstance(value, str) else float(value),)
+    if not found:
+        raise SpecError(f"the column {column!r} holds no labels; they must be numbers, words, true or false")
+    return [None], found
+
+
+def _read_labels(evaluation: Evaluation) -> tuple[list[str | None], dict[_Key, tuple[Label | None, ...]]]:
+    """The people who have labelled, and their labels of each answer; numbers where all labels have them."""
+    name = human_scorers(evaluation)[0]
+    said: dict[_Key, list[Mapping[str, Any]]] = {}
+    for batch in evaluation.batches(name, [*_KEY, "value", "label", "data", "by", "n_labels"]):
+        for row in batch.to_pylist():
+            if row["n_labels"]:
+                alone = {"value": row["value"], "label": row["label"], "by": next(iter(row["by"] or ()), None)}
+                said[_key_of(row)] = orjson.loads(row["data"]) if row["data"] else [alone]
+    every = [label for labels in said.values() for label in labels]
+    field = "value" if every and all(label["value"] is not None for label in every) else "label"
+    people = sorted({label["by"] for label in every}, key=lambda by: (by is None, by or ""))
+    found = {}
+    for key, labels in said.items():
+        by_person = {label["by"]: label[field] for label in labels}
+        found[key] = tuple(by_person.get(person) for person in people)
+    return people, {key: labels for key, labels in found.items() if any(label is not None for label in labels)}
+
+
+def _key_of(row: Mapping[str, Any]) -> _Key:
+    return row[INDEX], row["replication"], row[RESPONSE_INDEX] or 0
+
+
+def _are_numbers(given: Mapping[_Key, tuple[Label | None, ...]]) -> bool:
+    return all(isinstance(label, float | int) for labels in given.values() for label in labels if label is not None)
+
+
+class _Scored(NamedTuple):
+    judgement: Judgement
+    usage: Mapping[str, Any] | None
+
+
+def _read_scores(evaluation: Evaluation, scorer: str, *, of_numbers: bool) -> dict[_Key, _Scored]:
+    """What a judge said about each answer.
+
+    Raises:
+        SpecError: it gives no numbers where people do, or no words.
+    """
+    field, other = ("value", "label") if of_numbers else ("label", "value")
+    found: dict[_Key, _Scored] = {}
+    has_other = False
+    columns = [*_KEY, "target", "status", "reason", field, other, "explanation", "usage"]
+    for batch in evaluation.batches(scorer, columns):
+        for row in batch.to_pylist():
+            if row["target"] is not None:
+                raise SpecError(f"scorer {scorer!r} grades targets separately; a card is of a judge of whole answers")
+            usage = None if row["usage"] is None else orjson.loads(row["usage"])
+            reason = None if row["status"] == SCORED else f"{row['status']}: {row['reason']}"
+            label = row[field] if row["status"] == SCORED else None
+            has_other |= row["status"] == SCORED and label is None and row[other] is not None
+            found[_key_of(row)] = _Scored(Judgement(label, reason, row["explanation"]), usage)
+    if has_other and all(each.judgement.label is None for each in found.values()):
+        words = ("numbers", "words") if of_numbers else ("words", "numbers")
+        raise SpecError(f"people gave {words[0]}, and {scorer!r} gives only {words[1]}, so they cannot be compared")
+    return found

@@ -1,0 +1,130 @@
+"""Answers, or pairs of answers, that people have labelled, with what a judge says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from evaluand.core import identity
+from evaluand.store.shapes import ID
+
+Label = float | str
+"""A number, or a word. Of a pair: the share of the win that `a` gets: 1, ½ for a tie, 0, or a probability."""
+
+
+class Judgement(NamedTuple):
+    """What a judge said about an answer, or about a pair.
+
+    Attributes:
+        label: None if it abstained or failed.
+        reason: why, if there is no label.
+        explanation: the judge's reasons.
+    """
+
+    label: Label | None
+    reason: str | None = None
+    explanation: str | None = None
+
+
+class Item(NamedTuple):
+    """An answer, or a pair of answers `a` and `b`.
+
+    Attributes:
+        example: identifies the example, or what groups examples: items of the same one depend on each other.
+        key: identifies example and answers, whatever the run or the file.
+        id: the id of the example, for people.
+        labels: of the people of the set, in their order; None where somebody gave none.
+        judgements: those of the judge, several if it was asked repeatedly; of a pair, with `a` shown first.
+        swapped: of a pair, the judgements with `b` shown first; they name the winner, not its place.
+        lengths: the characters of each answer; empty if unknown.
+        models: the model that wrote each answer; empty if unknown.
+        texts: input and answers, for people.
+    """
+
+    example: str
+    key: str
+    id: str
+    labels: tuple[Label | None, ...]
+    judgements: tuple[Judgement, ...]
+    swapped: tuple[Judgement, ...] = ()
+    lengths: tuple[int, ...] = ()
+    models: tuple[str | None, ...] = ()
+    texts: Mapping[str, Any] = {}
+
+
+class JudgeIdentity(NamedTuple):
+    """Which judge it is.
+
+    Attributes:
+        name: that of the scorer, or whatever a file calls it.
+        spec: what identifies it, as in manifests.
+        parts: what it consists of, such as rubric and model, to explain changes.
+        model: the name of the model that judges; None if unknown.
+        pinned: whether the spec fully says how it judges; a model without a version does not.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    parts: Mapping[str, str] = {}
+    model: str | None = None
+    pinned: bool = True
+
+    @property
+    def digest(self) -> str:
+        """What a card is bound to: of a judge with a rubric the digest of rubric, model and parameters.
+
+        Example:
+            >>> len(JudgeIdentity("polite", {"kind": "function", "code": "3f2a"}).digest)
+            32
+        """
+        own = self.spec.get("judge")
+        return own if isinstance(own, str) and ID.fullmatch(own) else identity.digest(self.spec).hex()
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """Items with their labels and judgements.
+
+    Attributes:
+        items: in any order.
+        judge: who judged.
+        people: names of those who labelled; None for somebody without a name.
+        is_pairs: whether items are pairs of answers.
+        usage: what the judgements cost, as in the tables of scores; one entry for each judgement that says so.
+        seconds: how long judgements took, as far as that is known.
+        made_from: (kind, id) of the artifacts that it was read from.
+        source: the file that it was read from; None for artifacts.
+    """
+
+    items: Sequence[Item]
+    judge: JudgeIdentity
+    people: Sequence[str | None]
+    is_pairs: bool = False
+    usage: Sequence[Mapping[str, Any]] = ()
+    seconds: Sequence[float] = ()
+    made_from: Sequence[tuple[str, str]] = ()
+    source: str | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """That of the items and their labels, whoever judged them and in whatever order they come."""
+        rows = sorted(
+            identity.encode([item.example, item.key, sorted(map(repr, item.labels))]).decode() for item in self.items
+        )
+        return identity.digest([self.is_pairs, rows]).hex()
+
+    @cached_property
+    def judgements_digest(self) -> str:
+        """That of what the judge said."""
+        rows = sorted(
+            identity.encode([item.key, *([each.label for each in of] for of in (item.judgements, item.swapped))]).decode()
+            for item in self.items
+        )
+        return identity.digest(rows).hex()
+
+    def where(self, chosen: Callable[[Item], bool]) -> LabelledSet:
+        """The set with some of its items; what it cost is that of all."""
+        return replace(self, items=[item for item in self.items if chosen(item)])
+

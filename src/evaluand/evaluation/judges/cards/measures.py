@@ -1,0 +1,244 @@
+"""The measures of a judge of single answers: agreement with people, errors, calibration, retest and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evaluand.evaluation.judges.cards.labelled_set import Item
+from evaluand.evaluation.judges.cards.scales import Readings
+from evaluand.metrics.base.confusion import PREDICTION, TRUTH
+from evaluand.metrics.base.metric import VALUE
+from evaluand.metrics.correlations import Spearman
+from evaluand.metrics.errors import MeanAbsoluteError
+from evaluand.metrics.judging.agreement import kappa
+from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
+from evaluand.metrics.judging.differences import Slope, mean_contrast, mean_difference
+from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
+
+class Measure(NamedTuple):
+    """A measure of a judge.
+
+    Attributes:
+        name: such as `agreement`.
+        part: which judgements or labels, such as `first order`; empty for all.
+        estimate: the number with its interval.
+        note: the counts behind it, for people.
+    """
+
+    name: str
+    part: str
+    estimate: Estimate
+    note: str = ""
+
+
+def measure_grades(
+    items: Sequence[Item], readings: Readings, *, threshold: float | None, judge_model: str | None, confidence: float
+) -> Iterator[Measure]:
+    """The measures of judgements of single answers.
+
+    Args:
+        readings: of the items.
+        threshold: from which number on a judge takes an answer for right.
+        judge_model: the model that judges, to find answers that it wrote itself.
+    """
+    grades = _Grades(items, readings, threshold, confidence)
+    yield from undecided(readings.judge[:, :1], readings, confidence)
+    yield from grades.labels()
+    yield from grades.numbers()
+    yield from grades.retest()
+    yield from people(readings, confidence)
+    yield from grades.biases(judge_model)
+
+
+def undecided(judge: np.ndarray, readings: Readings, confidence: float) -> Iterator[Measure]:
+    """How often the judge, or people together, gave no label; nothing if they always did.
+
+    Args:
+        judge: items × judgements, each of which should be known.
+    """
+    for name, without in (("abstained", np.isnan(judge).any(axis=1)), ("disputed", np.isnan(readings.majority))):
+        if without.any() and not (name == "disputed" and readings.scale == "numbers"):
+            found = share(without.astype(np.float64), readings.example, confidence=confidence)
+            yield Measure(name, "", found, f"{int(without.sum()):,} of {len(without):,}")
+
+
+def people(readings: Readings, confidence: float) -> Iterator[Measure]:
+    """How far people agree with each other, where several have labelled the same."""
+    known = (~np.isnan(readings.people)).sum(axis=1)
+    if (known > 1).any():
+        alpha = KrippendorffAlpha(level=_LEVELS[readings.scale], confidence=confidence)
+        note = f"{int((known > 1).sum()):,} labelled by several"
+        yield Measure("people_alpha", "", estimate(alpha, {RATINGS: readings.people}, readings.example), note)
+
+
+_LEVELS: Final[dict[str, Level]] = {
+    "right_wrong": "nominal",
+    "labels": "nominal",
+    "grades": "ordinal",
+    "numbers": "interval",
+    "pairs": "nominal",
+}
+
+
+class _Grades:
+    """Items with the label of most people and the first judgement, both as numbers."""
+
+    def __init__(
+        self, items: Sequence[Item], readings: Readings, threshold: float | None, confidence: float
+    ) -> None:
+        self.items, self.readings, self.confidence = items, readings, confidence
+        self.scale, self.example = readings.scale, readings.example
+        self.first = readings.judge[:, 0] if readings.judge.shape[1] else np.full(len(items), np.nan)
+        self.verdict = to_verdicts(readings.judge, readings, threshold)
+        self.said = self.verdict[:, 0] if self.verdict.shape[1] else self.first
+        self.truth = readings.majority
+
+    def labels(self) -> Iterator[Measure]:
+        """Agreement beyond chance, and how often each label is found."""
+        if self.scale == "numbers":
+            ratings = np.stack([self.readings.mean, self.first], axis=1)
+            yield Measure("krippendorff_alpha", "", self._alpha(ratings))
+            return
+        known = ~np.isnan(self.truth) & ~np.isnan(self.said)
+        truth, said, example = self.truth[known], self.said[known], self.example[known]
+        right = (truth == said).astype(np.float64)
+        agreement = share(right, example, confidence=self.confidence)
+        lacking = self._lacks_verdicts()
+        yield Measure("agreement", "", lacking or agreement, f"{int(right.sum()):,} of {len(right):,}")
+        values, codes = np.unique(np.concatenate([truth, said]), return_inverse=True)
+        names = [int(value) if not self.readings.names else self.readings.name(value) for value in values]
+        people, judge = codes[: len(truth)], codes[len(truth) :]
+        if self.scale == "grades":
+            for weights in ("linear", "quadratic"):
+                found = lacking or kappa(people, judge, names, example, weights=weights, confidence=self.confidence)  # type: ignore[arg-type]
+                yield Measure("weighted_kappa", weights, found)
+        else:
+            found = lacking or kappa(people, judge, names, example, confidence=self.confidence)
+            yield Measure("cohen_kappa", "", found)
+        yield Measure("krippendorff_alpha", "", lacking or self._alpha(np.stack([self.truth, self.said], axis=1)))
+        if self.scale == "right_wrong":
+            for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
+                rows = truth == value
+                found = lacking or share(right[rows], example[rows], confidence=self.confidence)
+                yield Measure(name, "", found, f"{int(right[rows].sum()):,} of {int(rows.sum()):,}")
+        elif self.scale == "labels" and len(values) <= _MOST_LABELS:
+            for value in np.unique(truth).tolist():
+                rows = truth == value
+                note = f"{int(right[rows].sum()):,} of {int(rows.sum()):,}"
+                found = share(right[rows], example[rows], confidence=self.confidence)
+                yield Measure("recall", self.readings.name(value), found, note)
+
+    def numbers(self) -> Iterator[Measure]:
+        """How far the judge's numbers lie from people's, and whether they mean what they say."""
+        if self.scale == "labels":
+            return
+        known = ~np.isnan(self.readings.mean) & ~np.isnan(self.first)
+        truth, said, example = self.readings.mean[known], self.first[known], self.example[known]
+        difference = said - truth
+        if self._is_probability:
+            squares = share(np.square(difference), example, confidence=self.confidence)
+            yield Measure("brier", "", squares)
+        elif self.scale != "right_wrong":
+            error = MeanAbsoluteError(confidence=self.confidence)
+            yield Measure("mean_absolute_error", "", estimate(error, {VALUE: np.abs(difference)}, example))
+            rows = {TRUTH: truth, PREDICTION: said}
+            yield Measure("spearman", "", estimate(Spearman(confidence=self.confidence), rows, example))
+        width = self._width
+        yield Measure("mean_difference", "", mean_difference(difference, example, width, confidence=self.confidence))
+        if self.scale != "right_wrong" or self._is_probability:
+            rows = {TRUTH: truth, PREDICTION: said}
+            yield Measure("calibration_slope", "", estimate(Slope(confidence=self.confidence), rows, example))
+
+    def retest(self) -> Iterator[Measure]:
+        """How far a judge that is asked again says the same."""
+        verdict = self.verdict if self.scale != "numbers" and not self._lacks_verdicts() else self.readings.judge
+        repeated = (~np.isnan(verdict)).sum(axis=1) > 1
+        if not repeated.any():
+            return
+        note = f"{int(repeated.sum()):,} judged repeatedly"
+        if verdict is self.verdict:
+            same = same_shares(verdict[repeated])
+            found = share(same, self.example[repeated], confidence=self.confidence)
+            yield Measure("retest_agreement", "", found, note)
+        yield Measure("retest_alpha", "", self._alpha(verdict), note)
+
+    def biases(self, judge_model: str | None) -> Iterator[Measure]:
+        """Whether errors depend on how long an answer is, or on who wrote it."""
+        if self.scale == "labels":
+            return
+        difference = self.first - self.readings.mean
+        lengths = np.array([item.lengths[0] if item.lengths else 0 for item in self.items], np.float64)
+        rows = ~np.isnan(difference) & (lengths > 0)
+        if rows.any():
+            columns = {TRUTH: difference[rows], PREDICTION: np.log2(lengths[rows])}
+            found = estimate(Slope(confidence=self.confidence), columns, self.example[rows])
+            yield Measure("length_bias", "", found, "per doubling of the length")
+        written = np.array([item.models[0] if item.models else None for item in self.items], object)
+        rows = ~np.isnan(difference) & (written != np.array(None))
+        if judge_model is not None and rows.any():
+            own = written[rows] == judge_model
+            found = mean_contrast(difference[rows], own, self.example[rows], self._width, confidence=self.confidence)
+            yield Measure("self_preference", "", found, f"{int(own.sum()):,} of {len(own):,} answers by {judge_model}")
+
+    def _alpha(self, ratings: np.ndarray) -> Estimate:
+        metric = KrippendorffAlpha(level=_LEVELS[self.scale], confidence=self.confidence)
+        return estimate(metric, {RATINGS: ratings}, self.example)
+
+    @property
+    def _is_probability(self) -> bool:
+        """Whether the judge gives numbers between right and wrong."""
+        known = self.first[~np.isnan(self.first)]
+        return self.scale == "right_wrong" and not np.isin(known, (0.0, 1.0)).all() and _within_one(known)
+
+    def _lacks_verdicts(self) -> Estimate | None:
+        """Why the judge's numbers are no verdicts; None if they are."""
+        if self.scale == "right_wrong" and np.isnan(self.said).all() and not np.isnan(self.first).all():
+            return undefined("the judge gives numbers, not right or wrong; give the threshold from which it is right")
+        return None
+
+    @property
+    def _width(self) -> float:
+        """The largest possible difference, as far as the labels show it."""
+        if self.scale == "right_wrong" and _within_one(self.first[~np.isnan(self.first)]):
+            return 1.0
+        if self.readings.names:
+            return float(len(self.readings.names) - 1) or 1.0
+        known = np.concatenate([self.readings.people.ravel(), self.first])
+        return float(np.nanmax(known) - np.nanmin(known)) or 1.0
+
+
+_MOST_LABELS: Final = 20
+
+
+def _within_one(numbers: np.ndarray) -> bool:
+    return bool(((numbers >= 0) & (numbers <= 1)).all())
+
+
+def to_verdicts(judge: np.ndarray, readings: Readings, threshold: float | None) -> np.ndarray:
+    """Judgements as labels: of numbers between right and wrong, those by a threshold, NaN without one."""
+    if readings.scale != "right_wrong":
+        return judge
+    known = ~np.isnan(judge)
+    if threshold is not None:
+        return np.where(known, judge >= threshold, np.nan)
+    return judge if np.isin(judge[known], (0.0, 1.0)).all() else np.full(judge.shape, np.nan)
+
+
+def same_shares(verdicts: np.ndarray) -> np.ndarray:
+    """The share of the pairs of verdicts on each item that are equal.
+
+    Example:
+        >>> same_shares(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, np.nan]])).round(3).tolist()
+        [0.333, 1.0]
+    """
+    equal, pairs = np.zeros(len(verdicts)), np.zeros(len(verdicts))
+    for one, other in combinations(verdicts.T, 2):
+        both = ~np.isnan(one) & ~np.isnan(other)
+        equal += both & (one == other)
+        pairs += both
+    return np.asarray(equal / np.where(pairs > 0, pairs, np.nan))
+

@@ -1,0 +1,190 @@
+"""The labels of people and of a judge as numbers on one scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from evaluand.core.errors import DataError, SpecError, nearest
+from evaluand.evaluation.judges.cards.labelled_set import Item, Label
+
+Scale = Literal["right_wrong", "labels", "grades", "numbers", "pairs"]
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Labels and judgements as numbers.
+
+    Attributes:
+        scale: `right_wrong` (1 or 0; a judge may give any number, such as a probability), `labels` without an order
+            (their places in `names`), `grades` (integers, or the places of words in their order), `numbers`, or `pairs`
+            (1 where `a` is better, 0 where `b` is, ½ for a tie).
+        names: the words that the numbers stand for; empty if they are numbers themselves.
+        people: items × people, NaN where somebody gave no label.
+        judge: items × judgements, NaN where the judge abstained or failed.
+        swapped: the same for pairs whose answers were swapped.
+        example: the number of each item's example.
+    """
+
+    scale: Scale
+    names: Sequence[str]
+    people: np.ndarray
+    judge: np.ndarray
+    swapped: np.ndarray
+    example: np.ndarray
+
+    @cached_property
+    def majority(self) -> np.ndarray:
+        """The label that more than half of the people gave to each item, NaN where none has so many."""
+        votes = np.sum(self.people[:, :, None] == self.people[:, None, :], axis=2)
+        most = votes.argmax(axis=1) if self.people.shape[1] else np.zeros(len(self.people), np.int64)
+        rows = np.arange(len(self.people))
+        n = np.sum(~np.isnan(self.people), axis=1)
+        return np.asarray(np.where(2 * votes[rows, most] > n, self.people[rows, most], np.nan))
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """The mean of the people's numbers."""
+        return mean_of(self.people)
+
+    def name(self, value: float) -> str:
+        """A value as people read it."""
+        if self.scale == "pairs":
+            return "a" if value > 0.5 else "b" if value < 0.5 else "tie"
+        if self.names and not math.isnan(value):
+            return self.names[int(value)]
+        return f"{value:.4g}"
+
+
+def mean_of(matrix: np.ndarray) -> np.ndarray:
+    """The mean of each row's known numbers, NaN without any."""
+    known = ~np.isnan(matrix)
+    n = known.sum(axis=1)
+    return np.asarray(np.where(n > 0, np.where(known, matrix, 0.0).sum(axis=1) / np.maximum(n, 1), np.nan))
+
+
+def read_items(
+    items: Sequence[Item], *, is_pairs: bool = False, positive: str | None = None, order: Sequence[str] = ()
+) -> Readings:
+    """The labels and judgements of items, on the scale that fits both.
+
+    Args:
+        is_pairs: items are pairs of answers.
+        positive: the word that means right, if labels are words; any other word is wrong.
+        order: all words from the lowest to the highest.
+
+    Raises:
+        SpecError: `positive` or `order` does not fit the labels.
+        DataError: the labels of people and judge have no scale in common.
+    """
+    people = _matrix([item.labels for item in items])
+    judge = _matrix([[each.label for each in item.judgements] for item in items])
+    swapped = _matrix([[each.label for each in item.swapped] for item in items])
+    given, said = _known(people), _known(judge)
+    names: Sequence[str] = ()
+    if is_pairs:
+        scale: Scale = "pairs"
+        of_people = of_judge = float
+    elif positive is not None:
+        scale, names = "right_wrong", ("wrong", "right")
+        of_people, of_judge = _read_positive(given, said, positive)
+    elif order:
+        scale, names = "grades", tuple(order)
+        of_people = of_judge = _read_order(given, said, order)
+    elif all(map(_is_number, (*given, *said))):
+        scale = _scale_of(given, said)
+        of_people = of_judge = float
+    else:
+        scale, names = "labels", _merge_words(given, said)
+        of_people = of_judge = _read_places(names)
+    example = np.unique([item.example for item in items], return_inverse=True)[1].astype(np.int64)
+    found = (_numbers(matrix, read) for matrix, read in ((people, of_people), (judge, of_judge), (swapped, of_judge)))
+    return Readings(scale, names, *found, example)
+
+
+Read = Callable[[Any], float]
+"""The number of a label."""
+
+
+def _matrix(rows: Sequence[Sequence[Label | None]]) -> list[list[Label | None]]:
+    """Rows of equal length, filled up with None."""
+    width = max((len(row) for row in rows), default=0)
+    return [[*row, *[None] * (width - len(row))] for row in rows]
+
+
+def _known(matrix: Sequence[Sequence[Label | None]]) -> list[Label]:
+    """The distinct labels, in the order in which they occur."""
+    return list(dict.fromkeys(label for row in matrix for label in row if label is not None))
+
+
+def _is_number(label: Label) -> bool:
+    """Whether a label is a number, or the text of one, as in files without types."""
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return False
+
+
+def _numbers(matrix: Sequence[Sequence[Label | None]], read: Read) -> np.ndarray:
+    rows = [[math.nan if label is None else read(label) for label in row] for row in matrix]
+    return np.array(rows, np.float64).reshape(len(matrix), -1)
+
+
+def _scale_of(given: Sequence[Label], said: Sequence[Label]) -> Scale:
+    if all(float(label) in (0.0, 1.0) for label in given):
+        return "right_wrong"
+    return "grades" if all(float(label).is_integer() for label in (*given, *said)) else "numbers"
+
+
+def _read_positive(given: Sequence[Label], said: Sequence[Label], positive: str) -> tuple[Read, Read]:
+    """The numbers of words; one side may have numbers already."""
+    words = [str(label) for side in (given, said) if not all(map(_is_number, side)) for label in side]
+    if positive.casefold() not in map(str.casefold, words):
+        known = f"; there are {_list(dict.fromkeys(words))}" if words else ": labels are numbers"
+        raise SpecError(f"no label is {positive!r}{nearest(positive, words)}{known}")
+
+    def read(label: Any) -> float:
+        return float(str(label).casefold() == positive.casefold())
+
+    of_people, of_judge = (float if all(map(_is_number, side)) else read for side in (given, said))
+    return of_people, of_judge
+
+
+def _read_order(given: Sequence[Label], said: Sequence[Label], order: Sequence[str]) -> Read:
+    read = _read_places(order)
+    known = {word.casefold() for word in order}
+    if len(known) < len(order):
+        raise SpecError(f"the order {', '.join(order)} names a label twice; name each once")
+    if unknown := list(dict.fromkeys(str(label) for label in (*given, *said) if str(label).casefold() not in known)):
+        raise SpecError(f"the order {', '.join(order)} lacks {_list(unknown)}; name all labels, from the lowest on")
+    return read
+
+
+def _read_places(names: Sequence[str]) -> Read:
+    places = {name.casefold(): float(place) for place, name in enumerate(names)}
+    return lambda label: places[str(label).casefold()]
+
+
+def _merge_words(given: Sequence[Label], said: Sequence[Label]) -> tuple[str, ...]:
+    """The words of people and judge, spelt as people spell them."""
+    by_people, by_judge = ({str(label).casefold(): str(label) for label in side} for side in (given, said))
+    if by_judge and not by_people.keys() & by_judge.keys():
+        raise DataError(
+            f"people say {_list(given)} and the judge says {_list(said)}, so no label is the same; name the label that"
+            f" means right, such as {str(given[0])!r}, as the positive one"
+        )
+    return tuple(sorted((by_judge | by_people).values(), key=str.casefold))
+
+
+def _list(labels: Iterable[Label]) -> str:
+    words = [*map(str, labels)]
+    shown = ", ".join(words[:_SHOWN])
+    return f"{shown}, …" if len(words) > _SHOWN else shown or "nothing"
+
+
+_SHOWN: Final = 5

@@ -1,0 +1,68 @@
+"""Measures of judges in words, for the terminal, notebooks and pages; imports neither NumPy nor Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+
+def measure_name(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What a measure is called in tables, and which part it is of.
+
+    Example:
+        >>> measure_name({"measure": "cohen_kappa", "part": "first order"})
+        ("Cohen's kappa", 'first order')
+    """
+    return _NAMES.get(row["measure"], row["measure"].replace("_", " ")), row["part"]
+
+
+_NAMES: Final = {
+    "cohen_kappa": "Cohen's kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "people_alpha": "people among themselves, alpha",
+    "brier": "Brier score",
+    "retest_alpha": "retest, alpha",
+    "retest_agreement": "retest, agreement",
+    "self_preference": "self-preference",
+}
+
+
+def measure_cells(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The value and the interval of a measure as text.
+
+    Example:
+        >>> measure_cells({"value": 0.918, "low": 0.85, "high": 0.96}), measure_cells({"value": None})
+        (('0.92', '[0.85, 0.96]'), ('–', ''))
+    """
+    if row["value"] is None:
+        return "–", ""
+    interval = "" if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
+    return f"{row['value']:.2f}", interval
+
+
+def measure_text(row: Mapping[str, Any]) -> str:
+    """A measure in a line."""
+    name, part = measure_name(row)
+    parts = (f"{name}{f', {part}' if part else ''}:", *measure_cells(row))
+    why = "; ".join(filter(None, (row["note"], row["reason"])))
+    return " ".join(filter(None, parts)) + (f" ({why})" if why else "")
+
+
+def cost_text(card: Mapping[str, Any]) -> str:
+    """What the judgements of a card cost and how long they took; empty if nothing is known.
+
+    Example:
+        >>> cost_text({"usage": {"judgements": 40, "cost": {"USD": 0.2}}, "seconds": {"median": 1.5, "high": 4.0}})
+        '40 judgements with a known cost: 0.2 USD; 1.5 s each (median), 4.0 s at most in 95 of 100'
+    """
+    return "; ".join(_cost_parts(card["usage"] or {}, card["seconds"]))
+
+
+def _cost_parts(usage: Mapping[str, Any], seconds: Mapping[str, float] | None) -> Iterator[str]:
+    spent = [f"{cost:,.4g} {currency}".rstrip() for currency, cost in (usage.get("cost") or {}).items()]
+    tokens = {"input_tokens": "input tokens", "output_tokens": "output tokens"}
+    spent += [f"{usage[name]:,} {words}" for name, words in tokens.items() if usage.get(name)]
+    if spent:
+        yield f"{usage['judgements']:,} judgements with a known cost: {', '.join(spent)}"
+    if seconds:
+        yield f"{seconds['median']:.1f} s each (median), {seconds['high']:.1f} s at most in 95 of 100"
