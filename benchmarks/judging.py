@@ -6,7 +6,7 @@
     python benchmarks/judging.py --simulations 300     of each cell; 1,000 by default
 
 People label answers to examples, several answers to each in some cells. What is right depends on the example, and so
-does where the judge errs. The truth of each cell is the value in a sample of 400,000 answers, or known.
+does where the judge errs. The truth of each cell is the mean of its values in 20 samples of 10,000 answers, or known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evaluand.metrics.judging.correction import rogan_gladen
 from evaluand.metrics.judging.differences import Slope, mean_contrast, mean_difference
 from evaluand.metrics.judging.estimate import Estimate, estimate, share
 
-LARGE = 400_000
+LARGE, OFTEN = 10_000, 20
 SHARED = 0.4
 """The part of the variance between answers that is between examples."""
 
@@ -213,7 +213,8 @@ class Coverage(NamedTuple):
 
 def measure_coverage(statistic: Statistic, n: int, simulations: int) -> Coverage:
     random = np.random.default_rng(0)
-    return cover(statistic(random, LARGE).value, [statistic(random, n) for _ in range(simulations)])
+    truth = float(np.mean([statistic(random, LARGE).value for _ in range(OFTEN)]))
+    return cover(truth, [statistic(random, n) for _ in range(simulations)])
 
 
 def cover(truth: float, found: Sequence[Estimate]) -> Coverage:

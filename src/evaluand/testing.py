@@ -29,6 +29,7 @@ def assert_gate(
     baseline: Any = None,
     scorer: str | None = None,
     missing: Missing | None = None,
+    allow_unmeasured_judges: bool = False,
 ) -> list[GateResult]:
     """Fails the test unless a gate holds.
 
@@ -41,6 +42,7 @@ def assert_gate(
         baseline: the evaluation, or an experiment's result for one task, that the rule calls `baseline`.
         scorer: the scorer to use if the rule names none.
         missing: what happens to rows without a score, in place of the default of gates.
+        allow_unmeasured_judges: whether verdicts of judges without a card count; otherwise such gates fail.
 
     Returns:
         The results of the gate, with the numbers that decided it.
@@ -61,14 +63,15 @@ def assert_gate(
         AssertionError: accuracy >= 0.9 does not hold
           FAILED  bot: 0.5; 2 rows: 2 scored
     """
+    judges = {"allow_unmeasured_judges": allow_unmeasured_judges}
     if isinstance(result, Ratings):
         _refuse_options(baseline, scorer, missing)
-        checked = check_rating_gates([gate], result)
+        checked = check_rating_gates([gate], result, **judges)
     elif isinstance(result, MatchResults) and result.matches and is_match_gate(rule := Gate.parse(gate)):
         _refuse_options(baseline, scorer, missing)
-        checked = evaluate_match_gates([rule], result.ratings, result.unrated)
+        checked = evaluate_match_gates([rule], result.ratings, result.unrated, **judges)
     else:
-        checked = _check_evaluations(result, gate, baseline, scorer, missing)
+        checked = _check_evaluations(result, gate, baseline, scorer, missing, **judges)
     if not all(one.passed for one in checked):
         lines = (
             f"  {'passed' if one.passed else 'FAILED'}  {safe(one.subject)}: {safe(one.message)}" for one in checked
@@ -83,7 +86,7 @@ def _refuse_options(*options: Any) -> None:
 
 
 def _check_evaluations(
-    result: Any, gate: str, baseline: Any, scorer: str | None, missing: Missing | None
+    result: Any, gate: str, baseline: Any, scorer: str | None, missing: Missing | None, **judges: bool
 ) -> list[GateResult]:
     subjects = _read_subjects(result)
     others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
@@ -98,6 +101,7 @@ def _check_evaluations(
         scorer=scorer,
         missing=missing,
         metric_by_name=subjects.metric_by_name,
+        **judges,
     )
 
 

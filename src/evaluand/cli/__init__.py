@@ -42,7 +42,7 @@ _COMMANDS = {
     "rate": "Rate systems from matches, and check gates.",
     "judge": "Measure judges on answers that people have labelled.",
     "list": "List what is stored, newest first.",
-    "show": "Show a run, an evaluation, an aggregation, a comparison, matches, ratings, a card, a dataset or a recording.",
+    "show": "Show a run, evaluation, aggregation, comparison, matches, ratings, card, dataset or recording.",
     "report": "Write a report as one HTML file.",
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",

@@ -7,10 +7,11 @@ from typing import Any, get_args
 import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure
-from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
+from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates
 from evaluand.cli.options import (
     confidence_option,
     json_option,
+    name_store_in,
     refuse_files,
     repeatable,
     store_option,
@@ -27,7 +28,9 @@ from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.judges import judge_facts
 from evaluand.report.terminal.comparison import comparison_table, gates_table
+from evaluand.report.terminal.judges import standings_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
 
@@ -56,6 +59,7 @@ Examples:
 )
 @pairwise_options
 @gate_options
+@judge_option
 @store_option
 @json_option
 @click.pass_context
@@ -70,6 +74,7 @@ def command(
     flips: int,
     gates: tuple[str, ...],
     junit: Path | None,
+    allow_unmeasured: bool,
     folder: Path,
     as_json: bool,
     pairwise: bool,
@@ -86,13 +91,13 @@ def command(
     """
     check_options(ctx, pairwise)
     if pairwise:
-        options |= {"confidence": confidence, "gates": gates, "junit": junit}
+        options |= {"confidence": confidence, "gates": gates, "junit": junit, "allow_unmeasured": allow_unmeasured}
         return compare_pairwise(WatchedStore(folder), artifacts, options, as_json=as_json)
     store = DirectoryStore(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
-    results = _check_gates(labels, evaluations, gates, scorers, missing, declared)
+    results = _check_gates(labels, evaluations, gates, scorers, missing, declared, allow_unmeasured)
     with show_notes():
         comparison = compare(
             *evaluations,
@@ -104,10 +109,15 @@ def command(
             labels=labels,
             declared=declared,
         )
+    judges = judge_facts(dict(zip(labels, evaluations, strict=True)))
+    name_store_in(judges)
     if as_json:
-        print_json(comparison.to_dict() | {"gates": results})
+        print_json(comparison.to_dict() | {"judges": judges, "gates": results})
     else:
         show(comparison_table(comparison.to_dict()))
+        if judges:
+            click.echo()
+            show(standings_table(judges))
         if results:
             click.echo()
             show(gates_table(results))
@@ -134,6 +144,7 @@ def _check_gates(
     scorers: Sequence[str],
     missing: Missing | None,
     declared: Sequence[Measure] | None,
+    allow_unmeasured: bool,
 ) -> list[Facts]:
     """The gates of all evaluations but the first, which is the baseline."""
     add_labels = dict(zip(short_labels(names, [e.id for e in evaluations]), evaluations, strict=True))
@@ -148,5 +159,6 @@ def _check_gates(
             measures=declared,
             scorer=scorers[0] if len(scorers) == 1 else None,
             missing=missing,
+            allow_unmeasured_judges=allow_unmeasured,
         )
     )

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import click
 from click.exceptions import Exit
 
-from evaluand.cli.options import TARGET, repeatable
+from evaluand.cli.options import TARGET, name_store, repeatable
 from evaluand.comparison.gates import GateResult
 from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
@@ -21,6 +21,12 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options `--gate` and `--junit`."""
     junit = click.option("--junit", type=TARGET, metavar="FILE", help="Write the gates as JUnit XML.")
     return repeatable("--gate", "gates", metavar="RULE", help="A rule that must hold; repeatable.")(junit(command))
+
+
+def judge_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option `--allow-unmeasured-judges`."""
+    text = "Check gates on judges without a card too; see `evaluand judge`."
+    return click.option("--allow-unmeasured-judges", "allow_unmeasured", is_flag=True, help=text)(command)
 
 
 def require_gates(gates: Sequence[Any], junit: Path | None) -> None:
@@ -38,7 +44,7 @@ def require_gates(gates: Sequence[Any], junit: Path | None) -> None:
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:
     """Results of gates as plain data."""
     return [
-        {"gate": r.gate.text, "subject": r.subject, "passed": r.passed, "message": r.message, **r.facts}
+        {"gate": r.gate.text, "subject": r.subject, "passed": r.passed, "message": name_store(r.message), **r.facts}
         for r in results
     ]
 

@@ -23,11 +23,11 @@ from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import human_scorers
 from evaluand.evaluation.judges.cards.card import make_card
-from evaluand.evaluation.judges.cards.from_evaluation import open_labels, read_evaluation
-from evaluand.evaluation.judges.cards.from_files import read_labelled
-from evaluand.evaluation.judges.cards.from_matches import read_matches
+from evaluand.evaluation.judges.cards.from_evaluation import open_labels, read_labelled_evaluation
+from evaluand.evaluation.judges.cards.from_files import read_labelled_file
+from evaluand.evaluation.judges.cards.from_matches import read_labelled_matches
 from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
-from evaluand.evaluation.judges.cards.tuning import CRITERION, tune as choose
+from evaluand.evaluation.judges.cards.tuning import CRITERION, tune_judges
 from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.terminal.judges import card_table, tuning_table
@@ -158,7 +158,7 @@ def tune(
         for source in sources:
             for label, labelled in _read_source(store, source, None, options).items():
                 candidates[label if label not in candidates else f"{source}/{label}"] = labelled
-        found = choose(
+        found = tune_judges(
             candidates,
             store,
             criterion=criterion,
@@ -191,7 +191,7 @@ def _read_source(
     """
     is_file = Path(source).exists()
     try:
-        kind, id = resolve(store, source)
+        kind, _ = resolve(store, source)
     except NotFound:
         if not is_file:
             names = [ref.name for ref in store.refs() if ref.kind in ("evaluations", "runs", "matches")]
@@ -226,7 +226,7 @@ def _read_file(source: str, judge: str | None, options: dict[str, Any]) -> dict[
     name = judge or Path(source).stem
     columns = _parse_columns(options["columns"])
     chosen = {"version": options["judge_version"], "judge_model": options["judge_model"]}
-    return {name: read_labelled(source, name, columns=columns, by_place=options["by_place"], **chosen)}
+    return {name: read_labelled_file(source, name, columns=columns, by_place=options["by_place"], **chosen)}
 
 
 def _parse_columns(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -243,7 +243,7 @@ def _read_stored_matches(store: DirectoryStore, source: str, options: dict[str, 
     if options["scorers"]:
         raise click.UsageError(f"--scorer names a scorer of an evaluation, and {source} are matches")
     labels = None if options["labels"] is None else Matches.open(store, options["labels"])
-    labelled = read_matches(Matches.open(store, source), labels)
+    labelled = read_labelled_matches(Matches.open(store, source), labels)
     return {labelled.judge.name: labelled}
 
 
@@ -252,7 +252,7 @@ def _read_stored_evaluation(store: DirectoryStore, source: str, options: dict[st
     run = evaluation.run
     labels = None if options["labels"] is None or run is None else open_labels(store, options["labels"], run)
     names = options["scorers"] or _judges_of(evaluation, source)
-    return {name: read_evaluation(evaluation, name, labels) for name in names}
+    return {name: read_labelled_evaluation(evaluation, name, labels) for name in names}
 
 
 def _find_evaluation(store: DirectoryStore, source: str) -> Evaluation:

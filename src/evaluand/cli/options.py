@@ -291,6 +291,12 @@ def name_store(message: str, store: str | None = None) -> str:
     return _HINT.sub(lambda hint: f"`{hint[1]}{store}`", message)
 
 
+def name_store_in(judges: Sequence[Any]) -> None:
+    """Adds `--store DIR` to the commands in facts about judges, which come from below the command line."""
+    for judge in judges:
+        judge["text"] = name_store(judge["text"])
+
+
 def _format_store(folder: Path, usual: str | Path | None) -> str:
     return "" if usual and folder == Path(usual) else f" --store {quote(str(folder))}"
 

@@ -139,7 +139,8 @@ def compare_pairwise(
             ratings = tournament.rate(matches, name=name)
         _note_smaller(earlier, matches, store)
         assert ratings is not None  # no option leaves them out
-        checked = gate_facts(check_rating_gates(rules, ratings))
+        allowed = options["allow_unmeasured"]
+        checked = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=allowed))
     facts = tournament_facts(name or "matches", matches, ratings)
     failed = _print(store, facts, name, words, checked, as_json=as_json)
     conclude(checked, options["junit"], failed=failed)

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import click
 
-from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
+from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates
 from evaluand.cli.options import (
     complete_artifact,
     confidence_option,
@@ -94,6 +94,7 @@ Examples:
 @click.option("--in-order", is_flag=True, help="FILE: the first system's response was shown first.")
 @click.option("--name", metavar="NAME", help="A name for the ratings.")
 @gate_options
+@judge_option
 @store_option
 @json_option
 def command(
@@ -104,6 +105,7 @@ def command(
     in_order: bool,
     gates: tuple[str, ...],
     junit: Path | None,
+    allow_unmeasured: bool,
     folder: Path,
     as_json: bool,
     **options: Any,
@@ -121,7 +123,7 @@ def command(
     with show_notes(), spelled_for("command"):
         found = [each for source in sources for each in _find_matches(store, source, reading)]
         ratings = rate(*found, **options)
-        results = gate_facts(check_rating_gates(rules, ratings))
+        results = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=allow_unmeasured))
     if as_json:
         print_json(ratings_facts(ratings) | {"gates": results})
     else:

@@ -13,13 +13,14 @@ from click.exceptions import Exit
 
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
-from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
+from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates
 from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
 from evaluand.cli.options import (
     budget_option,
     experiment_argument,
     json_option,
     model_option,
+    name_store_in,
     near_options,
     store_option,
     suggest_command,
@@ -88,6 +89,7 @@ _NEAR_OPTIONS: Final = {
 @click.option("--no-calls", is_flag=True, help="Grade and summarise the stored runs without calling tasks.")
 @budget_option
 @gate_options
+@judge_option
 @click.option("--report", is_flag=True, help="Also write the report NAME.html; see `evaluand report`.")
 @click.option("--force", is_flag=True, help="With --report: replace a file that is no report of this experiment.")
 @click.option(
@@ -110,6 +112,7 @@ def command(
     budget: Budget | None,
     gates: tuple[str, ...],
     junit: Path | None,
+    allow_unmeasured: bool,
     report: bool,
     force: bool,
     git_changes: bool,
@@ -155,8 +158,13 @@ def command(
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
-            of_metrics = check_gates(rules, evaluations, measures=experiment.measures_of_all_rows)
-            of_ratings = evaluate_match_gates(of_matches, results.ratings, results.unrated)
+            allowed = allow_unmeasured or experiment.allow_unmeasured_judges
+            of_metrics = check_gates(
+                rules, evaluations, measures=experiment.measures_of_all_rows, allow_unmeasured_judges=allowed
+            )
+            of_ratings = evaluate_match_gates(
+                of_matches, results.ratings, results.unrated, allow_unmeasured_judges=allowed
+            )
             checked = gate_facts([*of_metrics, *of_ratings])
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
@@ -287,6 +295,7 @@ def print_results(
         or systems were not rated.
     """
     facts = results_facts(results.tasks, results.aggregation, results.matches_facts())
+    name_store_in([*facts["judges"], *(judge for each in facts["matches"] for judge in each["judges"])])
     if as_json:
         print_json(facts | ({"gates": gates} if gates else {}))
     else:

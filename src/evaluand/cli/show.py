@@ -14,6 +14,7 @@ from evaluand.apps.recording.stored import KIND, Recording, read_progress
 from evaluand.cli.options import (
     complete_artifact,
     json_option,
+    name_store_in,
     refuse_files,
     repeatable,
     store_option,
@@ -34,6 +35,7 @@ from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
+from evaluand.report.facts.judges import judge_facts
 from evaluand.report.facts.match_sets import ratings_facts, run_ratings_facts
 from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
@@ -112,7 +114,7 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Show a run, an evaluation, an aggregation, a comparison, matches, ratings, a card, a dataset or a recording.
+    """Show a run, evaluation, aggregation, comparison, matches, ratings, card, dataset or recording.
 
     Give a name, an id or its first digits (at least four). If several artifacts share the name, the run is shown; with
     --below, --lowest, --against or --scorer the evaluation, with --metric the aggregation. Failed rows come first.
@@ -155,6 +157,7 @@ def command(
             facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers, where)
     if messages:
         _add_chats(store, facts, artifact)
+    name_store_in(facts.get("judges", ()))
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
@@ -255,13 +258,15 @@ def _facts(
         facts |= run_facts(Run(store, id), examples, failed=failed, index=index, where=where)
         return facts if index is None else facts | {"grades": _read_grades(store, facts["used_by"], index)}
     if kind == "evaluations" and index is not None:
-        return facts | example_facts(Evaluation(store, id), Run(store, manifest["provenance"]["run"]), index)
+        run = Run(store, manifest["provenance"]["run"])
+        return facts | {"judges": []} | example_facts(Evaluation(store, id), run, index)
     if kind == "evaluations":
         evaluation = Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers, "where": where}
         chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
         if against is not None:
             facts["against"] = _artifact_facts(store, names, "evaluations", against.id)
+        facts["judges"] = judge_facts({facts["names"][0] if facts["names"] else id[:SHORT_ID]: evaluation})
         return facts | evaluation_facts(evaluation, evaluation.run, examples, **chosen)
     if where is not None and kind != "datasets":
         raise SpecError(
@@ -277,10 +282,12 @@ def _content_facts(store: DirectoryStore, kind: str, id: str, examples: int, fai
     """What an artifact holds that no condition chooses from."""
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        rated: Facts = {"tradeoffs": tradeoffs_facts(aggregation), "ratings": []}
-        with suppress(NotFound):  # its runs may be in another store
-            rated["ratings"] = run_ratings_facts(store, [each.run for each in aggregation.evaluations if each.run])
-        return summary_facts(aggregation) | rated
+        found: Facts = {"tradeoffs": tradeoffs_facts(aggregation), "ratings": [], "judges": []}
+        with suppress(NotFound):  # its evaluations and runs may be in another store
+            evaluations = aggregation.evaluations
+            found["judges"] = judge_facts(dict(zip(aggregation.labels, evaluations, strict=True)))
+            found["ratings"] = run_ratings_facts(store, [each.run for each in evaluations if each.run])
+        return summary_facts(aggregation) | found
     if kind == "comparisons":
         return {"comparison": Comparison(store, id).to_dict()}
     if kind == "matches":

@@ -14,6 +14,8 @@
 not proportions of independent rows (the message says `about`) and for differences of values without a known range.
 Names with blanks or signs need quotes. `baseline` is the first evaluation of a comparison.
 
+A gate on the verdicts of a judge needs a card of that judge, see `evaluand.comparison.judge_gates`.
+
 A value is computed from the rows that have a score, and the message counts the others. Against a baseline, rows without
 a score count as wrong: a system that crashes on a hard example is not as good as one that answers. A gate on a metric
 without a worst value fails where scores are missing. A gate on an undefined value fails.
@@ -39,6 +41,7 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
+from evaluand.comparison.judge_gates import check_judged
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold, quote_word
@@ -46,6 +49,7 @@ from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.judges.cards.standing import Standing, standings
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.names import is_name
@@ -87,6 +91,7 @@ def check_gates(
     scorer: str | None = None,
     missing: Missing | None = None,
     metric_by_name: Callable[[str], Metric] = default_metric,
+    allow_unmeasured_judges: bool = False,
 ) -> list[GateResult]:
     """Checks each gate for each evaluation.
 
@@ -100,6 +105,8 @@ def check_gates(
         scorer: the scorer of gates that name none.
         missing: what happens to rows without a score, in place of the default of gates.
         metric_by_name: the metric of a name that no measure has.
+        allow_unmeasured_judges: whether verdicts of judges count that have no card, or only one from before they
+            changed; otherwise gates on them are refused, and fail.
 
     Raises:
         SpecError: a text is no gate, or names a metric, scorer, attribute or baseline that does not exist.
@@ -121,8 +128,20 @@ def check_gates(
             chosen = _find_scorer(gate, evaluations[label].scorers, scorer, found[label])
             metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
-            results.append(_check_gate(gate, label, evaluations[label], base, chosen, metrics, missing))
+            check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
+            judges = _find_judges([evaluations[label], base], chosen)
+            results.append(check_judged(gate, label, judges, allowed=allow_unmeasured_judges, check=check))
     return results
+
+
+def _find_judges(evaluations: Sequence[Evaluation | None], scorer: str) -> list[Standing]:
+    """The judges that a scorer is in some evaluations, each form once."""
+    found: dict[str, Standing] = {}
+    for evaluation in evaluations:
+        if evaluation is not None and scorer in (evaluation.manifest["provenance"].get("judges") or ()):
+            standing = standings(evaluation)[scorer]
+            found.setdefault(standing.judge.digest, standing)
+    return [*found.values()]
 
 
 def check_fit(

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
+    from evaluand.evaluation.judges.cards.card import JudgeCard as JudgeCard, make_card as make_card
+    from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation as read_labelled_evaluation
+    from evaluand.evaluation.judges.cards.from_files import read_labelled_file as read_labelled_file
+    from evaluand.evaluation.judges.cards.from_matches import read_labelled_matches as read_labelled_matches
+    from evaluand.evaluation.judges.cards.labelled_set import LabelledSet as LabelledSet
+    from evaluand.evaluation.judges.cards.standing import Standing as Standing, standings as standings
+    from evaluand.evaluation.judges.cards.tuning import Tuning as Tuning, tune_judges as tune_judges
     from evaluand.evaluation.judges.judge import Judge as Judge, PairwiseJudge as PairwiseJudge
     from evaluand.evaluation.judges.jury import Jury as Jury, PairwiseJury as PairwiseJury
     from evaluand.evaluation.judges.rubric import Rubric as Rubric, rubric_names as rubric_names

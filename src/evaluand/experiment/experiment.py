@@ -136,6 +136,7 @@ class Experiment(metaclass=NearNames):
         tradeoffs: trade-offs between objectives, for reports.
         gates: rules that results must fulfil; `check_gates` checks them, and so does `evaluand run`.
         matches: comparisons of the tasks' responses by judges.
+        allow_unmeasured_judges: whether gates on judges without a card are checked; otherwise they fail.
 
     Raises:
         SpecError: an argument has a wrong type, or parts do not fit together.
@@ -170,6 +171,7 @@ class Experiment(metaclass=NearNames):
     tradeoffs: Sequence[Trade] = ()
     gates: Sequence[Gate] = ()
     matches: Sequence[Tournament] = ()
+    allow_unmeasured_judges: bool = False
 
     @classmethod
     def from_file(
@@ -244,6 +246,7 @@ class Experiment(metaclass=NearNames):
             [*trades.values()],
             [*gates.values()],
             [*tournaments.values()],
+            spec.allow_unmeasured_judges,
         )
 
     def __post_init__(self) -> None:

@@ -47,13 +47,18 @@ def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], 
 
 
 def evaluate_match_gates(
-    gates: Sequence[Gate], ratings: Mapping[str, Ratings], unrated: Mapping[str, str]
+    gates: Sequence[Gate],
+    ratings: Mapping[str, Ratings],
+    unrated: Mapping[str, str],
+    *,
+    allow_unmeasured_judges: bool = False,
 ) -> list[GateResult]:
     """Checks gates by the ratings of their matches; a gate fails where systems were not rated.
 
     Args:
         ratings: name of matches → ratings.
         unrated: name of matches → why their systems have no ratings.
+        allow_unmeasured_judges: as in `check_rating_gates`.
 
     Raises:
         SpecError: a gate names matches or a system that do not exist.
@@ -67,7 +72,8 @@ def evaluate_match_gates(
             )
             continue
         own = tuple(each for each in gate.parameters if each[0] != MATCHES)
-        [result] = check_rating_gates([replace(gate, parameters=own)], ratings[name])
+        rule = replace(gate, parameters=own)
+        [result] = check_rating_gates([rule], ratings[name], allow_unmeasured_judges=allow_unmeasured_judges)
         results.append(replace(result, gate=gate))
     return results
 

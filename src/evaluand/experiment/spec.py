@@ -350,6 +350,9 @@ class ExperimentSpec(BaseModel):
     tradeoffs: list[TradeoffSpec] = []
     matches: list[MatchesSpec] = []
     gates: list[str] = Field(default=[], description="rules that results must fulfil, such as accuracy >= 0.9")
+    allow_unmeasured_judges: bool = Field(
+        False, strict=True, description="check gates on judges without a card; otherwise such gates fail"
+    )
     run: RunSpec = RunSpec()
     budget: BudgetSpec | None = Field(None, description="work stops, to be continued, before a request beyond it")
     prices: str | None = Field(None, min_length=1, description="a file of prices, for models without one of their own")
@@ -479,6 +482,7 @@ class ValidParts:
         matches: by their position in the list.
         partial_matches: of those with faults, the valid ones of judge, schedule and rating.
         gates: by their position in the list.
+        allow_unmeasured_judges: whether gates on judges without a card are checked.
         task_names: of valid and invalid tasks.
         scorer_names: of valid and invalid scorers.
     """
@@ -494,6 +498,7 @@ class ValidParts:
     matches: dict[int, spec.MatchesSpec]
     partial_matches: dict[int, dict[str, Any]]
     gates: dict[int, str]
+    allow_unmeasured_judges: bool
     run: spec.RunSpec
     budget: BudgetSpec | None
     prices: str | None
@@ -654,6 +659,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         valid_matches := _valid_entries(spec.MatchesSpec, enumerate(matches)),
         {i: _valid_match_parts(entry) for i, entry in enumerate(matches) if i not in valid_matches},
         {i: gate for i, gate in enumerate(gates) if isinstance(gate, str)},
+        value.get("allow_unmeasured_judges") is True,
         run or spec.RunSpec(),
         budget,
         value["prices"] if isinstance(value.get("prices"), str) else None,

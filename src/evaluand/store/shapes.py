@@ -273,7 +273,14 @@ _SPECS: Final[dict[str, Check]] = {
     ),
     "ratings": _object({"matches": _TEXTS, "systems": _TEXTS, "confidence": _confidence, "method": _METRIC}),
     "cards": _object(
-        {"judge": _JUDGE, "labels": _id, "judgements": _id, "items": _count, "confidence": _confidence, "options": _OBJECT},
+        {
+            "judge": _JUDGE,
+            "labels": _id,
+            "judgements": _id,
+            "items": _count,
+            "confidence": _confidence,
+            "options": _OBJECT,
+        },
         {"part": _or_null(_OBJECT)},
     ),
     "recordings": _object({"app": _APP, "attempts": _count, "feedbacks": _map(_OBJECT), "mode": _text}),

@@ -22,12 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from evaluand.comparison.gates import GateResult
+from evaluand.comparison.judge_gates import check_judged
 from evaluand.comparison.ratings.gate_limits import check_limits
 from evaluand.comparison.ratings.gathering import A, B, MatchTable, gather
 from evaluand.comparison.ratings.method import POSITION, RatingMethod
@@ -35,17 +36,22 @@ from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.ratings.tables import compute_tables, decide_missing
 from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, NOT_WORSE, RELATIONS, Gate
 from evaluand.core.errors import DataError, SpecError, nearest, plural
+from evaluand.evaluation.judges.cards.standing import Standing, standing_of_matches
 from evaluand.metrics.stats.intervals import clopper_pearson
 
 Tables = dict[str, list[dict[str, Any]]]
 
 
-def check_rating_gates(gates: Sequence[str | Gate], ratings: Ratings) -> list[GateResult]:
+def check_rating_gates(
+    gates: Sequence[str | Gate], ratings: Ratings, *, allow_unmeasured_judges: bool = False
+) -> list[GateResult]:
     """Checks each gate.
 
     Args:
         gates: the rules, as text.
         ratings: what they are about.
+        allow_unmeasured_judges: whether verdicts of judges count that have no card, or only one from before they
+            changed; otherwise gates on them are refused, and fail.
 
     Raises:
         SpecError: a text is no gate of ratings, names a system that was not rated, or has a threshold that no rating
@@ -67,8 +73,28 @@ def check_rating_gates(gates: Sequence[str | Gate], ratings: Ratings) -> list[Ga
             "check_rating_gates takes a list of rules and then the ratings, such as"
             ' check_rating_gates(["win_rate(mine, base) >= 0.55"], ratings)'
         )
-    context = _Context(ratings)
-    return [_check(gate if isinstance(gate, Gate) else Gate.parse(gate), context) for gate in gates]
+    context, results = _Context(ratings), []
+    judges = find_judges(ratings)
+    for rule in (gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates):
+        check = partial(_check, rule, context)
+        about_systems = judges if rule.metric not in _OF_JUDGES else []
+        subject = rule.scorer or "judge"
+        results.append(check_judged(rule, subject, about_systems, allowed=allow_unmeasured_judges, check=check))
+    return results
+
+
+_OF_JUDGES: Final = ("position_bias", "inconsistency")
+"""Gates that are about the judge, and so need no card of it."""
+
+
+def find_judges(ratings: Ratings) -> list[Standing]:
+    """The judges behind ratings, each once; people and functions are none."""
+    found: dict[str, Standing] = {}
+    for matches in ratings.matches:
+        standing = None if matches is None else standing_of_matches(matches)
+        if standing is not None:
+            found.setdefault(standing.judge.digest, standing)
+    return [*found.values()]
 
 
 class _Context:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaluand.core.errors import singular
 from evaluand.evaluation.matching.totals import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
+from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def ratings_facts(ratings: Ratings) -> Facts:
         | ({} if each is None else {"name": each.name, "counts": each.counts, "left_out": each.left_out})
         for id, each in zip(ids, ratings.matches, strict=True)
     ]
-    return ratings.to_dict() | {"sets": sets}
+    return ratings.to_dict() | {"sets": sets, "judges": matches_judge_facts(*ratings.matches)}
 
 
 def run_ratings_facts(store: Store, runs: Sequence[Run]) -> list[Facts]:
@@ -64,6 +65,7 @@ def match_set_facts(matches: Matches, title: str) -> Facts:
         "left_out": matches.left_out,
         "missing": count_reasons(_iterate_undecided(matches)),
         "usage": sum_usage(matches),
+        "judges": matches_judge_facts(matches),
     }
 
 

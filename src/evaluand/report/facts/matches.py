@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evaluand.evaluation.matching.totals import count_pairs, sum_usage
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.store.statuses import SCORED
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def matches_facts(matches: Matches, examples: int = 0, *, failed: bool = False) 
         "judged": _describe_judge(matches) | ({"left out": matches.left_out} if matches.left_out else {}),
         "pairs": count_pairs(matches),
         "usage": sum_usage(matches),
+        "judges": matches_judge_facts(matches),
         "rows": chosen,
     }
 

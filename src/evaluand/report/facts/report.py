@@ -14,6 +14,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts, usage_facts
+from evaluand.report.facts.judges import card_facts, judge_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.run.excerpts import to_json
@@ -74,9 +75,18 @@ def report_facts(
         "curves": list(curves),
         "disparities": list(disparities),
         "scores": scores_facts(parts),
+        **_judges_and_cards(parts),
         "commands": dict(commands or {}),
         "folder": folder,
     }
+
+
+def _judges_and_cards(parts: Sequence[Part]) -> Facts:
+    """The judges of a report, and the cards of those that were measured."""
+    evaluated = {part.task: part.evaluation for part in parts if part.evaluation is not None}
+    judges = judge_facts(evaluated)
+    stores = [evaluation.store for evaluation in evaluated.values()]
+    return {"judges": judges, "cards": card_facts(stores[0], judges) if judges else []}
 
 
 def scores_facts(parts: Sequence[Part]) -> list[Facts]:
@@ -197,6 +207,7 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation | None, 
             for result in tasks
         ],
         "matches": list(matches),
+        "judges": judge_facts({each.task: each.evaluation for each in tasks if each.evaluation is not None}),
         "aggregation": None if aggregation is None else _aggregation_head(aggregation),
         **({"metrics": [], "disparities": [], "curves": []} if aggregation is None else summary_facts(aggregation)),
     }

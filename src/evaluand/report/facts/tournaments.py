@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evaluand.evaluation.matching.matches import JUDGE_FAILED
 from evaluand.report.facts.base import Facts, count_reasons
+from evaluand.report.facts.judges import matches_judge_facts
 
 if TYPE_CHECKING:
     from evaluand.comparison.ratings.stored import Ratings
@@ -38,6 +39,7 @@ def tournament_facts(name: str, matches: Matches, ratings: Ratings | None = None
         "judged": judged,
         "judge_error": _find_judge_error(missing, judged),
         "missing": missing,
+        "judges": matches_judge_facts(matches),
         "ratings": None if ratings is None else ratings.to_dict(),
         "unrated": unrated,
     }

@@ -31,6 +31,7 @@ from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.comparisons import comparisons_section
 from evaluand.report.html.examples import OUTCOMES, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
+from evaluand.report.html.judges import judges_section
 from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
 from evaluand.report.html.packing import compress, element as data_element, pack
 from evaluand.report.html.page import (
@@ -169,9 +170,11 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tup
     labels = metric_labels(facts["metrics"])
     has_tasks, sets = bool(facts["tasks"]), facts.get("matches", ())
     rated = ratings_section(facts) if facts.get("ratings") or facts.get("unrated") else ""
+    judges = [*facts["judges"], *(judge for each in sets for judge in each["judges"])]
     bodies = [
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
         ("summary", "Summary", _summary(facts, labels) if has_tasks else ""),
+        ("judges", "Judges", judges_section(judges, facts["cards"]) if judges else ""),
         ("charts", "Charts", _charts(facts, labels)),
         ("confusion", "Confusion", confusion_section(facts, labels)),
         ("curves", "Curves", curves_section(facts, labels)),

@@ -22,6 +22,7 @@ from evaluand.comparison.ratings.wording import (
 )
 from evaluand.core.errors import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
+from evaluand.report.terminal.judges import standings_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.statuses import SCORE_STATUSES
 
@@ -55,6 +56,8 @@ def ratings_parts(facts: Facts) -> Iterator[RenderableType]:
         yield _parameters(facts)
     if facts["bias"]:
         yield _bias(facts)
+    if facts.get("judges"):
+        yield standings_table(facts["judges"])
 
 
 def matches_parts(facts: Facts) -> Iterator[RenderableType]:
@@ -71,6 +74,8 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
         from evaluand.evaluation.matching.totals import usage_text  # imports Arrow, which lists do without
 
         yield name_values([(safe(each["judge"] or "usage", CELL), safe(usage_text(each))) for each in facts["usage"]])
+    if facts["judges"]:
+        yield standings_table(facts["judges"])
     for row in facts["rows"]:
         yield _match(row)
 

@@ -92,6 +92,8 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
         parts.append(_steps_table(facts["tasks"], facts["matches"]))
     if facts["metrics"]:  # none where responses are compared and not graded
         parts.append(metrics_table(facts["metrics"]))
+    if judges := _all_judges(facts):
+        parts.append(standings_table(judges))
     parts += [
         Group(Text(safe(each["matches"], CELL), "bold"), ratings_table(each["ratings"]))
         for each in facts["matches"]
@@ -105,6 +107,11 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     if missing:
         parts.append(missing_table(missing))
     return Group(*itertools.islice(itertools.chain.from_iterable(("", part) for part in parts), 1, None))
+
+
+def _all_judges(facts: Facts) -> list[Facts]:
+    """The judges of scores and of matches."""
+    return [*facts["judges"], *(judge for each in facts["matches"] for judge in each["judges"])]
 
 
 def metrics_table(rows: Sequence[Facts]) -> RenderableType:
@@ -501,6 +508,8 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
         styled = zip((found.get(s, 0) for s in SCORE_STATUSES), ("", "red", "yellow", ""), strict=True)
         table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
     yield table
+    if facts["judges"]:
+        yield standings_table(facts["judges"])
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     for row in facts.get("calls", ()):
@@ -567,6 +576,8 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
             )
         return
     yield metrics_table(facts["metrics"])
+    if facts["judges"]:
+        yield standings_table(facts["judges"])
     if facts["disparities"]:
         yield disparities_table(facts["disparities"])
     yield from curves_tables(facts)

@@ -99,7 +99,9 @@ class JudgeCard(Artifact):
         for name in _HEADLINE:
             row = chosen.get(name)
             if row is not None and row["value"] is not None:
-                return f"{' '.join(filter(None, measure_name(row)))} {' '.join(measure_cells(row)).strip()}, {self.basis}"
+                return (
+                    f"{' '.join(filter(None, measure_name(row)))} {' '.join(measure_cells(row)).strip()}, {self.basis}"
+                )
         return self.basis
 
     def find(self, measure: str, part: str = "") -> Estimate | None:
@@ -180,9 +182,9 @@ def make_card(
         DataError: the labels of people and judge have no scale in common.
 
     Example:
-        >>> from evaluand.evaluation.judges.cards.from_files import read_labelled
+        >>> from evaluand.evaluation.judges.cards.from_files import read_labelled_file
         >>> rows = [{"label": i % 2, "judgement": int(i % 5 < 2)} for i in range(40)]
-        >>> card = make_card(read_labelled(rows, "mine"))
+        >>> card = make_card(read_labelled_file(rows, "mine"))
         >>> card.headline
         'agreement 0.50 [0.35, 0.65], 40 answers labelled by people'
     """
@@ -216,19 +218,13 @@ def make_card(
     return JudgeCard(store, id, Receipt(1, kept=1, why="made before") if is_stored else Receipt(1, called=1))
 
 
-def _compute(
-    labelled: LabelledSet, options: Mapping[str, Any], confidence: float
-) -> dict[str, list[dict[str, Any]]]:
+def _compute(labelled: LabelledSet, options: Mapping[str, Any], confidence: float) -> dict[str, list[dict[str, Any]]]:
     items, model = labelled.items, options["judge_model"]
-    readings = read_items(
-        items, is_pairs=labelled.is_pairs, positive=options["positive"], order=options["order"]
-    )
+    readings = read_items(items, is_pairs=labelled.is_pairs, positive=options["positive"], order=options["order"])
     measures = (
         measure_pairs(items, readings, judge_model=model, confidence=confidence)
         if labelled.is_pairs
-        else measure_grades(
-            items, readings, threshold=options["threshold"], judge_model=model, confidence=confidence
-        )
+        else measure_grades(items, readings, threshold=options["threshold"], judge_model=model, confidence=confidence)
     )
     return {
         "measures": [_measure_row(each) for each in chain(measures)],

@@ -27,7 +27,9 @@ _Key = tuple[int, int, int]
 _KEY: Final = (INDEX, "replication", RESPONSE_INDEX)
 
 
-def read_evaluation(evaluation: Evaluation, scorer: str, labels: Evaluation | str | None = None) -> LabelledSet:
+def read_labelled_evaluation(
+    evaluation: Evaluation, scorer: str, labels: Evaluation | str | None = None
+) -> LabelledSet:
     """The answers of a run that people have labelled, with the scores of a judge.
 
     Several replications of an example are answers of their own. If people gave numbers, the judge's `value` counts,
@@ -136,14 +138,13 @@ class _Answer(NamedTuple):
     def item(self, labels: tuple[Label | None, ...], judgement: Judgement) -> Item:
         example, output = self.example, to_json(self.output)
         group = example.digest.hex() if example.cluster is None else identity.digest(["cluster", example.cluster]).hex()
-        text = output if isinstance(output, str) else orjson.dumps(output).decode()
         return Item(
             group,
             key_of(example.digest, self.output),
             example.id,
             labels,
             (judgement,),
-            lengths=(len(text),),
+            lengths=(len(output),) if isinstance(output, str) else (),
             models=() if self.model is None else (self.model,),
             texts={"input": to_json(example.input), "response": output},
         )

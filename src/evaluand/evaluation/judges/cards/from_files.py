@@ -13,8 +13,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
-
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, kind_of
 from evaluand.core.selector import Selector
@@ -52,7 +50,7 @@ _OF_PAIRS: Final = ("swapped", "response_a", "response_b", "model_a", "model_b")
 _NO_JUDGEMENT: Final = "the file has no judgement"
 
 
-def read_labelled(
+def read_labelled_file(
     data: Any,
     judge: str,
     *,
@@ -82,7 +80,7 @@ def read_labelled(
 
     Example:
         >>> rows = [{"label": "good", "judgement": "good"}, {"label": "bad", "judgement": "good"}]
-        >>> [item.labels for item in read_labelled(rows, "mine").items]
+        >>> [item.labels for item in read_labelled_file(rows, "mine").items]
         [('good',), ('bad',)]
     """
     is_path = isinstance(data, str | PathLike)
@@ -184,7 +182,7 @@ class _Rows:
             labels,
             tuple(self._judgement(row, place, "explanation", where) for place in self.places["judgement"]),
             tuple(self._judgement(row, place, "swapped_explanation", where) for place in self.places["swapped"]),
-            tuple(len(_text(each)) for each in responses) if len(known) == len(fields) else (),
+            tuple(map(len, responses)) if all(isinstance(each, str) for each in responses) else (),
             tuple(None if each is None else str(each) for each in models) if any(models) else (),
             {"input": given} | dict(zip(fields, responses, strict=True)),
         )
@@ -245,7 +243,3 @@ def _read_label(value: Any) -> Label:
     if isinstance(value, bool | int | float) and math.isfinite(value):
         return float(value)
     raise DataError(f"is {kind_of(value)}; give a number, a word, true or false")
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()

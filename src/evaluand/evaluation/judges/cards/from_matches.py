@@ -21,7 +21,7 @@ from evaluand.run.runner import Run
 PEOPLE = "people"
 
 
-def read_matches(matches: Matches, labels: Matches | None = None) -> LabelledSet:
+def read_labelled_matches(matches: Matches, labels: Matches | None = None) -> LabelledSet:
     """The pairs that people have judged, with the judgements of a judge.
 
     Systems are those of the same label, and examples those of the same content. Equal responses, which no judge sees,
@@ -164,4 +164,3 @@ def _read_seconds(matches: Matches) -> Iterator[float]:
         for row in batch.to_pylist():
             if row["parent"] is None and row["duration"] is not None:
                 yield row["duration"].total_seconds()
-

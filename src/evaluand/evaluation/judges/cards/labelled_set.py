@@ -119,7 +119,9 @@ class LabelledSet:
     def judgements_digest(self) -> str:
         """That of what the judge said."""
         rows = sorted(
-            identity.encode([item.key, *([each.label for each in of] for of in (item.judgements, item.swapped))]).decode()
+            identity.encode(
+                [item.key, *([each.label for each in of] for of in (item.judgements, item.swapped))]
+            ).decode()
             for item in self.items
         )
         return identity.digest(rows).hex()
@@ -127,4 +129,3 @@ class LabelledSet:
     def where(self, chosen: Callable[[Item], bool]) -> LabelledSet:
         """The set with some of its items; what it cost is that of all."""
         return replace(self, items=[item for item in self.items if chosen(item)])
-

@@ -19,6 +19,7 @@ from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
 from evaluand.metrics.judging.differences import Slope, mean_contrast, mean_difference
 from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
 
+
 class Measure(NamedTuple):
     """A measure of a judge.
 
@@ -87,9 +88,7 @@ _LEVELS: Final[dict[str, Level]] = {
 class _Grades:
     """Items with the label of most people and the first judgement, both as numbers."""
 
-    def __init__(
-        self, items: Sequence[Item], readings: Readings, threshold: float | None, confidence: float
-    ) -> None:
+    def __init__(self, items: Sequence[Item], readings: Readings, threshold: float | None, confidence: float) -> None:
         self.items, self.readings, self.confidence = items, readings, confidence
         self.scale, self.example = readings.scale, readings.example
         self.first = readings.judge[:, 0] if readings.judge.shape[1] else np.full(len(items), np.nan)
@@ -114,7 +113,7 @@ class _Grades:
         people, judge = codes[: len(truth)], codes[len(truth) :]
         if self.scale == "grades":
             for weights in ("linear", "quadratic"):
-                found = lacking or kappa(people, judge, names, example, weights=weights, confidence=self.confidence)  # type: ignore[arg-type]
+                found = lacking or kappa(people, judge, names, example, weights=weights, confidence=self.confidence)
                 yield Measure("weighted_kappa", weights, found)
         else:
             found = lacking or kappa(people, judge, names, example, confidence=self.confidence)
@@ -241,4 +240,3 @@ def same_shares(verdicts: np.ndarray) -> np.ndarray:
         equal += both & (one == other)
         pairs += both
     return np.asarray(equal / np.where(pairs > 0, pairs, np.nan))
-

@@ -1,4 +1,4 @@
-"""The measures of a judge of pairs: agreement with people in each order, position bias, consistency and other biases."""
+"""The measures of a judge of pairs: agreement with people in each order, consistency and biases."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from evaluand.metrics.ratings.positions import inconsistency, position_bias
 FIRST_ORDER: Final = "first order"
 SECOND_ORDER: Final = "second order"
 BOTH_ORDERS: Final = "both orders"
+_WINNERS: Final = ("b", "tie", "a")
 
 
 def measure_pairs(
@@ -59,19 +60,28 @@ class _Pairs:
         """Agreement beyond chance in each order, and in both together."""
         first, second = self.by_order
         parts = {FIRST_ORDER: first, SECOND_ORDER: second, BOTH_ORDERS: (first + second) / 2}
-        for part, outcome in parts.items():
-            known = ~np.isnan(outcome) & ~np.isnan(self.truth)
-            if not known.any():
-                continue
-            people, judge = (1 + np.sign(each[known] - 0.5).astype(np.int64) for each in (self.truth, outcome))
-            example, same = self.example[known], (people == judge).astype(np.float64)
-            note = f"{int(same.sum()):,} of {len(same):,}"
-            yield Measure("agreement", part, share(same, example, confidence=self.confidence), note)
-            found = kappa(people, judge, ["b", "tie", "a"], example, confidence=self.confidence)
-            yield Measure("cohen_kappa", part, found)
-            ratings = np.stack([people, judge], axis=1).astype(np.float64)
-            alpha = KrippendorffAlpha(confidence=self.confidence)
-            yield Measure("krippendorff_alpha", part, estimate(alpha, {RATINGS: ratings}, example))
+        by_part = [self._agreement_of(part, outcome) for part, outcome in parts.items()]
+        yield from (each for same_kind in zip(*filter(None, by_part), strict=True) for each in same_kind)
+
+    def _agreement_of(self, part: str, outcome: np.ndarray) -> list[Measure]:
+        """The measures of one order, or of both; none without judgements."""
+        known = ~np.isnan(outcome) & ~np.isnan(self.truth)
+        if not known.any():
+            return []
+        people, judge = (1 + np.sign(each[known] - 0.5).astype(np.int64) for each in (self.truth, outcome))
+        example, same = self.example[known], (people == judge).astype(np.float64)
+        ratings = np.stack([people, judge], axis=1).astype(np.float64)
+        alpha = KrippendorffAlpha(confidence=self.confidence)
+        return [
+            Measure(
+                "agreement",
+                part,
+                share(same, example, confidence=self.confidence),
+                f"{int(same.sum()):,} of {len(same):,}",
+            ),
+            Measure("cohen_kappa", part, kappa(people, judge, _WINNERS, example, confidence=self.confidence)),
+            Measure("krippendorff_alpha", part, estimate(alpha, {RATINGS: ratings}, example)),
+        ]
 
     def order(self) -> Iterator[Measure]:
         """What the order of presentation does."""

@@ -87,9 +87,10 @@ def read_items(
     swapped = _matrix([[each.label for each in item.swapped] for item in items])
     given, said = _known(people), _known(judge)
     names: Sequence[str] = ()
+    of_people: Read = float
+    of_judge: Read = float
     if is_pairs:
         scale: Scale = "pairs"
-        of_people = of_judge = float
     elif positive is not None:
         scale, names = "right_wrong", ("wrong", "right")
         of_people, of_judge = _read_positive(given, said, positive)
@@ -98,13 +99,12 @@ def read_items(
         of_people = of_judge = _read_order(given, said, order)
     elif all(map(_is_number, (*given, *said))):
         scale = _scale_of(given, said)
-        of_people = of_judge = float
     else:
         scale, names = "labels", _merge_words(given, said)
         of_people = of_judge = _read_places(names)
     example = np.unique([item.example for item in items], return_inverse=True)[1].astype(np.int64)
-    found = (_numbers(matrix, read) for matrix, read in ((people, of_people), (judge, of_judge), (swapped, of_judge)))
-    return Readings(scale, names, *found, example)
+    by_judge = _numbers(judge, of_judge), _numbers(swapped, of_judge)
+    return Readings(scale, names, _numbers(people, of_people), *by_judge, example)
 
 
 Read = Callable[[Any], float]

@@ -10,6 +10,7 @@ import numpy as np
 
 from evaluand.core.errors import NotFound
 from evaluand.core.fingerprint import explain
+from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.card import KIND, JudgeCard, stored_cards
@@ -71,8 +72,16 @@ def find_standing(store: Store, judge: JudgeIdentity, source: str, scorer: str |
     for card in stored_cards(store):
         other = card.judge
         if other.name == judge.name and other.spec.get("kind") == judge.spec.get("kind"):
-            return Standing(judge, "stale", card, tuple(explain(other.parts, judge.parts)), command)
+            return Standing(judge, "stale", card, tuple(explain(_parts_of(other), _parts_of(judge))), command)
     return Standing(judge, "unmeasured", None, (), command)
+
+
+def _parts_of(judge: JudgeIdentity) -> Mapping[str, str]:
+    """What a judge consists of: its parts or, if it has none, its parameters."""
+    parameters = judge.spec.get("parameters")
+    if judge.parts or not isinstance(parameters, Mapping):
+        return judge.parts
+    return {name: json_text(value) for name, value in parameters.items()}
 
 
 def standings(evaluation: Evaluation) -> dict[str, Standing]:
@@ -118,9 +127,7 @@ def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> Correc
     return CorrectedMean(raw, rogan_gladen(raw, sensitivity, specificity, confidence=confidence))
 
 
-def _read_verdicts(
-    evaluation: Evaluation, scorer: str, options: Mapping[str, Any]
-) -> tuple[np.ndarray, np.ndarray]:
+def _read_verdicts(evaluation: Evaluation, scorer: str, options: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """The first answer of each call as the judge sees it, as a number, and the cluster of its example."""
     positive, threshold = options["positive"], options["threshold"]
     field = "value" if positive is None else "label"
@@ -146,7 +153,5 @@ def _read_clusters(evaluation: Evaluation) -> dict[int, tuple[str, Any]]:
         run = evaluation.run
         if run is not None and (column := run.dataset.roles.cluster) is not None:
             rows = (row for batch in run.dataset.columns([column]) for row in batch.column(column).to_pylist())
-            return {
-                index: ("cluster", cluster) for index, cluster in zip(run.dataset.indices, rows, strict=True)
-            }
+            return {index: ("cluster", cluster) for index, cluster in zip(run.dataset.indices, rows, strict=True)}
     return {}

@@ -70,7 +70,7 @@ class Tuning(NamedTuple):
         }
 
 
-def tune(
+def tune_judges(
     candidates: Mapping[str, LabelledSet],
     store: Store | None = None,
     *,

@@ -1,0 +1,76 @@
+"""Facts about judges: whether they were measured, and means corrected for their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from evaluand.report.facts.base import Facts
+
+if TYPE_CHECKING:
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.evaluation.judges.cards.standing import Standing
+    from evaluand.evaluation.matching.matches import Matches
+    from evaluand.metrics.judging.estimate import Estimate
+    from evaluand.store.store import Store
+
+
+def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
+    """The judges of some evaluations by task: their standing, and their means as they are and corrected.
+
+    Returns:
+        Of each judge and task: `judge`, `task`, `status` (`measured`, `stale` or `unmeasured`), `text` in words, `card`
+        (its id, or None), `changed`, and `raw` and `corrected` with `value`, `low`, `high` and `reason`, or None for
+        judges that do not say right or wrong.
+    """
+    if not any(evaluation.manifest["provenance"].get("judges") for evaluation in evaluations.values()):
+        return []
+    from evaluand.evaluation.judges.cards.standing import correct_mean, standings  # on use: needs NumPy
+
+    found = []
+    for task, evaluation in evaluations.items():
+        for name, standing in standings(evaluation).items():
+            facts = _describe(standing) | {"task": task, "raw": None, "corrected": None}
+            if standing.status == "measured" and standing.card is not None:
+                means = correct_mean(evaluation, name, standing.card)
+                if means is not None:
+                    facts |= {"raw": _number(means.raw), "corrected": _number(means.corrected)}
+            found.append(facts)
+    return sorted(found, key=lambda each: each["judge"])
+
+
+def card_facts(store: Store, judges: Iterable[Facts]) -> list[Facts]:
+    """The cards of judges, as `judge_facts` names them, each once."""
+    from evaluand.evaluation.judges.cards.card import JudgeCard  # on use: needs NumPy
+
+    ids = dict.fromkeys(judge["card"] for judge in judges if judge["status"] == "measured")
+    return [JudgeCard(store, id).to_dict() for id in ids]
+
+
+def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
+    """The same of the judges of matches, each once; their win rates are not corrected."""
+    if not any(matches is not None and matches.manifest["provenance"].get("judges") for matches in sets):
+        return []
+    from evaluand.evaluation.judges.cards.standing import standing_of_matches  # on use: needs NumPy
+
+    found: dict[str, Facts] = {}
+    for matches in sets:
+        standing = None if matches is None else standing_of_matches(matches)
+        if standing is not None:
+            found[standing.judge.digest] = _describe(standing) | {"task": None, "raw": None, "corrected": None}
+    return [*found.values()]
+
+
+def _describe(standing: Standing) -> Facts:
+    return {
+        "judge": standing.judge.name,
+        "status": standing.status,
+        "text": standing.text,
+        "card": None if standing.card is None else standing.card.id,
+        "changed": list(standing.changed),
+    }
+
+
+def _number(estimate: Estimate) -> dict[str, Any]:
+    ends = {name: getattr(estimate, name) for name in ("value", "low", "high")}
+    return {name: None if end != end else end for name, end in ends.items()} | {"reason": estimate.reason}

@@ -1,0 +1,66 @@
+"""The judges of a report: whether they were measured, what they are worth, and means corrected for their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
+from evaluand.report.facts.base import Facts
+from evaluand.report.html.page import clean, name, table, th
+from evaluand.report.text import SHORT_ID, numbers
+
+
+def judges_section(judges: Sequence[Facts], cards: Sequence[Facts]) -> str:
+    """The standing of each judge, its means as they are and corrected, and the cards.
+
+    Args:
+        judges: as `judge_facts` returns them; `cards` are those of the measured ones.
+    """
+    parts = [_standings(judges), _corrected(judges), *map(_card, cards)]
+    return "\n".join(part for part in parts if part)
+
+
+def _standings(judges: Sequence[Facts]) -> str:
+    lines = dict.fromkeys(f"<li>{name(each['judge'])}: {clean(each['text'])}.</li>" for each in judges)
+    return f'<ul class="words">{"".join(lines)}</ul>'
+
+
+def _corrected(judges: Sequence[Facts]) -> str:
+    rows = [each for each in judges if each["corrected"] is not None]
+    if not rows:
+        return ""
+    lines = []
+    for row in rows:
+        raw, corrected = row["raw"], row["corrected"]
+        cells = [
+            *numbers(raw["value"], raw["low"], raw["high"]),
+            *numbers(*map(corrected.get, ("value", "low", "high"))),
+        ]
+        why = "" if corrected["reason"] is None else f'<span class="why">{clean(corrected["reason"])}</span>'
+        interval = "" if corrected["low"] is None else f"{cells[4]} – {cells[5]}"
+        lines.append(
+            f'<tr><th scope="row">{name(row["task"])}</th><td class="text">{name(row["judge"])}</td>'
+            f'<td class="value">{cells[0]}</td><td>{cells[1]} – {cells[2]}</td>'
+            f'<td class="value">{cells[3]}{why}</td><td>{interval}</td></tr>'
+        )
+    heads = th("Task", "text") + th("judge", "text")
+    heads += "".join(map(th, ("judged right", "interval", "corrected", "interval")))
+    caption = "The share of answers that a judge takes for right, and the share that is right if it errs as on its card"
+    return table(caption, heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _card(card: Facts) -> str:
+    lines = []
+    for row in card["measures"]:
+        what, part = measure_name(row)
+        value, interval = measure_cells(row)
+        note = "; ".join(filter(None, (row["note"], row["reason"])))
+        lines.append(
+            f'<tr><th scope="row">{clean(what)}</th><td class="text">{clean(part)}</td><td class="value">{value}</td>'
+            f'<td>{interval}</td><td>{row["n"]:,}</td><td class="text">{clean(note)}</td></tr>'
+        )
+    heads = th("Measure", "text") + th("of", "text") + "".join(map(th, ("value", "interval", "n"))) + th("", "text")
+    caption = f"{name(card['judge']['name'])}: {clean(card['basis'])} (card {clean(card['id'])[:SHORT_ID]})"
+    cost = cost_text(card)
+    note = f'<p class="note">{clean(cost)}</p>' if cost else ""
+    return table(caption, heads, f"<tbody>{''.join(lines)}</tbody>") + note

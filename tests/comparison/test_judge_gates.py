@@ -1,0 +1,130 @@
+"""Gates on what judges say: refused unless the judge was measured, or the user allows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.labelled import Rounding, judge_numbers, label_numbers
+from support.matches import play_runs
+
+from evaluand import ComparisonScorer, Evaluation, Evaluator, Matcher, MemoryStore, rate
+from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.ratings.rating_gates import check_rating_gates
+from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
+from evaluand.evaluation.judges.cards.from_files import read_labelled_file
+from evaluand.evaluation.judges.cards.from_matches import judge_of_matches
+from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
+from evaluand.store.store import Store
+from evaluand.testing import assert_gate
+
+NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]
+
+
+def check(evaluation: Evaluation, rule: str = "accuracy >= 0.5", **options: Any) -> GateResult:
+    [result] = check_gates([rule], {"mine": evaluation}, **options)
+    return result
+
+
+def measure(evaluation: Evaluation, folder: Path) -> None:
+    label_numbers(evaluation.run, folder, {"ann": [int(n >= 45) for n in NUMBERS]})  # type: ignore[arg-type]
+    make_card(read_labelled_evaluation(evaluation, "fine"), evaluation.store)
+
+
+def test_an_unmeasured_judge_cannot_gate() -> None:
+    result = check(judge_numbers(MemoryStore(), NUMBERS))
+    assert not result.passed
+    assert result.message.startswith(
+        "refused: judge 'fine' is unmeasured: nobody knows how often it agrees with people"
+    )
+    assert "`evaluand judge card numbers/mine`" in result.message
+    assert "--allow-unmeasured-judges" in result.message
+    assert result.facts["values"] == []
+    assert [(each["status"], each["allowed"]) for each in result.facts["judges"]] == [("unmeasured", False)]
+
+
+def test_a_measured_judge_gates(tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), NUMBERS)
+    measure(evaluation, tmp_path)
+    result = check(evaluation)
+    assert (result.passed, result.message) == (True, "0.5; 100 rows: 100 scored")
+    assert result.facts["judges"][0]["status"] == "measured"
+
+
+def test_a_changed_judge_cannot_gate(tmp_path: Path) -> None:
+    store = MemoryStore()
+    measure(judge_numbers(store, NUMBERS), tmp_path)
+    result = check(judge_numbers(store, NUMBERS, Rounding(limit=40)))
+    assert not result.passed
+    assert "judge 'fine' is stale: limit changed since card" in result.message
+
+
+def test_what_was_allowed_is_recorded() -> None:
+    evaluation = judge_numbers(MemoryStore(), NUMBERS)
+    result = check(evaluation, allow_unmeasured_judges=True)
+    assert result.passed
+    assert result.message == "0.5; 100 rows: 100 scored; judge 'fine' is unmeasured, which was allowed"
+    assert result.facts["judges"][0]["allowed"]
+    assert assert_gate(evaluation, "accuracy >= 0.5", allow_unmeasured_judges=True)[0].passed
+    with pytest.raises(AssertionError, match="refused: judge 'fine' is unmeasured"):
+        assert_gate(evaluation, "accuracy >= 0.5")
+
+
+def test_the_judge_of_a_baseline_must_be_measured_too(tmp_path: Path) -> None:
+    store = MemoryStore()
+    evaluation = judge_numbers(store, NUMBERS)
+    measure(evaluation, tmp_path)
+    other = judge_numbers(store, NUMBERS, Rounding(limit=60))
+    [result] = check_gates(["accuracy not worse than base by 0.2"], {"mine": evaluation}, {"base": other})
+    assert not result.passed
+    assert "is stale" in result.message
+
+
+def test_functions_gate_as_before() -> None:
+    run = judge_numbers(MemoryStore(), NUMBERS).run
+    assert run is not None
+    evaluation = Evaluator().evaluate(run, {"even": lambda output, expected: output % 2 == 0})
+    result = check(evaluation)
+    assert (result.passed, "judges" in result.facts) == (True, False)
+
+
+class Shorter(ComparisonScorer):
+    """A judge that prefers `mine`."""
+
+    kind = "shorter"
+    version = 1
+    is_judge = True
+
+    def identify(self) -> Any:
+        from evaluand.core.fingerprint import Identity
+
+        return Identity({"kind": self.kind, "version": 1})
+
+    def compare(self, first: Any, second: Any) -> Any:
+        return "first" if str(first).startswith("mine") else "second"
+
+
+def recorded(store: Store, matches: Any) -> None:
+    """A card of the judge of some matches, made from other pairs."""
+    rows = [{"id": n, "label": 1, "judgement": 1, "swapped": 1 + n % 2} for n in range(30)]
+    found = read_labelled_file(rows, "x")
+    make_card(LabelledSet(found.items, judge_of_matches(matches), [None], is_pairs=True), store)
+
+
+def test_ratings_by_an_unmeasured_judge_cannot_gate() -> None:
+    store = MemoryStore()
+    matches = Matcher().match(play_runs(store, ["mine", "base"], 30), Shorter(), labels=["mine", "base"], name="m")
+    ratings = rate(matches, method="win_rate")
+    rule = "win_rate(mine, base) >= 0.6"
+    [refused] = check_rating_gates([rule], ratings)
+    assert not refused.passed
+    assert "judge 'shorter' is unmeasured" in refused.message
+    [allowed] = check_rating_gates([rule], ratings, allow_unmeasured_judges=True)
+    assert (allowed.passed, allowed.facts["judges"][0]["allowed"]) == (True, True)
+    [bias] = check_rating_gates(["position_bias <= 0.55"], ratings)  # which is about the judge itself
+    assert bias.passed
+    recorded(store, matches)
+    [measured] = check_rating_gates([rule], ratings)
+    assert (measured.passed, measured.facts["judges"][0]["status"]) == (True, "measured")

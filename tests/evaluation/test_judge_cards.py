@@ -1,0 +1,470 @@
+"""Cards of judges: what they are measured on, what they say, and what they are bound to."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from support.labelled import Rounding, judge_numbers, label_numbers, play_numbers
+from support.matches import play_runs, table_judge
+from support.places import DATA_FOLDER
+
+from evaluand import DataError, Dataset, DirectoryStore, Evaluator, Matcher, MemoryStore, NotFound, Runner, SpecError
+from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
+from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
+from evaluand.evaluation.judges.cards.from_files import read_labelled_file
+from evaluand.evaluation.judges.cards.from_matches import read_labelled_matches
+from evaluand.evaluation.judges.cards.standing import correct_mean, standings
+from evaluand.evaluation.judges.cards.tuning import tune_judges
+from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
+from evaluand.report.verification import verify
+
+LLMBAR = DATA_FOLDER / "llmbar"
+
+NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]  # the judge takes the upper half for right
+
+
+def truth(number: int) -> int:
+    """People disagree with the judge about 40 to 49, which are right, and 60 to 64, which are wrong."""
+    return int(40 <= number < 60 or number >= 65)
+
+
+def card_of(rows: list[dict[str, Any]], **options: Any) -> JudgeCard:
+    return make_card(read_labelled_file(rows, "mine"), **options)
+
+
+def value(card: JudgeCard, measure: str, part: str = "") -> float:
+    found = card.find(measure, part)
+    assert found is not None, f"no {measure}"
+    return found.value
+
+
+# What is measured
+
+
+def test_right_and_wrong_are_counted() -> None:
+    rows = [{"label": truth(n), "judgement": n >= 50} for n in range(100)]
+    card = card_of(rows)
+    assert value(card, "agreement") == 0.85
+    assert value(card, "sensitivity") == pytest.approx(45 / 55)
+    assert value(card, "specificity") == pytest.approx(40 / 45)
+    assert value(card, "mean_difference") == pytest.approx(-0.05)
+    assert {(row["people"], row["judge"]): row["n"] for row in card.read_rows("confusion")} == {
+        ("0", "0"): 40,
+        ("0", "1"): 5,
+        ("1", "0"): 10,
+        ("1", "1"): 45,
+    }
+
+
+@pytest.mark.parametrize(("said", "positive"), [("good", "good"), (1, "good"), ("Good ", "GOOD")])
+def test_a_word_may_mean_right(said: Any, positive: str) -> None:
+    other = 0 if said == 1 else "bad"
+    rows = [{"label": "good" if n % 2 else "poor", "judgement": said if n % 4 else other} for n in range(40)]
+    card = card_of(rows, positive=positive)
+    assert (value(card, "sensitivity"), value(card, "specificity")) == (1.0, 0.5)
+
+
+def test_words_without_an_order_have_a_recall_each() -> None:
+    rows = [{"label": "abc"[n % 3], "judgement": "abc"[n % 3 if n < 30 else 0]} for n in range(60)]
+    card = card_of(rows)
+    assert value(card, "agreement") == pytest.approx(40 / 60)
+    assert [value(card, "recall", label) for label in "abc"] == [1.0, 0.5, 0.5]
+    assert card.find("sensitivity") is None
+
+
+def test_grades_count_by_their_distance() -> None:
+    near = [{"label": n % 5, "judgement": min(n % 5 + 1, 4)} for n in range(60)]
+    far = [{"label": n % 5, "judgement": (n % 5 + 3) % 5} for n in range(60)]
+    close, distant = card_of(near), card_of(far)
+    assert value(close, "agreement") == 0.2
+    assert value(distant, "agreement") == 0.0
+    assert value(close, "weighted_kappa", "quadratic") > 0.6 > 0 > value(distant, "weighted_kappa", "quadratic")
+    assert value(close, "mean_absolute_error") == pytest.approx(0.8)
+    assert value(close, "mean_difference") == pytest.approx(0.8)
+
+
+def test_words_in_an_order_are_grades() -> None:
+    order = ["poor", "fair", "good"]
+    rows = [{"label": order[n % 3], "judgement": order[min(n % 3 + 1, 2)]} for n in range(60)]
+    assert value(card_of(rows, order=order), "mean_absolute_error") == pytest.approx(2 / 3)
+    with pytest.raises(SpecError, match=r"the order poor, good lacks fair; name all labels"):
+        card_of(rows, order=["poor", "good"])
+    with pytest.raises(SpecError, match="names a label twice"):
+        card_of(rows, order=["poor", "fair", "good", "Good"])
+
+
+def test_probabilities_are_calibrated_or_not() -> None:
+    rows = [{"label": int(n % 10 < 3 + 4 * (n % 2)), "judgement": 0.3 + 0.4 * (n % 2)} for n in range(100)]
+    card = card_of(rows)
+    said, labels = ([row[name] for row in rows] for name in ("judgement", "label"))
+    assert value(card, "calibration_slope") == pytest.approx(np.polyfit(said, labels, 1)[0])
+    assert math.isnan(value(card, "sensitivity"))
+    assert card.find("sensitivity").reason.startswith("the judge gives numbers, not right or wrong")  # type: ignore[union-attr]
+    decided = card_of(rows, threshold=0.5)
+    assert value(decided, "sensitivity") == pytest.approx(
+        sum(row["label"] * (row["judgement"] >= 0.5) for row in rows) / sum(row["label"] for row in rows)
+    )
+    assert value(card, "brier") == pytest.approx(sum((r["label"] - r["judgement"]) ** 2 for r in rows) / 100)
+
+
+def test_several_people_decide_together() -> None:
+    people = [(1, 1, 0), (0, 0, 0), (1, 0, None), (1, 1, 1)] * 10
+    rows = [{"ann": a, "bob": b, "cy": c, "judgement": 1} for a, b, c in people]
+    card = make_card(read_labelled_file(rows, "mine", columns={"label": ["ann", "bob", "cy"]}))
+    assert value(card, "agreement") == pytest.approx(20 / 30)  # the third has no majority
+    assert value(card, "disputed") == 0.25
+    assert 0 < value(card, "people_alpha") < 1
+
+
+def test_what_a_judge_did_not_judge_is_counted() -> None:
+    rows = [{"label": n % 2, "judgement": None if n < 10 else n % 2} for n in range(40)]
+    card = card_of(rows)
+    assert (value(card, "abstained"), value(card, "agreement")) == (0.25, 1.0)
+    assert sum(row["n"] for row in card.read_rows("confusion") if row["judge"] == "abstained") == 10
+
+
+def test_a_judge_that_is_asked_again_may_say_something_else() -> None:
+    rows = [{"id": n // 2, "label": 1, "judgement": int(n < 30 or n % 2)} for n in range(80)]
+    card = card_of(rows)
+    assert value(card, "retest_agreement") == pytest.approx(15 / 40)
+    assert card.manifest["spec"]["items"] == 40
+
+
+def test_a_judge_may_prefer_long_answers_and_its_own() -> None:
+    rows = [
+        {
+            "label": 0,
+            "judgement": int(n % 4 == 3),
+            "response": "x" * (400 if n % 4 == 3 else 100),
+            "model": "gpt" if n % 2 else "other",
+            "id": n,
+        }
+        for n in range(80)
+    ]
+    card = make_card(read_labelled_file(rows, "mine", judge_model="gpt"))
+    assert value(card, "length_bias") == pytest.approx(0.5)  # by two doublings
+    assert value(card, "self_preference") == pytest.approx(0.5)
+    assert card_of(rows).find("self_preference") is None
+
+
+def test_answers_to_one_example_count_less_than_independent_ones() -> None:
+    rows = [{"id": n, "label": 1, "judgement": int(n % 5 > 0)} for n in range(100)]
+    grouped = [row | {"group": row["id"] % 5} for row in rows]
+    alone = card_of(rows).find("agreement")
+    together = make_card(read_labelled_file(grouped, "mine", columns={"cluster": "group"})).find("agreement")
+    assert alone is not None
+    assert together is not None
+    assert alone.value == together.value
+    assert together.high - together.low > 2 * (alone.high - alone.low)
+
+
+def test_the_worst_misses_come_first() -> None:
+    rows = [{"id": f"r{n}", "label": 3, "judgement": 3 + n % 3, "explanation": f"why {n}"} for n in range(30)]
+    first = card_of(rows).misses[0]
+    assert (first["id"], first["people"], first["judge"], first["difference"]) == ("r2", "3", "5", 2.0)
+    assert first["explanation"] == "why 2"
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([{"label": "yes", "judgement": 1}], {}, "people say yes and the judge says 1.0, so no label is the same"),
+        ([{"label": "yes", "judgement": "no"}], {"positive": "yep"}, "no label is 'yep'"),
+        ([{"label": 1, "judgement": 1}], {"positive": "yes"}, "no label is 'yes': labels are numbers"),
+        ([{"label": 1, "judgement": 1}], {"confidence": 95}, "must lie between 0 and 1"),
+    ],
+)
+def test_labels_that_cannot_be_compared_are_refused(
+    rows: list[dict[str, Any]], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((DataError, SpecError), match=message.replace("?", r"\?")):
+        card_of(rows, **options)
+
+
+def test_faults_of_a_file_are_reported_together(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    rows = [
+        {"id": 1, "label": "left", "judgement": 1, "swapped": 1},
+        {"id": 2, "label": 1, "judgement": 3, "swapped": 1, "seconds": -1},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError) as error:
+        read_labelled_file(path, "mine")
+    assert [fault.where.removeprefix(f"{path}:") for fault in error.value.faults] == [
+        "1:label",
+        "2:judgement",
+        "2:seconds",
+    ]
+    assert "is no winner; give 1, 2, a, b or tie" in str(error.value)
+
+
+def test_rows_about_one_answer_must_have_one_label() -> None:
+    rows = [{"id": 1, "label": 1, "judgement": 1}, {"id": 1, "label": 0, "judgement": 1}]
+    with pytest.raises(DataError, match="other labels than an earlier row with the same answer"):
+        card_of(rows)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"label": "lable"}, "no column is called 'lable'.*did you mean 'label'"),
+        ({"labels": "label"}, "no field is called 'labels'.*did you mean 'label'"),
+        ({"id": ["label", "judgement"]}, "id has 2 columns; it can have one"),
+    ],
+)
+def test_unknown_columns_are_refused(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        read_labelled_file([{"label": 1, "judgement": 1}], "mine", columns=columns)
+
+
+def test_a_file_needs_labels_and_judgements() -> None:
+    with pytest.raises(SpecError, match="no column has what the judge said; name it"):
+        read_labelled_file([{"label": 1}], "mine")
+    with pytest.raises(DataError, match="no row has a label"):
+        read_labelled_file([{"label": None, "judgement": 1}], "mine")
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=25), st.randoms())
+def test_the_order_of_rows_changes_nothing(pairs: list[tuple[int, int]], random: Any) -> None:
+    rows = [{"id": n, "label": label, "judgement": said} for n, (label, said) in enumerate(pairs)]
+    mixed = random.sample(rows, len(rows))
+    one, other = card_of(rows), card_of(mixed)
+    assert one.manifest["spec"] == other.manifest["spec"]
+    for row, same in zip(one.measures, other.measures, strict=True):
+        assert row["value"] == pytest.approx(same["value"], nan_ok=True)
+
+
+# Pairs
+
+
+def pairs(n: int, says: Any) -> list[dict[str, Any]]:
+    """Pairs of which people prefer the first; `says` gives both judgements."""
+    rows = [{"id": i, "label": 1, "response_a": "long" * 9, "response_b": "short"} for i in range(n)]
+    return [row | dict(zip(("judgement", "swapped"), says(i), strict=True)) for i, row in enumerate(rows)]
+
+
+def test_a_judge_that_prefers_the_first_place_is_inconsistent() -> None:
+    card = card_of(pairs(40, lambda i: (1, 2 if i < 10 else 1)))
+    assert value(card, "agreement", "first order") == 1.0
+    assert value(card, "agreement", "second order") == 0.75
+    assert value(card, "agreement", "both orders") == 0.75  # opposite winners are a tie
+    assert value(card, "consistency") == 0.75
+    note = next(row["note"] for row in card.measures if row["measure"] == "consistency")
+    assert note == "30 of 40; 10 favour the first place, 0 the second"
+    assert value(card, "position_bias") == pytest.approx((40 + 10) / 80)
+
+
+def test_swapped_judgements_may_name_the_place() -> None:
+    rows = pairs(10, lambda i: (1, 2))
+    by_response, by_place = (make_card(read_labelled_file(rows, "m", by_place=each)) for each in (False, True))
+    assert value(by_response, "consistency") == 0.0
+    assert value(by_place, "consistency") == 1.0
+
+
+def test_one_order_says_nothing_about_the_other() -> None:
+    rows = [{"id": i, "label": i % 2 + 1, "judgement": 1, "response_a": "x", "response_b": "y"} for i in range(20)]
+    card = card_of(rows)
+    assert value(card, "agreement", "first order") == 0.5
+    assert card.find("consistency") is None
+    assert card.find("agreement", "both orders") is None
+
+
+@pytest.mark.skipif(not LLMBAR.exists(), reason=f"{LLMBAR} is missing: judgements of pairs by two models")
+@pytest.mark.parametrize(
+    ("judge", "first", "second", "consistent", "favour"),
+    [("GPT-4", 0.92, 0.93, 0.93, 6), ("ChatGPT", 0.69, 0.77, 0.62, 36)],
+)
+def test_recorded_judgements_of_models_have_the_published_figures(
+    judge: str, first: float, second: float, consistent: float, favour: int
+) -> None:
+    columns = {"judgement": 'results[0]["swap = False"].winner', "swapped": 'results[0]["swap = True"].winner'}
+    card = make_card(read_labelled_file(LLMBAR / f"Natural.{judge}.Swap.json", judge, columns=columns))
+    assert [value(card, "agreement", f"{order} order") for order in ("first", "second")] == [first, second]
+    assert value(card, "consistency") == pytest.approx(consistent)
+    note = next(row["note"] for row in card.measures if row["measure"] == "consistency")
+    assert note.startswith(f"{100 * consistent:.0f} of 100; {favour} favour the first place")
+    found = card.find("agreement", "first order")
+    assert found is not None
+    assert found.low < first < found.high
+    assert found.high - found.low < 0.2
+
+
+# From what is stored
+
+
+def test_a_judge_is_measured_by_the_labels_of_its_run(tmp_path: Path) -> None:
+    store = MemoryStore()
+    evaluation = judge_numbers(store, NUMBERS)
+    label_numbers(evaluation.run, tmp_path, {"ann": [truth(n) if n < 90 else None for n in NUMBERS]})  # type: ignore[arg-type]
+    labelled = read_labelled_evaluation(evaluation, "fine")
+    card = make_card(labelled, store)
+    assert card.manifest["spec"]["items"] == 90
+    assert value(card, "agreement") == pytest.approx(75 / 90)
+    assert card.judge.name == "fine"
+    assert {one["kind"] for one in card.manifest["provenance"]["made_from"]} == {"evaluations"}
+    assert verify(store, "cards", card.id) == []
+
+
+def test_labels_may_be_a_column_of_the_dataset() -> None:
+    store = MemoryStore()
+    rows = [{"input": n, "verdict": truth(n)} for n in NUMBERS]
+    run = Runner(store).run(abs, Dataset.from_rows(rows, input="input", metadata=["verdict"]))
+    evaluation = Evaluator(store).evaluate(run, {"fine": Rounding()})
+    assert value(make_card(read_labelled_evaluation(evaluation, "fine", "verdict")), "agreement") == 0.85
+    with pytest.raises(SpecError, match=r"no column with labels is called 'verdit' \(did you mean 'verdict'\?\)"):
+        read_labelled_evaluation(evaluation, "fine", "verdit")
+
+
+def test_words_of_people_are_compared_with_labels_of_the_judge(tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), NUMBERS)
+    words = ["Good" if truth(n) else "bad" for n in NUMBERS]
+    label_numbers(evaluation.run, tmp_path, {"ann": words})  # type: ignore[arg-type]
+    card = make_card(read_labelled_evaluation(evaluation, "fine"), positive="good")
+    assert value(card, "sensitivity") == pytest.approx(45 / 55)
+
+
+def test_unlabelled_runs_are_refused() -> None:
+    evaluation = judge_numbers(MemoryStore(), [1, 2])
+    with pytest.raises(NotFound, match=r"nobody has labelled run numbers/mine; .*evaluand label export"):
+        read_labelled_evaluation(evaluation, "fine")
+    with pytest.raises(SpecError, match=r"no scorer is called 'find' \(did you mean 'fine'\?\)"):
+        read_labelled_evaluation(evaluation, "find")
+
+
+def test_abstentions_keep_their_reason(tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), [-1, 60])
+    label_numbers(evaluation.run, tmp_path, {"ann": [0, 1]})  # type: ignore[arg-type]
+    first = read_labelled_evaluation(evaluation, "fine").items[0].judgements[0]
+    assert (first.label, first.reason) == (None, "abstained: a negative number")
+
+
+def test_matches_are_measured_by_those_of_people() -> None:
+    store = MemoryStore()
+    runs = play_runs(store, ["mine", "base"], 20)
+    outcomes = {("mine", "base"): [(1.0, 1.0) if n < 15 else (1.0, 0.0) for n in range(20)]}
+    matches = Matcher().match(runs, table_judge(outcomes), labels=["mine", "base"], name="judged")
+    prefers = [
+        Judged(pair.key, "first" if str(pair.first).startswith("mine") else "second", "ann", None)
+        for pair in pairs_to_judge(runs, by="ann")
+    ]
+    people = match_by_people(runs, prefers, labels=["mine", "base"]).matches
+    card = make_card(read_labelled_matches(matches, people), store)
+    assert value(card, "agreement", "both orders") == 0.75
+    assert value(card, "consistency") == 0.75
+    assert make_card(read_labelled_matches(matches), store).id == card.id  # the newest by people
+    with pytest.raises(SpecError, match="were judged by people; name those of the judge"):
+        read_labelled_matches(people)
+
+
+# What a card is bound to
+
+
+def test_a_card_is_made_once(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    rows = [{"id": n, "label": n % 2, "judgement": n % 2} for n in range(30)]
+    first, again = (make_card(read_labelled_file(rows, "mine"), store, name="mine") for _ in range(2))
+    assert (first.id, again.receipt.kept) == (again.id, 1)  # type: ignore[union-attr]
+    other = make_card(read_labelled_file([*rows, {"id": 99, "label": 1, "judgement": 1}], "mine"), store)
+    assert other.id != first.id
+    assert JudgeCard.open(store, "mine").id == first.id
+
+
+def test_a_mean_is_measured_stale_or_unmeasured(tmp_path: Path) -> None:
+    store = MemoryStore()
+    evaluation = judge_numbers(store, NUMBERS)
+    assert standings(evaluation)["fine"].status == "unmeasured"
+    assert "measure it with `evaluand judge card numbers/mine`" in standings(evaluation)["fine"].text
+    label_numbers(evaluation.run, tmp_path, {"ann": [truth(n) for n in NUMBERS]})  # type: ignore[arg-type]
+    card = make_card(read_labelled_evaluation(evaluation, "fine"), store)
+    measured = standings(evaluation)["fine"]
+    assert (measured.status, measured.card.id) == ("measured", card.id)  # type: ignore[union-attr]
+    assert measured.text.startswith("agreement 0.85 [0.77, 0.91], 100 answers labelled by people (card ")
+    changed = standings(judge_numbers(store, NUMBERS, Rounding(limit=55)))["fine"]
+    assert (changed.status, changed.changed) == ("stale", ("limit changed",))
+    assert f"stale: limit changed since card {card.id[:12]}; measure it again" in changed.text
+
+
+def test_scorers_that_are_no_judges_need_no_card() -> None:
+    store = MemoryStore()
+    run = play_numbers(store, [1, 2])
+    evaluation = Evaluator(store).evaluate(run, {"even": lambda output, expected: output % 2 == 0})
+    assert standings(evaluation) == {}
+
+
+def test_a_mean_is_corrected_for_the_errors_of_its_judge(tmp_path: Path) -> None:
+    store = MemoryStore()
+    labelled = judge_numbers(store, NUMBERS)
+    label_numbers(labelled.run, tmp_path, {"ann": [truth(n) for n in NUMBERS]})  # type: ignore[arg-type]
+    card = make_card(read_labelled_evaluation(labelled, "fine"), store)
+    others = [n % 100 for n in range(0, 1000, 7)]
+    evaluation = judge_numbers(store, others)
+    means = correct_mean(evaluation, "fine", card)
+    assert means is not None
+    assert means.raw.value == pytest.approx(sum(n >= 50 for n in others) / len(others))
+    expected = (means.raw.value + 40 / 45 - 1) / (45 / 55 + 40 / 45 - 1)
+    assert means.corrected.value == pytest.approx(expected)
+    assert means.corrected.low < sum(map(truth, others)) / len(others) < means.corrected.high
+
+
+# The choice among judges
+
+
+def candidates(n: int, **right: float) -> dict[str, Any]:
+    rows = {
+        name: [
+            {"id": i, "label": i % 2, "judgement": i % 2 if (i * 7919 % 100) / 100 < share else 1 - i % 2}
+            for i in range(n)
+        ]
+        for name, share in right.items()
+    }
+    return {name: read_labelled_file(each, name) for name, each in rows.items()}
+
+
+def test_the_best_is_measured_on_answers_that_did_not_choose_it() -> None:
+    found = tune_judges(candidates(100, good=0.9, bad=0.6))
+    assert [each.name for each in found.candidates] == ["good", "bad"]
+    assert found.card.judge.name == "good"
+    spec = found.card.manifest["spec"]
+    chose = found.candidates[0].card.manifest["spec"]["items"]
+    assert (spec["items"], chose) == (50, 50)
+    assert spec["part"]["criterion"] == "krippendorff_alpha"
+    assert "none of which chose it" in found.card.basis
+
+
+def test_the_halves_share_no_example_whatever_the_seed() -> None:
+    for seed in range(5):
+        sets = candidates(41, good=0.9, bad=0.6)
+        found = tune_judges(sets, seed=seed)
+        counts = found.card.manifest["spec"]["items"], found.candidates[0].card.manifest["spec"]["items"]
+        assert sum(counts) == 41
+        assert abs(counts[0] - counts[1]) == 1
+    assert len({tune_judges(candidates(41, a=0.9, b=0.6), seed=seed).card.id for seed in range(5)}) > 1
+
+
+def test_another_split_of_the_same_labels_is_reported() -> None:
+    store, sets = MemoryStore(), candidates(60, good=0.9, bad=0.6)
+    tune_judges(sets, store)
+    tune_judges(sets, store)
+    with pytest.warns(UserWarning, match="these labels chose a judge before, with seed 0"):
+        tune_judges(sets, store, seed=1)
+
+
+def test_a_choice_needs_the_same_answers() -> None:
+    sets = candidates(40, good=0.9)
+    with pytest.raises(SpecError, match="a choice needs two judges or more"):
+        tune_judges(sets)
+    with pytest.raises(SpecError, match="'good' and 'other' judged different answers"):
+        tune_judges(sets | {"other": candidates(50, x=0.9)["x"]})
+    with pytest.raises(SpecError, match="too few to split"):
+        tune_judges(candidates(3, good=0.9, bad=0.5))
+    with pytest.raises(SpecError, match=r"have no 'agrement' \(did you mean 'agreement'\?\)"):
+        tune_judges(candidates(40, good=0.9, bad=0.5), criterion="agrement")
