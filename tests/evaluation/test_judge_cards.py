@@ -62,6 +62,14 @@ def test_right_and_wrong_are_counted() -> None:
     }
 
 
+def test_a_confusion_is_in_the_order_of_the_labels() -> None:
+    rows = [{"label": 2 + 9 * (n % 2), "judgement": None if n < 4 else 11 - n % 3 * 4} for n in range(40)]
+    found = card_of(rows).read_rows("confusion")
+    assert list(dict.fromkeys(row["people"] for row in found)) == ["2", "11"]
+    assert list(dict.fromkeys(row["judge"] for row in found)) == ["3", "7", "11", "abstained"]
+    assert sum(row["n"] for row in found) == 40
+
+
 @pytest.mark.parametrize(("said", "positive"), [("good", "good"), (1, "good"), ("Good ", "GOOD")])
 def test_a_word_may_mean_right(said: Any, positive: str) -> None:
     other = 0 if said == 1 else "bad"

@@ -78,6 +78,11 @@ NOT_RUN: dict[str, dict[str, str]] = {
         'evaluand compare support/base support/mine --gate "accuracy not worse than baseline by 0.02" '
         '--gate "accuracy >= 0.85 at 95%" --junit gates.xml': YOURS
     },
+    "docs/howto/judge-cards.md": {
+        "evaluand judge card labelled.csv --positive good": YOURS,
+        "evaluand label export support/mine -o ann.jsonl": "needs a file that people have filled in",
+        "evaluand judge tune support/mine --scorer short --scorer strict": YOURS,
+    },
     "docs/howto/lineage.md": {
         "evaluand show arithmetic --metric accuracy --group topic=sums --failed   # the rows behind a value": YOURS
     },

@@ -76,7 +76,7 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Write the rows of a run, an evaluation, an aggregation, matches, ratings or a dataset as one flat table.
+    """Write the rows of a run, an evaluation, an aggregation, matches, ratings, a card or a dataset as one flat table.
 
     A run has one row per call (responses), or its spans, or its examples; an evaluation one row per score (tidy),
     or those of one scorer; an aggregation its metrics; matches one row per match, as battles; ratings one row per

@@ -22,7 +22,7 @@ from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import human_scorers
-from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.card import KIND, make_card
 from evaluand.evaluation.judges.cards.from_evaluation import open_labels, read_labelled_evaluation
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.judges.cards.from_matches import read_labelled_matches
@@ -89,7 +89,7 @@ def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @_reading_options
 @click.option("--judge", metavar="NAME", help="FILE: the name of the judge.  [default: that of the file]")
 @click.option("--misses", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Misses to show.")
-@click.option("--name", metavar="NAME", help="A name for the card.")
+@click.option("--name", metavar="NAME", help="A name for the card.  [default: NAME/JUDGE]")
 @confidence_option
 @store_option
 @json_option
@@ -117,13 +117,13 @@ def card(
             names = ", ".join(found)
             raise click.UsageError(f"{source} has several judges: {names}; name one with --scorer")
         [labelled] = found.values()
-        made = make_card(labelled, store, name=name, confidence=confidence, **_scale_options(options))
+        named = name or _usual_name(source, labelled)
+        made = make_card(labelled, store, name=named, confidence=confidence, **_scale_options(options))
     facts = made.to_dict()
     if as_json:
         return print_json(facts)
     show(card_table(facts, misses))
-    again = suggest_command("show", name or made.id[:SHORT_ID], store.root)
-    click.echo(f"\ncard {made.id[:SHORT_ID]}; again: {safe(again)}")
+    _suggest(store, made.id, named)
 
 
 @command.command("tune", short_help="Choose among judges on one half of the labels, and measure on the other.")
@@ -133,7 +133,7 @@ def card(
     "--by", "criterion", default=CRITERION, show_default=True, metavar="MEASURE", help="The measure that chooses."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the split.")
-@click.option("--name", metavar="NAME", help="A name for the card.")
+@click.option("--name", metavar="NAME", help="A name for the card.  [default: NAME/JUDGE]")
 @confidence_option
 @store_option
 @json_option
@@ -163,16 +163,26 @@ def tune(
             store,
             criterion=criterion,
             seed=seed,
-            name=name,
             confidence=confidence,
             **_scale_options(options),
         )
+        named = name or _usual_name(sources[0], candidates[found.candidates[0].name])
+        store.refer(named, KIND, found.card.id)
     facts = found.to_dict()
     if as_json:
         return print_json(facts)
     show(tuning_table(facts))
-    again = suggest_command("show", name or found.card.id[:SHORT_ID], store.root)
-    click.echo(f"\ncard {found.card.id[:SHORT_ID]}; again: {safe(again)}")
+    _suggest(store, found.card.id, named)
+
+
+def _usual_name(source: str, labelled: LabelledSet) -> str:
+    """The name of a card without one; an unnamed artifact may be removed by `evaluand gc --unreferenced`."""
+    return labelled.judge.name if labelled.source is not None else f"{source}/{labelled.judge.name}"
+
+
+def _suggest(store: DirectoryStore, id: str, name: str) -> None:
+    again = suggest_command("show", name, store.root)
+    click.echo(f"\ncard {id[:SHORT_ID]}; again: {safe(again)}")
 
 
 def _scale_options(options: dict[str, Any]) -> dict[str, Any]:

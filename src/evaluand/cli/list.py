@@ -42,7 +42,7 @@ Examples:
 def command(kind: str | None, folder: Path, as_json: bool) -> None:
     """List what is stored, newest first, or the names of metrics, scorers, tasks and rubrics.
 
-    KIND is runs, evaluations, aggregations, comparisons, matches, ratings, datasets or recordings; everything by
+    KIND is runs, evaluations, aggregations, comparisons, matches, ratings, cards, datasets or recordings; everything by
     default. A name in parentheses now belongs to a later artifact. Open artifacts were interrupted or are in progress;
     of damaged ones the manifest cannot be read.
     With KIND metrics: every metric, with its further names; each name works in Python, YAML, commands and gates.

@@ -120,9 +120,10 @@ class _Grades:
             yield Measure("cohen_kappa", "", found)
         yield Measure("krippendorff_alpha", "", lacking or self._alpha(np.stack([self.truth, self.said], axis=1)))
         if self.scale == "right_wrong":
-            for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
+            for name, value, word in (("sensitivity", 1.0, "right"), ("specificity", 0.0, "wrong")):
                 rows = truth == value
-                found = lacking or share(right[rows], example[rows], confidence=self.confidence)
+                nothing = None if rows.any() else undefined(f"people took no answer for {word}")
+                found = lacking or nothing or share(right[rows], example[rows], confidence=self.confidence)
                 yield Measure(name, "", found, f"{int(right[rows].sum()):,} of {int(rows.sum()):,}")
         elif self.scale == "labels" and len(values) <= _MOST_LABELS:
             for value in np.unique(truth).tolist():

@@ -24,19 +24,25 @@ _MOST_TEXT: Final = 2000  # characters of a text
 
 
 def confusion_rows(readings: Readings, threshold: float | None) -> list[dict[str, Any]]:
-    """How often each label of people met each one of the judge; none where these are numbers."""
+    """How often each label of people met each one of the judge, in their order; none where these are numbers."""
     verdicts = _verdicts(readings, threshold)
     if verdicts is None:
         return []
-    truth = readings.majority
-    pairs = Counter(
-        (readings.name(people), ABSTAINED if np.isnan(judge) else readings.name(judge))
-        for people, judge in zip(truth.tolist(), verdicts.tolist(), strict=True)
-        if people == people
-    )
-    if len({label for pair in pairs for label in pair}) > MOST_LABELS:
+    known = ~np.isnan(readings.majority)
+    truth, said = readings.majority[known], verdicts[known]
+    by_people, by_judge = np.unique(truth), np.unique(said)  # abstentions, which are NaN, come last
+    if max(len(by_people), len(by_judge)) > MOST_LABELS:
         return []
-    return [{"people": people, "judge": judge, "n": n} for (people, judge), n in sorted(pairs.items())]
+    counts = Counter(zip(truth.tolist(), np.searchsorted(by_judge, said).tolist(), strict=True))
+    return [
+        {
+            "people": readings.name(label),
+            "judge": ABSTAINED if np.isnan(of) else readings.name(of),
+            "n": counts[label, i],
+        }
+        for label in by_people.tolist()
+        for i, of in enumerate(by_judge.tolist())
+    ]
 
 
 def _verdicts(readings: Readings, threshold: float | None) -> np.ndarray | None:
