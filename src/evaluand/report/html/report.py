@@ -170,7 +170,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tup
     labels = metric_labels(facts["metrics"])
     has_tasks, sets = bool(facts["tasks"]), facts.get("matches", ())
     rated = ratings_section(facts) if facts.get("ratings") or facts.get("unrated") else ""
-    judges = [*facts["judges"], *(judge for each in sets for judge in each["judges"])]
+    judges = [*facts["judges"], *(judge for each in sets for judge in each.get("judges", ()))]
     bodies = [
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
         ("summary", "Summary", _summary(facts, labels) if has_tasks else ""),
