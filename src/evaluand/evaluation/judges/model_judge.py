@@ -36,6 +36,7 @@ class ModelJudge:
     kind: ClassVar[str]
     version: ClassVar[int]
     compares: ClassVar[bool] = False
+    is_judge: ClassVar[bool] = True
     variables: Mapping[str, str]
 
     @property
