@@ -64,7 +64,7 @@ def test_a_file_has_a_card(folder: Folder) -> None:
     assert "gpt 60 answers labelled by people" in shown
     assert "agreement 0.90 [0.80, 0.95] 60 54 of 60" in shown
     assert "specificity 0.80" in shown
-    assert "60 judgements with a known cost: 0.6; 0.5 s each (median)" in shown
+    assert "60 judgements: cost 0.60; 0.5 s each (median)" in shown
     assert "row" not in shown.split("worst misses")[0]
     assert "again: evaluand show gpt/card" in shown
     assert words(folder.call("show", "gpt/card").output).count("agreement 0.90") == 1

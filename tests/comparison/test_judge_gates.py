@@ -36,11 +36,10 @@ def measure(evaluation: Evaluation, folder: Path) -> None:
 def test_an_unmeasured_judge_cannot_gate() -> None:
     result = check(judge_numbers(MemoryStore(), NUMBERS))
     assert not result.passed
-    assert result.message.startswith(
-        "refused: judge 'fine' is unmeasured: nobody knows how often it agrees with people"
+    assert result.message == (
+        "refused: judge 'fine' is unmeasured; measure it with `evaluand judge card numbers/mine`, or allow it with"
+        " --allow-unmeasured-judges (in an experiment file: allow_unmeasured_judges: true)"
     )
-    assert "`evaluand judge card numbers/mine`" in result.message
-    assert "--allow-unmeasured-judges" in result.message
     assert result.facts["values"] == []
     assert [(each["status"], each["allowed"]) for each in result.facts["judges"]] == [("unmeasured", False)]
 

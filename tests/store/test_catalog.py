@@ -20,6 +20,8 @@ from evaluand.comparison import compare, rate
 from evaluand.core.user import cache_folder
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Aborted, Policy
+from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
@@ -63,6 +65,7 @@ def grown(store: DirectoryStore) -> None:
     broken = True
     first = Run(store, store.ids("runs")[0])
     rate(Matcher().match([first, first], lambda one, other: "tie", labels=["a", "b"]))
+    make_card(read_labelled_file([{"label": 1, "judgement": 1}], "judge"), store)
     with RecordingWriter.begin(store, {"name": "app"}) as recording:
         trace = Trace.start("call", "q1")
         trace.root.end()

@@ -31,6 +31,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Aborted, Outcome, Policy
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorer import FunctionScorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
@@ -515,6 +517,7 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     compare(evaluation, evaluation, name=name)
     matches = Matcher().match([run, run], lambda first, second: "tie", labels=[name, f"{name} "], name=name)
     rate(matches, name=name)
+    make_card(read_labelled_file([{"label": 1, "judgement": 1}], name), store, name=name)
     RecordingWriter.begin(store, {"name": name}, name=name).close()
 
     again = DirectoryStore(store.root)

@@ -16,6 +16,14 @@ SPECS: Final[dict[str, dict[str, Any]]] = {
     "comparisons": _COMPARED | {"confidence": 0.95, "flips": 0},
     "matches": {"systems": []},
     "ratings": {"matches": [], "systems": [], "confidence": 0.95, "method": {"kind": "", "parameters": {}}},
+    "cards": {
+        "judge": {"name": "", "digest": ID, "spec": {"kind": ""}},
+        "labels": ID,
+        "judgements": ID,
+        "items": 0,
+        "confidence": 0.95,
+        "options": {},
+    },
     "recordings": {"app": {}, "attempts": 1, "feedbacks": {}, "mode": "with_app"},
 }
 PROVENANCES: Final[dict[str, dict[str, Any]]] = {
@@ -24,6 +32,7 @@ PROVENANCES: Final[dict[str, dict[str, Any]]] = {
     "comparisons": {"evaluations": [], "labels": []},
     "matches": {"runs": []},
     "ratings": {"matches": []},
+    "cards": {"made_from": []},
     "recordings": {"columns": {}, "forms": {}, "timeout": None},
 }
 

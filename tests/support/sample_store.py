@@ -26,6 +26,8 @@ from evaluand import (
 )
 from evaluand.aggregation.aggregator import Measure
 from evaluand.engine.engine import Policy
+from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.matching.adaptive import Swiss
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.task import task
@@ -149,6 +151,8 @@ def make(folder: Path, *, recordings: bool = True) -> DirectoryStore:
     compare(*evaluations, name="sample/two")
     matches = Matcher(store, POLICY).match(runs, longer, labels=["double", "nearly"], name="sample/matches")
     rate(matches, penalty=1.0, name="sample/ratings")
+    labelled = [{"id": n, "label": n % 2, "judgement": n % 3 % 2, "input": f"question {n}"} for n in range(ROWS)]
+    make_card(read_labelled_file(labelled, "judge"), store, name="sample/card")
     with counted(OPEN_CALLS):
         finish_run(store)
     with counted(OPEN_CALLS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.core.errors import NotFound, SpecError, nearest, singular
+from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import human_scorers
 from evaluand.evaluation.judges.cards.card import KIND, make_card
@@ -123,10 +123,11 @@ def card(
     if as_json:
         return print_json(facts)
     show(card_table(facts, misses))
+    _suggest_positive(facts)
     _suggest(store, made.id, named)
 
 
-@command.command("tune", short_help="Choose among judges on one half of the labels, and measure on the other.")
+@command.command("tune", short_help="Choose a judge on half of the labels.")
 @click.argument("sources", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact)
 @_reading_options
 @click.option(
@@ -180,6 +181,16 @@ def _usual_name(source: str, labelled: LabelledSet) -> str:
     return labelled.judge.name if labelled.source is not None else f"{source}/{labelled.judge.name}"
 
 
+def _suggest_positive(facts: Mapping[str, Any]) -> None:
+    """Says what words that mean right and wrong could tell, if nobody has said which one means right."""
+    words = list(dict.fromkeys(row["people"] for row in facts["confusion"]))
+    if len(words) == 2 and any(row["measure"] == "recall" for row in facts["measures"]):
+        click.echo(
+            f"\nif {safe(words[0])} or {safe(words[1])} means right, name it with --positive: the card then has"
+            " sensitivity and specificity, and means are corrected by it"
+        )
+
+
 def _suggest(store: DirectoryStore, id: str, name: str) -> None:
     again = suggest_command("show", name, store.root)
     click.echo(f"\ncard {id[:SHORT_ID]}; again: {safe(again)}")
@@ -212,7 +223,7 @@ def _read_source(
     of_files = ("columns", "judge_version", "by_place")
     for name in of_files:
         if options[name]:
-            raise click.UsageError(f"{_flag(name)} is for files, and {source} is a {singular(kind)}")
+            raise click.UsageError(f"{_flag(name)} is for files, and {source} is stored")
     if judge is not None:
         raise click.UsageError(f"--judge names the judge of a file; of {source} give --scorer")
     if kind == "matches" or _has_only_matches(store, source):
@@ -276,7 +287,9 @@ def _find_evaluation(store: DirectoryStore, source: str) -> Evaluation:
     except NotFound:
         kind, id = resolve(store, source)
     if kind != "runs":
-        raise SpecError(f"{source!r} is a {singular(kind)}; name an evaluation, a run, matches or a file")
+        known = [ref.name for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{source}/")]
+        such = f", such as {known[0]}" if known else ""
+        raise SpecError(f"{source!r} is no evaluation; name an evaluation, a run, matches or a file{such}")
     run = Run(store, id)
     manifests = [store.manifest("evaluations", each) for each in store.ids("evaluations")]
     graded = [m for m in manifests if "digest" in m and m["spec"]["run"] == run.digest]

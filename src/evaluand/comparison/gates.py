@@ -120,6 +120,7 @@ def check_gates(
             for label, each in evaluations.items()
         }
     results = []
+    known: dict[tuple[str, str], Standing] = {}
     for gate in parsed:
         subjects = [label for label in evaluations if label != gate.baseline]
         if not subjects:
@@ -129,18 +130,25 @@ def check_gates(
             metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
-            judges = _find_judges([evaluations[label], base], chosen)
+            judges = _find_judges([evaluations[label], base], chosen, known)
             results.append(check_judged(gate, label, judges, allowed=allow_unmeasured_judges, check=check))
     return results
 
 
-def _find_judges(evaluations: Sequence[Evaluation | None], scorer: str) -> list[Standing]:
-    """The judges that a scorer is in some evaluations, each form once."""
+def _find_judges(
+    evaluations: Sequence[Evaluation | None], scorer: str, known: dict[tuple[str, str], Standing]
+) -> list[Standing]:
+    """The judges that a scorer is in some evaluations, each form once.
+
+    Args:
+        known: those of earlier gates by name and digest, so that all messages name the same way to measure a judge.
+    """
     found: dict[str, Standing] = {}
     for evaluation in evaluations:
         if evaluation is not None and scorer in (evaluation.manifest["provenance"].get("judges") or ()):
             standing = standings(evaluation)[scorer]
-            found.setdefault(standing.judge.digest, standing)
+            digest = standing.judge.digest
+            found[digest] = known.setdefault((scorer, digest), standing)
     return [*found.values()]
 
 

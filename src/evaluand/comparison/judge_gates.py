@@ -39,8 +39,8 @@ def check_judged(
     if lacking and not allowed:
         from evaluand.comparison.gates import GateResult  # which imports this module
 
-        why = "; ".join(f"judge {each.judge.name!r} is {each.text}" for each in lacking)
-        message = f"refused: {why}; or allow it by {ALLOW}"
+        why = "; ".join(f"judge {each.judge.name!r} is {each.finding}; {each.remedy}" for each in lacking)
+        message = f"refused: {why}, or allow it with {ALLOW}"
         return GateResult(gate, subject, False, message, {"values": [], "judges": facts})
     result = check()
     words = "".join(f"; judge {each.judge.name!r} is {each.status}, which was allowed" for each in lacking)

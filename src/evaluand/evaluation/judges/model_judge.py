@@ -80,7 +80,8 @@ class ModelJudge:
         for number, each in enumerate(self.questioners, 1):
             prefix = f"{number}. " if len(self.questioners) > 1 else ""
             parts[f"{prefix}rubric"] = f"{each.rubric.title} {each.rubric.digest}"
-            parts[f"{prefix}model"] = encode(each.spec).decode()
+            options = {name: option for name, option in each.spec.items() if name != "rubric"}
+            parts |= {f"{prefix}{name}": encode(option).decode() for name, option in options.items()}
         return parts
 
     def prepare(self) -> None:

@@ -28,8 +28,10 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
     from evaluand.evaluation.judges.cards.standing import correct_mean, standings  # on use: needs NumPy
 
     found = []
+    known: dict[tuple[str, str], Standing] = {}  # so that each judge is described once, whatever it has judged
     for task, evaluation in evaluations.items():
-        for name, standing in standings(evaluation).items():
+        for name, own in standings(evaluation).items():
+            standing = known.setdefault((name, own.judge.digest), own)
             facts = _describe(standing) | {"task": task, "raw": None, "corrected": None}
             if standing.status == "measured" and standing.card is not None:
                 means = correct_mean(evaluation, name, standing.card)

@@ -28,6 +28,7 @@ from evaluand.evaluation.judges.cards.scales import read_items
 from evaluand.evaluation.judges.cards.wording import measure_cells, measure_name, measure_text
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.judging.estimate import Estimate
+from evaluand.models.usage_total import UsageTotal
 from evaluand.store.sealing import seal_tables, tables_digest
 from evaluand.store.store import MemoryStore, Store, check_name
 from evaluand.store.tables import CALIBRATION, CONFUSION, MEASURES, MISSES
@@ -104,6 +105,11 @@ class JudgeCard(Artifact):
                 )
         return self.basis
 
+    @property
+    def has_agreement(self) -> bool:
+        """Whether it says how far judge and people agree; not if the judge abstained about all that they labelled."""
+        return any(row["measure"] in _AGREEMENT and row["value"] is not None for row in self.measures)
+
     def find(self, measure: str, part: str = "") -> Estimate | None:
         """A measure as a number with its interval; None if the card does not have it.
 
@@ -142,11 +148,13 @@ class JudgeCard(Artifact):
         return head | facts | {"part": spec.get("part")} | costs | tables
 
 
+_AGREEMENT: Final = ("agreement", "krippendorff_alpha")
 _HEADLINE: Final = (
     ("agreement", ""),
     ("agreement", "both orders"),
     ("agreement", "first order"),
     ("krippendorff_alpha", ""),
+    ("abstained", ""),
 )
 
 
@@ -242,21 +250,15 @@ def _measure_row(measure: Measure) -> dict[str, Any]:
 
 
 def _costs(labelled: LabelledSet) -> dict[str, Any]:
-    """What the judgements cost in total, by currency, and how long they took."""
-    usage: dict[str, Any] = {"judgements": len(labelled.usage)}
-    for name in ("input_tokens", "output_tokens"):
-        known = [each[name] for each in labelled.usage if isinstance(each.get(name), int)]
-        usage |= {name: sum(known)} if known else {}
-    cost: dict[str, float] = {}
-    for each in labelled.usage:
-        if isinstance(each.get("cost"), int | float):
-            currency = str(each.get("currency") or "")
-            cost[currency] = cost.get(currency, 0.0) + each["cost"]
+    """What the judgements have used in total, and how long they took."""
+    total = UsageTotal()
+    for usage in labelled.usage:
+        total.add(usage)
     seconds = np.array(labelled.seconds, np.float64)
     took = None
     if len(seconds):
         took = {"n": len(seconds), "median": float(np.median(seconds)), "high": float(np.quantile(seconds, 0.95))}
-    return {"usage": usage | {"cost": cost}, "seconds": took}
+    return {"usage": total.to_dict(), "seconds": took}
 
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:

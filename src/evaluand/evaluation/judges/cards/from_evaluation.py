@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from evaluand.core import identity
-from evaluand.core.errors import NotFound, SpecError, nearest, singular
+from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset, Example
 from evaluand.evaluation.evaluator import Evaluation
@@ -69,7 +69,9 @@ def read_labelled_evaluation(
         score = scores[answer.key]
         usage += [score.usage] if score.usage else []
         items.append(answer.item(given[answer.key], score.judgement))
-    return LabelledSet(items, judge_of(evaluation, scorer), people, usage=usage, made_from=made_from)
+    judge = judge_of(evaluation, scorer)
+    judge = judge._replace(model=answering_model(usage) or judge.model)
+    return LabelledSet(items, judge, people, usage=usage, made_from=made_from)
 
 
 def judge_of(evaluation: Evaluation, scorer: str) -> JudgeIdentity:
@@ -85,8 +87,15 @@ def model_of(spec: Mapping[str, Any]) -> str | None:
     """The name of the model that judges, if a judge's identity names exactly one."""
     asked = spec.get("asked")
     models = [each.get("model") for each in asked if isinstance(each, Mapping)] if isinstance(asked, list) else []
-    names = {model.get("name") if isinstance(model, Mapping) else model for model in models}
+    names = {model.get("model") if isinstance(model, Mapping) else model for model in models}
     name = names.pop() if len(names) == 1 else None
+    return name if isinstance(name, str) else None
+
+
+def answering_model(usages: Iterable[Mapping[str, Any] | None]) -> str | None:
+    """The name by which the model answered, such as one with a date, if all usages have the same."""
+    named = {(usage or {}).get("model") for usage in usages} - {None}
+    name = named.pop() if len(named) == 1 else None
     return name if isinstance(name, str) else None
 
 
@@ -103,7 +112,11 @@ def find_labels(store: Store, run: Run) -> Evaluation:
         if human_scorers(evaluation):
             return evaluation
     name = run.name or run.id[:12]
-    raise NotFound(f"nobody has labelled run {name}; write a file to fill in with `evaluand label export {name}`")
+    raise NotFound(
+        f"nobody has labelled run {name}; write a file to fill in with `evaluand label export {name} -o labels.jsonl`"
+        f" and import it with `evaluand label import {name} labels.jsonl`, or name the column of the dataset that holds"
+        " the labels (--labels COLUMN)"
+    )
 
 
 def open_labels(store: Store, name: str, run: Run) -> Evaluation | str:
@@ -122,7 +135,7 @@ def open_labels(store: Store, name: str, run: Run) -> Evaluation | str:
         try:
             kind, id = resolve(store, name, "evaluations")
         except NotFound:
-            raise SpecError(f"{name!r} is a {singular(kind)}; name the evaluation with the labels of people") from None
+            raise SpecError(f"{name!r} is no evaluation; name the one with the labels of people") from None
     evaluation = Evaluation(store, id)
     if not human_scorers(evaluation):
         raise SpecError(f"{name!r} holds no labels by people; import them with `evaluand label import`")

@@ -10,7 +10,7 @@ import orjson
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.key_columns import INDEX
-from evaluand.evaluation.judges.cards.from_evaluation import model_of
+from evaluand.evaluation.judges.cards.from_evaluation import answering_model, model_of
 from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, LabelledSet
 from evaluand.evaluation.matching.agreement import mean_winner
 from evaluand.evaluation.matching.judging import SPANS_TABLE
@@ -45,7 +45,9 @@ def read_labelled_matches(matches: Matches, labels: Matches | None = None) -> La
         raise SpecError(f"{matches!r} and {found!r} have no pair in common")
     usage, seconds = [each for pair in said.values() for each in pair.usage], [*_read_seconds(matches)]
     made_from = [("matches", matches.id), ("matches", found.id)]
-    return LabelledSet(items, judge_of_matches(matches), people, True, usage, seconds, made_from)
+    judge = judge_of_matches(matches)
+    judge = judge._replace(model=answering_model(usage) or judge.model)
+    return LabelledSet(items, judge, people, True, usage, seconds, made_from)
 
 
 def judge_of_matches(matches: Matches) -> JudgeIdentity:
@@ -149,9 +151,7 @@ def _model_of_run(run: Run | None) -> str | None:
     """The model that wrote the responses of a run, if its usage names exactly one."""
     if run is None:
         return None
-    named = {(usage or {}).get("model") for batch in run.batches(["usage"]) for usage in batch.column(0).to_pylist()}
-    named.discard(None)
-    return named.pop() if len(named) == 1 else None
+    return answering_model(usage for batch in run.batches(["usage"]) for usage in batch.column(0).to_pylist())
 
 
 def _read_seconds(matches: Matches) -> Iterator[float]:

@@ -47,13 +47,27 @@ class Standing(NamedTuple):
     def text(self) -> str:
         """What is known, in one line, and what to do if it is too little."""
         if self.card is None:
-            return f"unmeasured: nobody knows how often it agrees with people; measure it with `{self.measure_it}`"
+            return f"unmeasured: nobody knows how often it agrees with people; {self.remedy}"
+        if self.status == "stale":
+            return f"{self.finding}; {self.remedy}"
+        unpinned = "" if self.judge.pinned else "; it has no declared version, so it may have changed since"
+        return f"{self.finding}{unpinned}"
+
+    @property
+    def finding(self) -> str:
+        """What is known, in a few words."""
+        if self.card is None:
+            return self.status
+        card = f"card {self.card.id[:_SHORT]}"
         if self.status == "stale":
             what = ", ".join(self.changed[:_SHOWN]) + (", …" if len(self.changed) > _SHOWN else "")
-            since = f"since card {self.card.id[:_SHORT]}"
-            return f"stale: {what or 'it has changed'} {since}; measure it again with `{self.measure_it}`"
-        unpinned = "" if self.judge.pinned else "; it has no declared version, so it may have changed since"
-        return f"{self.card.headline} (card {self.card.id[:_SHORT]}){unpinned}"
+            return f"stale: {what or 'it has changed'} since {card}"
+        return f"{self.card.headline} ({card})"
+
+    @property
+    def remedy(self) -> str:
+        """How to measure it."""
+        return f"measure it{' again' if self.status == 'stale' else ''} with `{self.measure_it}`"
 
 
 _SHOWN: Final = 3
@@ -67,11 +81,13 @@ def find_standing(store: Store, judge: JudgeIdentity, source: str, scorer: str |
         source: the name or id of what it judged, for the command that measures it; `scorer` is its name there.
     """
     command = f"evaluand judge card {source}" + ("" if scorer is None else f" --scorer {scorer}")
-    for id in store.find(KIND, judge.digest):
-        return Standing(judge, "measured", JudgeCard(store, id), (), command)
+    own = (JudgeCard(store, id) for id in store.find(KIND, judge.digest))
+    if (card := next((card for card in own if card.has_agreement), None)) is not None:
+        return Standing(judge, "measured", card, (), command)
     for card in stored_cards(store):
         other = card.judge
-        if other.name == judge.name and other.spec.get("kind") == judge.spec.get("kind"):
+        is_earlier = other.name == judge.name and other.spec.get("kind") == judge.spec.get("kind")
+        if is_earlier and other.digest != judge.digest and card.has_agreement:
             return Standing(judge, "stale", card, tuple(explain(_parts_of(other), _parts_of(judge))), command)
     return Standing(judge, "unmeasured", None, (), command)
 

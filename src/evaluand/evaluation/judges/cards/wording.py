@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
+
+from evaluand.core.errors import plural
+from evaluand.models.usage_total import UsageTotal
 
 
 def measure_name(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -52,17 +56,16 @@ def cost_text(card: Mapping[str, Any]) -> str:
     """What the judgements of a card cost and how long they took; empty if nothing is known.
 
     Example:
-        >>> cost_text({"usage": {"judgements": 40, "cost": {"USD": 0.2}}, "seconds": {"median": 1.5, "high": 4.0}})
-        '40 judgements with a known cost: 0.2 USD; 1.5 s each (median), 4.0 s at most in 95 of 100'
+        >>> cost_text({"usage": {"rows": 40, "cost": {"USD": 0.2}}, "seconds": {"median": 1.5, "high": 4.0}})
+        '40 judgements: cost 0.20 USD; 1.5 s each (median), 4.0 s at most in 95 of 100'
     """
-    return "; ".join(_cost_parts(card["usage"] or {}, card["seconds"]))
+    return "; ".join(_cost_parts(UsageTotal.read(card["usage"]), card["seconds"]))
 
 
-def _cost_parts(usage: Mapping[str, Any], seconds: Mapping[str, float] | None) -> Iterator[str]:
-    spent = [f"{cost:,.4g} {currency}".rstrip() for currency, cost in (usage.get("cost") or {}).items()]
-    tokens = {"input_tokens": "input tokens", "output_tokens": "output tokens"}
-    spent += [f"{usage[name]:,} {words}" for name, words in tokens.items() if usage.get(name)]
-    if spent:
-        yield f"{usage['judgements']:,} judgements with a known cost: {', '.join(spent)}"
+def _cost_parts(total: UsageTotal, seconds: Mapping[str, float] | None) -> Iterator[str]:
+    if total.without_tokens == total.rows:  # of files, which have no tokens
+        total = replace(total, without_tokens=0)
+    if total:
+        yield f"{plural(total.rows, 'judgement')}: {total.describe('judgement')}"
     if seconds:
         yield f"{seconds['median']:.1f} s each (median), {seconds['high']:.1f} s at most in 95 of 100"
