@@ -25,6 +25,8 @@ from evaluand import (
     rate,
 )
 from evaluand.core.errors import Fault
+from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.metrics.base.metric import Metric
 from evaluand.report.verification import UNCHECKED, verify
@@ -43,6 +45,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compare(evaluation, evaluation)
     rate(Matcher(made).match([run, run], lambda first, second: "tie", labels=["a", "b"]))
     Aggregator(made).aggregate([evaluation], [Measure("same", Accuracy(), (("group",),))])
+    make_card(read_labelled_file([{"label": 1, "judgement": 1}], "judge"), made)
     return made.root
 
 

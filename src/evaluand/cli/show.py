@@ -259,7 +259,7 @@ def _facts(
         return facts if index is None else facts | {"grades": _read_grades(store, facts["used_by"], index)}
     if kind == "evaluations" and index is not None:
         run = Run(store, manifest["provenance"]["run"])
-        return facts | {"judges": []} | example_facts(Evaluation(store, id), run, index)
+        return facts | example_facts(Evaluation(store, id), run, index)
     if kind == "evaluations":
         evaluation = Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers, "where": where}

@@ -508,8 +508,8 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
         styled = zip((found.get(s, 0) for s in SCORE_STATUSES), ("", "red", "yellow", ""), strict=True)
         table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
     yield table
-    if facts["judges"]:
-        yield standings_table(facts["judges"])
+    if judges := facts.get("judges"):
+        yield standings_table(judges)
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     for row in facts.get("calls", ()):
@@ -576,8 +576,8 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
             )
         return
     yield metrics_table(facts["metrics"])
-    if facts["judges"]:
-        yield standings_table(facts["judges"])
+    if judges := facts.get("judges"):
+        yield standings_table(judges)
     if facts["disparities"]:
         yield disparities_table(facts["disparities"])
     yield from curves_tables(facts)

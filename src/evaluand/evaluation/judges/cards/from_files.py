@@ -118,9 +118,8 @@ def choose_columns(names: Sequence[str], chosen: Mapping[str, str | Sequence[str
     found = {field: [name for name in known if name in names][:1] for field, known in COLUMNS.items()} | given
     for field, what in (("label", "the labels of people"), ("judgement", "what the judge said")):
         if not found[field]:
-            raise SpecError(
-                f"no column has {what}; name it ({column_option(field)}); the columns are {', '.join(names)}"
-            )
+            known = f"; the columns are {', '.join(names)}" if names else ": there are no columns"
+            raise SpecError(f"no column has {what}; name it ({column_option(field)}){known}")
     return found
 
 

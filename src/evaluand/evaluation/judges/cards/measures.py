@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -47,7 +48,7 @@ def measure_grades(
         judge_model: the model that judges, to find answers that it wrote itself.
     """
     grades = _Grades(items, readings, threshold, confidence)
-    yield from undecided(readings.judge[:, :1], readings, confidence)
+    yield from undecided(items, readings.judge[:, :1], readings, confidence)
     yield from grades.labels()
     yield from grades.numbers()
     yield from grades.retest()
@@ -55,7 +56,7 @@ def measure_grades(
     yield from grades.biases(judge_model)
 
 
-def undecided(judge: np.ndarray, readings: Readings, confidence: float) -> Iterator[Measure]:
+def undecided(items: Sequence[Item], judge: np.ndarray, readings: Readings, confidence: float) -> Iterator[Measure]:
     """How often the judge, or people together, gave no label; nothing if they always did.
 
     Args:
@@ -64,7 +65,15 @@ def undecided(judge: np.ndarray, readings: Readings, confidence: float) -> Itera
     for name, without in (("abstained", np.isnan(judge).any(axis=1)), ("disputed", np.isnan(readings.majority))):
         if without.any() and not (name == "disputed" and readings.scale == "numbers"):
             found = share(without.astype(np.float64), readings.example, confidence=confidence)
-            yield Measure(name, "", found, f"{int(without.sum()):,} of {len(without):,}")
+            note = f"{int(without.sum()):,} of {len(without):,}"
+            yield Measure(name, "", found, note + (_main_reason(items) if name == "abstained" else ""))
+
+
+def _main_reason(items: Sequence[Item]) -> str:
+    """The reason that most judgements without a label have."""
+    reasons = Counter(each.reason for item in items for each in (*item.judgements, *item.swapped) if each.reason)
+    [(reason, n)] = reasons.most_common(1) or [("", 0)]
+    return f"; {n:,} because {reason}" if n else ""
 
 
 def people(readings: Readings, confidence: float) -> Iterator[Measure]:
@@ -107,7 +116,7 @@ class _Grades:
         right = (truth == said).astype(np.float64)
         agreement = share(right, example, confidence=self.confidence)
         lacking = self._lacks_verdicts()
-        yield Measure("agreement", "", lacking or agreement, f"{int(right.sum()):,} of {len(right):,}")
+        yield Measure("agreement", "", lacking or agreement, _count_right(right))
         values, codes = np.unique(np.concatenate([truth, said]), return_inverse=True)
         names = [int(value) if not self.readings.names else self.readings.name(value) for value in values]
         people, judge = codes[: len(truth)], codes[len(truth) :]
@@ -124,13 +133,12 @@ class _Grades:
                 rows = truth == value
                 nothing = None if rows.any() else undefined(f"people took no answer for {word}")
                 found = lacking or nothing or share(right[rows], example[rows], confidence=self.confidence)
-                yield Measure(name, "", found, f"{int(right[rows].sum()):,} of {int(rows.sum()):,}")
+                yield Measure(name, "", found, _count_right(right[rows]))
         elif self.scale == "labels" and len(values) <= _MOST_LABELS:
             for value in np.unique(truth).tolist():
                 rows = truth == value
-                note = f"{int(right[rows].sum()):,} of {int(rows.sum()):,}"
                 found = share(right[rows], example[rows], confidence=self.confidence)
-                yield Measure("recall", self.readings.name(value), found, note)
+                yield Measure("recall", self.readings.name(value), found, _count_right(right[rows]))
 
     def numbers(self) -> Iterator[Measure]:
         """How far the judge's numbers lie from people's, and whether they mean what they say."""
@@ -139,6 +147,9 @@ class _Grades:
         known = ~np.isnan(self.readings.mean) & ~np.isnan(self.first)
         truth, said, example = self.readings.mean[known], self.first[known], self.example[known]
         difference = said - truth
+        if not known.any():
+            yield Measure("mean_difference", "", undefined(_NOTHING_IN_COMMON))
+            return
         if self._is_probability:
             squares = share(np.square(difference), example, confidence=self.confidence)
             yield Measure("brier", "", squares)
@@ -195,7 +206,9 @@ class _Grades:
         return self.scale == "right_wrong" and not np.isin(known, (0.0, 1.0)).all() and _within_one(known)
 
     def _lacks_verdicts(self) -> Estimate | None:
-        """Why the judge's numbers are no verdicts; None if they are."""
+        """Why there are no verdicts to compare with people's; None if there are."""
+        if not (~np.isnan(self.truth) & ~np.isnan(self.first)).any():
+            return undefined(_NOTHING_IN_COMMON)
         if self.scale == "right_wrong" and np.isnan(self.said).all() and not np.isnan(self.first).all():
             return undefined("the judge gives numbers, not right or wrong; give the threshold from which it is right")
         return None
@@ -212,6 +225,11 @@ class _Grades:
 
 
 _MOST_LABELS: Final = 20
+_NOTHING_IN_COMMON: Final = "no answer has both a label of people and one of the judge"
+
+
+def _count_right(right: np.ndarray) -> str:
+    return f"{int(right.sum()):,} of {len(right):,}" if len(right) else ""
 
 
 def _within_one(numbers: np.ndarray) -> bool:

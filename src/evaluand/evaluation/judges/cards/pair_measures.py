@@ -35,7 +35,7 @@ def measure_pairs(
     """
     pairs = _Pairs(readings, confidence)
     asked = [each for each in pairs.by_order if not np.isnan(each).all()]
-    yield from undecided(np.stack(asked or pairs.by_order[:1], axis=1), readings, confidence)
+    yield from undecided(items, np.stack(asked or pairs.by_order[:1], axis=1), readings, confidence)
     yield from pairs.agreement()
     yield from pairs.order()
     yield from pairs.retest()
