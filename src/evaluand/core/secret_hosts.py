@@ -41,6 +41,7 @@ _HOST: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
 
 WELL_KNOWN: Final[Mapping[str, str]] = {
     "ANTHROPIC_API_KEY": "api.anthropic.com",  # platform.claude.com/docs/en/api/overview
+    "COHERE_API_KEY": "api.cohere.ai",  # docs.cohere.com/docs/compatibility-api
     "DEEPSEEK_API_KEY": "api.deepseek.com",  # api-docs.deepseek.com
     "GEMINI_API_KEY": "generativelanguage.googleapis.com",  # ai.google.dev/gemini-api/docs/openai
     "GROQ_API_KEY": "api.groq.com",  # console.groq.com/docs/openai

@@ -30,7 +30,9 @@ class Endpoint(NamedTuple):
 
 
 ENDPOINTS: Final[Mapping[str, Endpoint]] = {
+    "anthropic": Endpoint("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     "azure": Endpoint("${AZURE_OPENAI_ENDPOINT}/openai/v1", "AZURE_OPENAI_API_KEY", "max_completion_tokens"),
+    "cohere": Endpoint("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
     "deepseek": Endpoint("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "gemini": Endpoint("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     "groq": Endpoint("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
