@@ -293,3 +293,38 @@ def test_the_page_fits_its_window(page: Any) -> None:
         "[...document.querySelectorAll('.asked *')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
     )
     assert wide == 0
+
+
+def parted(output: str) -> tuple[dict[str, float], dict[str, str]]:
+    return {"letters of the answer": float(len(output)), "words": 3.0}, {"reason": "counted by hand"}
+
+
+@pytest.mark.parametrize("width", [1280, 768, 380])
+def test_scores_of_feedbacks_have_their_names_and_reasons_at_every_width(tab: Any, tmp_path: Path, width: int) -> None:
+    logs = [{"input": "Who?", "output": "Jane Austen did."}]
+    feedbacks = [
+        Feedback(parted, name="parts", version="1").on_output(),
+        Feedback(relevance, version="1").on_input_output(),
+    ]
+    record_logs(logs, version="1", feedbacks=feedbacks, store=DirectoryStore(tmp_path)).close()
+    evaluand("report", "logged/1", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
+    with watch(tab):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.goto(f"file://{tmp_path}/r.html#example=logged%2F1/0")
+        tab.wait_for_selector(".asked")
+        line = tab.locator(".row .scores").inner_text()
+        assert sorted(re.split(r"(?<=\d)\s+", line)) == [
+            "parts letters of the answer 16",
+            "parts words 3",
+            "relevance 0.25",
+        ]
+        table = tab.locator(".stacked")
+        for text in ("letters of the answer", f"as long as it is {HOSTILE}"):
+            box = table.get_by_text(text, exact=True).bounding_box()
+            assert box["width"] > 100
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        assert tab.evaluate(
+            "[...document.querySelectorAll('.detail .scroll')].every(e => e.scrollWidth <= e.clientWidth)"
+        )
+        assert '"letters' not in tab.locator(".asked").all_inner_texts()[0] + table.inner_text()

@@ -268,18 +268,49 @@
   function item(place, row) {
     const panel = `detail-${place}`;
     const answer = row.error ? `${row.error.type}: ${row.error.message}` : row.responses === null ? "no answer" : row.responses.map(snippet).join(" · ");
-    const values = row.scores.slice(0, 4).map((score) => (score.value === null ? (score.label ?? "–") : number(score.value)));
     const which = element("span", { class: "which" }, whichOf(row));
     if (head.tasks.length > 1) which.append(" · ", element("bdi", {}, shown(head.tasks[row.task])));
     const part = (kind, text) => element("span", { class: kind }, element("bdi", {}, shown(text, state.query)));
     const button = element("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": panel },
       element("span", { class: `outcome ${OUTCOME_CLASS[row.outcome]}` }, head.outcomes[row.outcome]), which,
-      part("asked", snippet(row.input)), part("said", answer.slice(0, 300)), part("scores", values.join(" · ")));
+      part("asked", snippet(row.input)), part("said", answer.slice(0, 300)), scoreLine(row));
     const made = element("li", { "data-row": String(place) }, button, element("div", { id: panel, class: "detail", hidden: "" }));
     button.addEventListener("click", () => expand(made, place, row, button.getAttribute("aria-expanded") !== "true"));
     if (state.open.has(place)) expand(made, place, row, true);
     return made;
   }
+
+  const NAMED = 8;
+
+  /** The scores of a row on one line; each with its name where there are several scorers. */
+  function scoreLine(row) {
+    const values = row.scores.flatMap((score) => (scoreNumbers(score) ?? [["", score.value === null ? (score.label ?? "–") : number(score.value)]])
+      .map(([key, value]) => [[head.scorers[score.scorer].name, score.target, key].filter(Boolean).join(" "), value]));
+    if (head.scorers.length === 1 && values.length === row.scores.length) {
+      return element("span", { class: "scores" }, element("bdi", {}, shown(values.slice(0, 4).map(([, value]) => value).join(" · "), state.query)));
+    }
+    const made = element("span", { class: "scores named" });
+    for (const [name, value] of values.slice(0, NAMED)) {
+      made.append(element("span", {}, element("bdi", { class: "name" }, shown(name)), " ", element("bdi", {}, shown(value, state.query))), " ");
+    }
+    const more = values.length - NAMED + row.n_scores - row.scores.length;
+    if (more > 0) made.append(element("span", { class: "name" }, `and ${word.format(more)} more`));
+    return made;
+  }
+
+  /** The numbers of a score that has several, each with its name; null for any other score. */
+  const scoreNumbers = (score) => (score.value === null ? namedNumbers(score.data) : null);
+
+  /** The names and numbers of a cell that holds an object of numbers; null for any other cell. */
+  function namedNumbers(cell) {
+    if (!cell?.j || cell.c) return null;
+    const held = JSON.parse(cell.j);
+    const pairs = held !== null && typeof held === "object" && !Array.isArray(held) ? Object.entries(held) : [];
+    return pairs.length && pairs.every(([, value]) => typeof value === "number") ? pairs.map(([name, value]) => [name, number(value)]) : null;
+  }
+
+  const numberList = (pairs) => element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [
+    element("dt", {}, element("bdi", {}, shown(name))), element("dd", {}, element("b", {}, value))]));
 
   function expand(made, place, row, open) {
     const [button, panel] = made.children;
@@ -421,24 +452,26 @@
   }
 
   function scores(row) {
-    const several = row.scores.some((score) => score.target !== null);
+    const targets = row.scores.some((score) => score.target !== null);
     const many = row.scores.some((score) => score.response > 0);
-    const names = ["scorer", ...(several ? ["target"] : []), ...(many ? ["response"] : []), "value", "label", "why"];
+    const names = ["scorer", ...(targets ? ["target"] : []), ...(many ? ["response"] : []), "value", "label", "why"];
     const body = row.scores.map((score) => {
       const why = element("td", { class: "text long" });
       if (score.status !== "scored") why.append(element("span", { class: score.status === "failed" ? "failed" : "unscored" }, score.status), score.reason ? ": " : "");
       for (const name of ["reason", "explanation"]) if (score[name]) why.append(element("bdi", {}, shown(score[name], state.query)), " ");
       for (const [name, value] of Object.entries(score.columns ?? {})) why.append(element("span", { class: "muted" }, shown(`${name} `)), element("bdi", {}, shown(value, state.query)), "  ");
-      if (score.data) why.append(...block(row, score.data));
+      const several = scoreNumbers(score);
+      if (several) why.append(numberList(several));
+      else if (score.data) why.append(...block(row, score.data));
       const cells = [element("th", { scope: "row" }, element("bdi", {}, shown(head.scorers[score.scorer].name)))];
-      if (several) cells.push(element("td", { class: "text" }, shown(score.target ?? "")));
-      if (many) cells.push(element("td", {}, score.response === null ? "" : String(score.response + 1)));
+      if (targets) cells.push(element("td", { class: "text", "data-head": "target" }, shown(score.target ?? "")));
+      if (many) cells.push(element("td", { "data-head": "response" }, score.response === null ? "" : String(score.response + 1)));
       cells.push(element("td", { class: "value" }, number(score.value)), element("td", { class: "text" }, element("bdi", {}, shown(score.label ?? ""))), why);
       return element("tr", {}, ...cells);
     });
     const heads = names.map((name) => element("th", { scope: "col", class: ["value", "response"].includes(name) ? null : "text" }, name));
     const caption = element("caption", {}, element("span", {}, row.n_scores > row.scores.length ? `The first ${row.scores.length} of ${word.format(row.n_scores)} scores` : "What each scorer gave, and why"));
-    return element("div", { class: "scroll" }, element("table", { class: "numbers" }, caption,
+    return element("div", { class: "scroll" }, element("table", { class: "numbers stacked" }, caption,
       element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body)));
   }
 
@@ -449,8 +482,8 @@
     const few = judged.reduce((n, score) => n + score.calls.length, 0) <= 8;
     return [heading("What feedbacks were asked"), ...judged.map((score) => {
       const { name, aggregate } = head.scorers[score.scorer];
-      const value = score.value === null ? score.status : number(score.value);
-      const aggregated = score.n_calls === 1 ? "one call" : `${value}, the ${aggregate ?? "aggregate"} of ${word.format(score.n_calls)} calls`;
+      const value = score.value !== null ? `${number(score.value)}, ` : scoreNumbers(score) ? "" : `${score.status}, `;
+      const aggregated = score.n_calls === 1 ? "one call" : `${value}the ${aggregate ?? "aggregate"} of ${word.format(score.n_calls)} calls`;
       const made = element("details", { class: "asked", ...(few ? { open: "" } : {}) },
         element("summary", {}, element("bdi", {}, shown(name)), element("span", { class: "time" }, aggregated)),
         element("ol", {}, ...score.calls.map((call) => askedOnce(row, call))));
@@ -461,13 +494,14 @@
   }
 
   function askedOnce(row, call) {
+    const several = namedNumbers(call.ret);
     const said = call.error !== null ? element("span", { class: "failed" }, shown(call.error, state.query))
       : call.ret === null ? element("span", { class: "unscored" }, "no value")
-      : typeof call.ret === "number" ? element("b", {}, number(call.ret)) : element("code", {}, shown(textOf(call.ret)));
+      : typeof call.ret === "number" ? element("b", {}, number(call.ret)) : several ? null : element("code", {}, shown(textOf(call.ret)));
     const pairs = (held) => Object.entries(held).flatMap(([name, cell]) => [
       element("dt", {}, shown(name)),
       element("dd", { dir: "auto" }, shown(textOf(cell), state.query), cell?.c ? element("span", { class: "muted" }, ` … (${word.format(cell.c)} characters more)`) : "")]);
-    return element("li", {}, element("p", {}, said), element("dl", { class: "pairs" }, ...pairs(call.args), ...pairs(call.meta)));
+    return element("li", {}, several ? numberList(several) : element("p", {}, said), element("dl", { class: "pairs" }, ...pairs(call.args), ...pairs(call.meta)));
   }
 
   /** What was said to language models and what they replied, as bubbles; calls of tools are folded. */
