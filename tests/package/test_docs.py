@@ -24,7 +24,7 @@ from support.places import ROOT_FOLDER
 
 from evaluand.cli import main
 from evaluand.core import registry
-from evaluand.experiment import ExperimentSpec, json_schema
+from evaluand.experiment import Experiment, ExperimentSpec, json_schema
 
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT_FOLDER))
@@ -52,6 +52,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "logistic_regression  run         29724528a03b  228 done now": OF_DEMO,
         "       values         points  95% interval  p (Holm)  won  lost  rows": OF_DEMO,
         "evaluand run experiment.yaml --limit 20    # try it": YOURS,
+        "evaluand run capitals.yaml    # four systems, judged; tokens and cost of each row": YOURS,
     },
     "docs/howto/d3m.md": {
         "python examples/problems/problems.py build": "runs in a clone; see tests/interop",
@@ -327,9 +328,16 @@ def test_the_demo_prints_what_the_readme_says(tmp_path: Path) -> None:
         assert re.search(re.escape(" ".join(text.split())).replace("…", ".*"), printed), printed
 
 
-def test_the_experiment_of_the_readme_is_one() -> None:
-    [block] = [block for block in blocks_of("README.md") if block.language == "yaml"]
-    assert list(ExperimentSpec.model_validate(yaml.safe_load(block.text)).tasks) == ["bot", "last_month"]
+def test_the_experiments_of_the_readme_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    [one, chats] = [block for block in blocks_of("README.md") if block.language == "yaml"]
+    assert list(ExperimentSpec.model_validate(yaml.safe_load(one.text)).tasks) == ["bot", "last_month"]
+    (tmp_path / "capitals.yaml").write_text(chats.text)
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/long.txt").write_text("Name the capital of {{ country }}.")
+    (tmp_path / "capitals.jsonl").write_text('{"country": "France", "capital": "Paris"}\n')
+    tasks = Experiment.from_file(tmp_path / "capitals.yaml").tasks
+    assert list(tasks) == ["ask/short/mini", "ask/short/nano", "ask/long/mini", "ask/long/nano"]
 
 
 def test_the_published_schema_is_the_present_one() -> None:
