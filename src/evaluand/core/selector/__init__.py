@@ -266,8 +266,8 @@ class Selector:
     def set(self, value: Any, new: Any) -> Any:
         """A copy of the value with `new` at each place of the path; creates what is missing on the way.
 
-        Copies only what lies on the way; mappings become dicts there, sequences lists. Missing elements of a list
-        become None, and None counts as missing.
+        Copies only what lies on the way. Mappings keep their type if it can be copied, else they become dicts;
+        sequences become lists. Missing elements of a list become None, and None counts as missing.
 
         Raises:
             DataError: the path cannot go through a value on the way.

@@ -4,7 +4,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass, fields as dataclass_fields, replace
 from typing import Any, Final
 
 from evaluand.core.placeholders import find_gap, is_placeholder
@@ -356,7 +356,7 @@ def changed(step: Step, value: Any, change: Change, root: Any, objects: bool) ->
             value = changed(part, value, change, root, objects)
         return value
     if isinstance(step, Every | Filter) and isinstance(value, Mapping):
-        return {key: change(each) if _passes(step, each, root) else each for key, each in value.items()}
+        return _with_items(value, {key: change(each) for key, each in value.items() if _passes(step, each, root)})
     items = [] if value is None else list(value) if is_list(value, objects) else None
     if items is None:
         raise LookupError
@@ -389,13 +389,53 @@ def _with_members(name: Member, values: Sequence[Any], change: Change, root: Any
 
 def _with_key(key: str, value: Any, change: Change, objects: bool) -> Any:
     if value is None or isinstance(value, Mapping):
-        there = value or {}
-        return {**there, str(key): change(there.get(key))}
+        there = {} if value is None else value
+        return _with_items(there, {str(key): change(there.get(key))})
     if not (objects and isinstance(key, Member)) or key.startswith("__"):
         raise LookupError
-    copied, new = copy.copy(value), change(getattr(value, key, None))
+    return _with_attribute(value, key, change(getattr(value, key, None)))
+
+
+def _with_items(value: Mapping[Any, Any], items: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A copy of a mapping with other items: of the same type, or a dict where that type cannot be copied."""
+    expected = {**value, **items}
+    if type(value) is dict:
+        return expected
+    for copied in (_copy_with_items, _made_of_items):
+        try:
+            made = copied(value, items)
+            held = list(made) == list(expected) and all(made[key] is item for key, item in expected.items())
+            if held and type(made) is type(value):
+                return made
+        except Exception:
+            continue
+    return expected
+
+
+def _copy_with_items(value: Any, items: Mapping[Any, Any]) -> Any:
+    """A shallow copy that is changed, except of a type whose general copy would share the storage of its items."""
+    copied = copy.copy(value) if isinstance(value, dict) or hasattr(value, "__copy__") else value.copy()
+    for key, item in items.items():
+        copied[key] = item
+    return copied
+
+
+def _made_of_items(value: Any, items: Mapping[Any, Any]) -> Any:
+    return type(value)({**value, **items})
+
+
+def _with_attribute(value: Any, name: str, new: Any) -> Any:
+    """A copy of an object with another attribute, also of a frozen dataclass or pydantic model."""
+    fields = getattr(type(value), "model_fields", {})
+    if name in fields and (value.model_config.get("frozen") or fields[name].frozen):
+        return value.model_copy(update={str(name): new})
+    copied = copy.copy(value)
     try:
-        setattr(copied, key, new)
+        setattr(copied, name, new)
+    except FrozenInstanceError:
+        if not any(field.name == name and field.init for field in dataclass_fields(value)):
+            raise LookupError from None
+        return replace(value, **{name: new})
     except (AttributeError, TypeError, ValueError):  # it has no attributes, or none that can be changed
         raise LookupError from None
     return copied

@@ -147,10 +147,15 @@ class _Method:
 
 
 class _ClassFunction(_Method):
-    """A static method whose name is a step on instances."""
+    """A static method; like other methods a step on instances, unless it is called."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self.function = lambda lens, *args, **kwargs: function(*args, **kwargs)
+        self.static = function
 
     def __get__(self, lens: Lens | None, owner: type) -> Any:
-        return self.function if lens is None else lens[self.name]
+        return self.static if lens is None else super().__get__(lens, owner)
 
 
 class Lens:
@@ -214,6 +219,8 @@ class Lens:
         Example:
             >>> Lens.of_string("__record__.calls[-1].args['my key']").path()[-2:]
             (GetItemOrAttribute(item_or_attribute='args'), GetItem(item='my key'))
+            >>> Lens().of_string("a.b[0]") == Lens().a.b[0]
+            True
         """
         steps = parse_words(text)
         for step in steps:
@@ -259,7 +266,13 @@ class Lens:
 
     @_Method
     def set(self, obj: Any, val: Any) -> Any:
-        """A copy of an object with a value at each position of the path; see `Selector.set`."""
+        """A copy of an object with a value at each position of the path; see `Selector.set`.
+
+        Example:
+            >>> from collections import OrderedDict
+            >>> Lens().a.b.set(OrderedDict(a=OrderedDict(b=1)), 2) == OrderedDict(a=OrderedDict(b=2))
+            True
+        """
         return _call_native(self.__walk__().set, obj, val)
 
     @_Method
