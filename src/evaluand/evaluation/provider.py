@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TransientError, kind_of
@@ -30,6 +30,7 @@ from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.engine.token_limit import TokenLimit
+from evaluand.evaluation.judgement import Judgement as Judgement
 from evaluand.evaluation.provider_secrets import (
     class_place,
     drop_secrets,
@@ -46,27 +47,6 @@ _T = TypeVar("_T")
 
 CACHE: Final = Path(".evaluand", "cache", "replies.db")
 """The usual cache file of replies: next to the store, in the current folder."""
-
-
-class Judgement(NamedTuple):
-    """The result of a method of a provider.
-
-    Attributes:
-        value: from 0 to 1 unless the method documents another range; None if undefined.
-        meta: at least the `reason`, and the details behind it.
-    """
-
-    value: float | None
-    meta: Mapping[str, Any]
-
-    @classmethod
-    def undefined(cls, reason: str) -> Self:
-        """A judgement without a value, with the reason: shown and counted, never averaged as zero."""
-        return cls(None, {"reason": reason})
-
-    @property
-    def reason(self) -> str:
-        return str(self.meta["reason"])
 
 
 class Provider:

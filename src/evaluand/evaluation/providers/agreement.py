@@ -118,6 +118,24 @@ class Agreement(LocalProvider):
         return Judgement(value, {"reason": reason + (f"; looked at {self.k}" if self.k is not None else "")})
 
 
+def ranked(items: Any, scores: Sequence[float] | None) -> Any:
+    """A ranking of items by their scores; as it is without scores.
+
+    Raises:
+        DataError: there are not as many scores as items.
+
+    Example:
+        >>> Agreement(k=1).hit_rate(ranked(["a", "b"], [0.2, 0.9]), ["b"]).value
+        1.0
+    """
+    if scores is None:
+        return items
+    if not isinstance(items, Sequence) or isinstance(items, str) or len(items) != len(scores):
+        found = f"{len(scores)} scores for {len(items) if isinstance(items, Sequence) else kind_of(items)}"
+        raise DataError(f"there are {found} items; give one score for each")
+    return [{"answer": item, "score": score} for item, score in zip(items, scores, strict=True)]
+
+
 def _scored(name: str, response: Any, expected: Any, largest: float = 1.0) -> Judgement:
     scored = _scorer(name).score(response, expected)
     if scored.value is None:

@@ -27,8 +27,8 @@ class GroundTruth(LocalProvider):
     Args:
         ground_truth: the expected answers: rows with `query` and any of `expected_response` (or `response`: a text, or
             several of which any counts), `expected_chunks` (the texts to retrieve: a list of texts, of objects with
-            `text` and `expected_score`, or an object text → relevance) and `expected_score`; a frame of such rows; or a
-            function from a question to the expected response.
+            `text` and `expected_score` or `expect_score`, or an object text → relevance) and `expected_score`; a frame
+            of such rows; or a function from a question to the expected response.
         measure: how `agreement_measure` compares: `agreement` (of meaning, numbers, names and negation) or `similarity`
             (of meaning alone; the extra `embeddings`), `rouge`, `bleu` (the extra `text`) or `exact_match`.
         k: how many places of a ranking count; all by default.
@@ -113,27 +113,27 @@ class GroundTruth(LocalProvider):
     @from_0_to_1
     def ndcg_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """Normalised discounted cumulative gain of the retrieved chunks."""
-        return self._retrieved(query, retrieved_context_chunks, self._agreement.ndcg_at_k)
+        return self._retrieved("ndcg_at_k", query, retrieved_context_chunks)
 
     @from_0_to_1
     def precision_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """The share of places with a relevant chunk."""
-        return self._retrieved(query, retrieved_context_chunks, self._agreement.precision_at_k)
+        return self._retrieved("precision_at_k", query, retrieved_context_chunks)
 
     @from_0_to_1
     def recall_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """The share of relevant chunks that were retrieved."""
-        return self._retrieved(query, retrieved_context_chunks, self._agreement.recall_at_k)
+        return self._retrieved("recall_at_k", query, retrieved_context_chunks)
 
     @from_0_to_1
     def hit_rate(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """1 if any relevant chunk was retrieved, else 0."""
-        return self._retrieved(query, retrieved_context_chunks, self._agreement.hit_rate)
+        return self._retrieved("hit_rate", query, retrieved_context_chunks)
 
     @from_0_to_1
     def reciprocal_rank(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """1 / the place of the first relevant chunk, 0 without one."""
-        return self._retrieved(query, retrieved_context_chunks, self._agreement.reciprocal_rank)
+        return self._retrieved("reciprocal_rank", query, retrieved_context_chunks)
 
     @cached_property
     def _agreement(self) -> Agreement:
@@ -186,11 +186,16 @@ class GroundTruth(LocalProvider):
         judged = [self._embeddings.similarity(response, text_of("expected_response", text)) for text in texts]
         return max(judged, key=lambda one: -1.0 if one.value is None else one.value)
 
-    def _retrieved(self, query: str, retrieved: Any, compare: Callable[[Any, Any], Judgement]) -> Judgement:
+    def _retrieved(self, measure: str, query: str, retrieved: Any, k: int | None = None) -> Judgement:
+        """A measure of a ranking; `k` replaces that of the provider."""
         row = self._row(query)
         if row is None or row.get("expected_chunks") is None:
             return Judgement.undefined(f"nothing is known of what is to be retrieved for {quoted(query)}")
-        return compare(retrieved, _relevance(row["expected_chunks"], "the ground truth"))
+        agreement = self._agreement if k is None else Agreement(k=k, max_characters=self.max_characters)
+        judged: Judgement = getattr(agreement, measure)(
+            retrieved, _relevance(row["expected_chunks"], "the ground truth")
+        )
+        return judged
 
 
 _ONCE: Final = ("expected_response", "response", "expected_chunks")
@@ -234,7 +239,7 @@ def _relevance(chunks: Any, where: str) -> Any:
         return chunks
     scores: dict[str, Any] = {}
     for one in chunks:
-        text, score = one["text"], one.get("expected_score", 1.0)
+        text, score = one["text"], one.get("expected_score", one.get("expect_score", 1.0))
         if scores.setdefault(text, score) != score:
             raise SpecError(f"{where} expects {quoted(text)} with the scores {scores[text]} and {score}; give it once")
     return scores

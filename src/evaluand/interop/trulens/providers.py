@@ -10,8 +10,11 @@ from typing import Any
 
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.provider import Judgement, Provider as Provider, from_0_to_1, lower_is_better
+from evaluand.evaluation.providers.agreement import ranked
 from evaluand.evaluation.providers.ground_truth import GroundTruth, Measure
 from evaluand.evaluation.providers.local import Local
+
+Scores = Sequence[float] | None
 
 
 @dataclass(frozen=True)
@@ -138,14 +141,56 @@ class GroundTruthAgreement(GroundTruth):
         super().__init__(ground_truth, measure, k, max_characters=max_characters)
 
     @from_0_to_1
-    def mrr(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """The same as `reciprocal_rank`."""
-        return self.reciprocal_rank(query, retrieved_context_chunks)
+    def ndcg_at_k(
+        self, query: str, retrieved_context_chunks: Any, relevance_scores: Scores = None, k: int | None = None
+    ) -> Judgement:
+        """Normalised discounted cumulative gain of the retrieved chunks.
+
+        Args:
+            query: the question.
+            retrieved_context_chunks: the chunks, best first.
+            relevance_scores: the retriever's score of each chunk; the chunks are then ranked by it.
+            k: the number of places to consider; default: that of the provider.
+        """
+        return self._retrieved("ndcg_at_k", query, ranked(retrieved_context_chunks, relevance_scores), k)
 
     @from_0_to_1
-    def ir_hit_rate(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """The same as `hit_rate`."""
-        return self.hit_rate(query, retrieved_context_chunks)
+    def precision_at_k(
+        self, query: str, retrieved_context_chunks: Any, relevance_scores: Scores = None, k: int | None = None
+    ) -> Judgement:
+        """The share of places with a relevant chunk.
+
+        Args:
+            query: the question.
+            retrieved_context_chunks: the chunks, best first.
+            relevance_scores: the retriever's score of each chunk; the chunks are then ranked by it.
+            k: the number of places to consider; default: that of the provider.
+        """
+        return self._retrieved("precision_at_k", query, ranked(retrieved_context_chunks, relevance_scores), k)
+
+    @from_0_to_1
+    def recall_at_k(
+        self, query: str, retrieved_context_chunks: Any, relevance_scores: Scores = None, k: int | None = None
+    ) -> Judgement:
+        """The share of relevant chunks that were retrieved.
+
+        Args:
+            query: the question.
+            retrieved_context_chunks: the chunks, best first.
+            relevance_scores: the retriever's score of each chunk; the chunks are then ranked by it.
+            k: the number of places to consider; default: that of the provider.
+        """
+        return self._retrieved("recall_at_k", query, ranked(retrieved_context_chunks, relevance_scores), k)
+
+    @from_0_to_1
+    def mrr(self, query: str, retrieved_context_chunks: Any, relevance_scores: Scores = None) -> Judgement:
+        """The same as `reciprocal_rank`, of the chunks ranked by `relevance_scores` if there are any."""
+        return self._retrieved("reciprocal_rank", query, ranked(retrieved_context_chunks, relevance_scores))
+
+    @from_0_to_1
+    def ir_hit_rate(self, query: str, retrieved_context_chunks: Any, k: int | None = None) -> Judgement:
+        """The same as `hit_rate`, within the first `k` places."""
+        return self._retrieved("hit_rate", query, retrieved_context_chunks, k)
 
     def bert_score(self, prompt: str, response: str) -> Judgement:
         """Raise a SpecError: it needs a model that evaluand does not offer; `similarity` compares by embeddings."""
