@@ -7,6 +7,11 @@ from evaluand.core.lazy import lazy_names
 if TYPE_CHECKING:
     from evaluand.apps.app import App as App, LoggedApp as LoggedApp
     from evaluand.apps.components import Component as Component
+    from evaluand.apps.guardrails import (
+        block_input as block_input,
+        block_output as block_output,
+        filter_contexts as filter_contexts,
+    )
     from evaluand.apps.instrumentation.marking import carry_context as carry_context, instrument as instrument
     from evaluand.apps.leaderboards.board import (
         LEADERBOARD as LEADERBOARD,

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
         InvalidSelector as InvalidSelector,
         SkipEval as SkipEval,
     )
+    from evaluand.interop.trulens.guardrails import (
+        block_input as block_input,
+        block_output as block_output,
+        context_filter as context_filter,
+    )
     from evaluand.interop.trulens.langchain import TruChain as TruChain
     from evaluand.interop.trulens.lens import (
         Collect as Collect,
