@@ -28,7 +28,14 @@ from evaluand.comparison import compare
 from evaluand.core.errors import DataError, EvaluandWarning, Skipped, SpecError, TaskError, TransientError
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback import Feedback, mean
-from evaluand.evaluation.feedback.references import _IMPLEMENTATIONS, _REFERENCES, AGGREGATES, reference_of, referred
+from evaluand.evaluation.feedback.references import (
+    _IMPLEMENTATIONS,
+    _REFERENCES,
+    _SERVICES,
+    AGGREGATES,
+    reference_of,
+    referred,
+)
 from evaluand.evaluation.feedback.selector_checks import may_see_times
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.provider import Judgement, Provider
@@ -852,8 +859,15 @@ def test_every_judge_of_evaluand_can_be_read_without_permission() -> None:
     judges = {kind for kind in _subclasses(Provider) if kind.__module__.startswith(tuple(p.__name__ for p in packages))}
     listed = {f"{judge.__module__}:{judge.__qualname__}" for judge in judges if not judge.__name__.startswith("_")}
     listed.add("evaluand.interop.trulens.providers:HuggingFace")  # another name of a class
-    assert listed == _IMPLEMENTATIONS - _REFERENCES
-    for name in listed:
+    asking = {name for name in listed if name in _SERVICES}  # they send what they judge, so they need permission
+    unstored = {f"evaluand.interop.trulens.{name}" for name in ("provider:Provider", "moderation:Moderation")}
+    unstored.add("evaluand.interop.trulens.models:Langchain")  # it holds an object
+    assert asking == _SERVICES
+    assert listed - asking - unstored == _IMPLEMENTATIONS - _REFERENCES
+    for name in asking:
+        with pytest.raises(SpecError, match="may not be imported; allow it by name"):
+            referred({"class": name, "method": "identify", "parameters": {}})
+    for name in listed - asking - unstored:
         assert referred({"class": name, "method": "identify", "parameters": _needed(name)}).likeness.__self__
 
 

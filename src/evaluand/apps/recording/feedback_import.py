@@ -15,7 +15,7 @@ from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.evaluation.feedback.feedback import Feedback
-from evaluand.evaluation.feedback.references import NotAllowed
+from evaluand.evaluation.feedback.references import NotAllowed, asks_services
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.store.ownership import is_own
 from evaluand.store.store import Manifest, Store
@@ -67,7 +67,7 @@ def load_feedback(store: Store, manifest: Manifest, name: str, *, allow: Sequenc
         raise MissingModule(f"feedback {name!r} cannot be imported: {hint}")
     try:
         unchecked = {**form, "identity": None}  # the manifest has it, and is compared below
-        feedback = Feedback.from_json(unchecked, modules=[*filter(_is_first_party, modules), *allow])
+        feedback = Feedback.from_json(unchecked, modules=[*filter(_may_be_own, modules), *allow])
     except NotAllowed as error:
         why = "it is not first-party code" if own else "the recording was not begun by you in this store"
         raise (SpecError if own else ForeignCode)(
@@ -80,6 +80,11 @@ def load_feedback(store: Store, manifest: Manifest, name: str, *, allow: Sequenc
     if feedback.identify().spec != manifest["spec"]["feedbacks"][name]:
         raise SpecError(f"feedback {name!r} has changed since the recording was opened")
     return feedback
+
+
+def _may_be_own(module: str) -> bool:
+    """Whether code of a module is imported for a recording that this user has begun."""
+    return _is_first_party(module) or asks_services(module)
 
 
 class Absent(Scorer):

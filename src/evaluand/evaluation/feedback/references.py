@@ -47,6 +47,13 @@ _IMPLEMENTATIONS: Final = _REFERENCES | {f"{module}:{name}" for module, names in
 """All code outside the user's that a stored definition may name: evaluand's own judges compute, and open no file that
 a definition names and no connection."""
 
+_ASKING: Final = {
+    "evaluand.interop.trulens.llm_provider": ("LLMProvider",),
+    "evaluand.interop.trulens.models": ("AzureOpenAI", "Bedrock", "Cohere", "Cortex", "LiteLLM", "OpenAI"),
+}
+_SERVICES: Final = frozenset(f"{module}:{name}" for module, names in _ASKING.items() for name in names)
+"""Judges of evaluand that send what they judge to an address that the definition names: allowed like other modules."""
+
 _KEEPING: Final = _REFERENCES & {
     *("builtins:max", "builtins:min", "evaluand.evaluation.feedback:mean"),
     *(f"statistics:{name}" for name in ("fmean", "mean", "median", "median_high", "median_low")),
@@ -55,6 +62,11 @@ _KEEPING: Final = _REFERENCES & {
 
 AGGREGATES: Final = tuple(dict.fromkeys(name for names in _COMMON.values() for name in names))
 """The aggregates that can be referred to by a short name."""
+
+
+def asks_services(module: str) -> bool:
+    """Whether a module of evaluand has judges that send what they judge to an address of the definition."""
+    return module in _ASKING
 
 
 class NotAllowed(SpecError):
@@ -307,7 +319,7 @@ def _is_name(part: str) -> bool:
 def _is_own(reference: str, module: str) -> bool:
     """Whether the code is outside evaluand and the standard library, or one of the implementations listed there."""
     top = module.partition(".")[0]
-    return reference in _IMPLEMENTATIONS or not (top in sys.stdlib_module_names or top == "evaluand")
+    return reference in _IMPLEMENTATIONS | _SERVICES or not (top in sys.stdlib_module_names or top == "evaluand")
 
 
 def _is_within(module: str, packages: Collection[str]) -> bool:

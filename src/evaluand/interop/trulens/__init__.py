@@ -36,6 +36,10 @@ if TYPE_CHECKING:
         block_input as block_input,
         block_output as block_output,
         context_filter as context_filter,
+    from evaluand.interop.trulens.judged_methods import (
+        Criteria as Criteria,
+        GroundednessConfigs as GroundednessConfigs,
+        OutputSpace as OutputSpace,
     )
     from evaluand.interop.trulens.langchain import TruChain as TruChain
     from evaluand.interop.trulens.lens import (
@@ -54,12 +58,23 @@ if TYPE_CHECKING:
         all_queries as all_queries,
     )
     from evaluand.interop.trulens.llama_index import TruLlama as TruLlama
+    from evaluand.interop.trulens.llm_provider import LLMProvider as LLMProvider
+    from evaluand.interop.trulens.models import (
+        AzureOpenAI as AzureOpenAI,
+        Bedrock as Bedrock,
+        Cohere as Cohere,
+        Cortex as Cortex,
+        LangChain as LangChain,
+        Langchain as Langchain,
+        LiteLLM as LiteLLM,
+        OpenAI as OpenAI,
+    )
+    from evaluand.interop.trulens.provider import Provider as Provider
     from evaluand.interop.trulens.providers import (
         GroundTruthAgreement as GroundTruthAgreement,
         HuggingFace as HuggingFace,
         Huggingface as Huggingface,
         HuggingfaceLocal as HuggingfaceLocal,
-        Provider as Provider,
     )
     from evaluand.interop.trulens.records import (
         Cost as Cost,

@@ -12,13 +12,13 @@ import enum
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from evaluand.core import identity
-from evaluand.core.errors import Skipped, SpecError, warn
+from evaluand.core.errors import Skipped, SpecError, alternatives, warn
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.calls import Missing, Result, mean, to_number
 from evaluand.evaluation.feedback.feedback import Aggregator, Feedback as Native
@@ -184,6 +184,8 @@ class Feedback(Native):
         selectors: argument → lens, or its text.
         combinations: how the values of several arguments are combined.
         on_error: what to do if a call fails; see `evaluand.evaluation.feedback`.
+        options: those of a method of a model provider: `criteria`, `additional_instructions`, `examples`,
+            `min_score_val`, `max_score_val`, `output_space`, `temperature`, `groundedness_configs`.
 
     Example:
         >>> from evaluand.interop.trulens import Select
@@ -209,7 +211,9 @@ class Feedback(Native):
         selectors: Mapping[str, Lens | str] | None = None,
         combinations: str | FeedbackCombinations = FeedbackCombinations.PRODUCT,
         on_error: str = "fail",
+        **options: Any,
     ) -> None:
+        imp = _with_options(imp, options) if options else imp
         self._initialise(
             imp,  # type: ignore[arg-type] # None is refused there
             name=name,
@@ -332,8 +336,9 @@ class Feedback(Native):
 
     @property
     def _default_arguments(self) -> Sequence[str]:
-        """All arguments: TruLens binds those with defaults too."""
-        return self.accepts.names
+        """All arguments, as TruLens binds those with defaults too; without the options of model providers."""
+        is_judged = hasattr(self.implementation, "judged")
+        return [name for name in self.accepts.names if not is_judged or name in self.accepts.required]
 
     def _to_selector(self, value: Any) -> Selector:
         if isinstance(value, Lens):
@@ -348,6 +353,18 @@ class Feedback(Native):
     def _read_selector(cls, text: Any) -> Selector:
         """A stored lens."""
         return Selector(super()._read_selector(text).text, objects=True)
+
+
+def _with_options(imp: Any, options: Mapping[str, Any]) -> Any:
+    """The method of a provider that has the options."""
+    if not hasattr(imp, "judged"):
+        raise SpecError(f"{', '.join(options)}: only methods of model providers have these; {described(imp)} is none")
+    for name in options:
+        if name not in imp.judged.options:
+            known = alternatives(name, imp.judged.options)
+            raise SpecError(f"{imp.__name__} has no option {name!r}{known}")
+    provider = imp.__self__
+    return getattr(replace(provider, options={**(provider.options or {}), **options}), imp.__name__)
 
 
 class InvalidLens(SpecError, ValueError):

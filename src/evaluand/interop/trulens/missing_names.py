@@ -3,16 +3,6 @@
 from typing import Final
 
 REPLACEMENTS: Final = {
-    "use Huggingface(local=True), which runs in this process, or write a RemoteProvider that calls the model": (
-        "AzureOpenAI",
-        "Bedrock",
-        "Cohere",
-        "Cortex",
-        "Langchain",
-        "LiteLLM",
-        "LLMProvider",
-        "OpenAI",
-    ),
     "no session is needed: pass store=DirectoryStore(folder) to apps, and run `evaluand leaderboard`": (
         "Tru",
         "TruSession",

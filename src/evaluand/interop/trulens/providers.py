@@ -9,10 +9,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from evaluand.core.errors import SpecError
-from evaluand.evaluation.provider import Judgement, Provider as Provider, from_0_to_1, lower_is_better
+from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better
 from evaluand.evaluation.providers.agreement import ranked
 from evaluand.evaluation.providers.ground_truth import GroundTruth, Measure
 from evaluand.evaluation.providers.local import Local
+from evaluand.interop.trulens.provider import Provider as Provider
 
 Scores = Sequence[float] | None
 

@@ -1,0 +1,81 @@
+"""`Provider` as TruLens has it: the annotations of a subclass are its fields, and keywords of its constructor."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Mapping
+from typing import Any, ClassVar, dataclass_transform
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+
+from evaluand.core.errors import ParameterError, alternatives
+from evaluand.evaluation.provider import Provider as Native
+from evaluand.evaluation.scorer import described
+
+_CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=True, hide_input_in_errors=True)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
+class Provider(Native):
+    """Base class of providers, whose methods judge.
+
+    A subclass with annotations and without `__init__` is a frozen dataclass of pydantic: each annotation is a field
+    that is checked, a keyword of the constructor, part of the identity, and stored with feedbacks that use it. A
+    subclass with an `__init__` stays as it is written.
+
+    Raises:
+        ParameterError: lists every argument that does not fit its annotation, is unknown or missing.
+
+    Example:
+        >>> class Length(Provider):
+        ...     longest: int = 100
+        ...     def short(self, text: str) -> float:
+        ...         return float(len(text) <= self.longest)
+        >>> Length(longest=3).short("Emma"), dict(Length(longest=3).arguments)
+        (0.0, {'longest': 3})
+    """
+
+    advice: ClassVar[Mapping[str, str]] = {}
+    """Keyword that it does not have → what to do instead."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) or not inspect.get_annotations(cls):
+            return
+        dataclass(cls, kw_only=True, frozen=True, config=_CONFIG)
+        setattr(cls, "__init__", _readable(vars(cls)["__init__"]))  # noqa: B010 - of this class alone
+
+
+def _readable(initialise: Any) -> Any:
+    """A constructor whose faults are those of parameters."""
+
+    @functools.wraps(initialise)
+    def make(self: Provider, *args: Any, **kwargs: Any) -> None:
+        try:
+            initialise(self, *args, **kwargs)
+        except ValidationError as error:
+            known = list(inspect.signature(type(self)).parameters)
+            faults = [(_place(each), _sentence(type(self), each, kwargs, known)) for each in error.errors()]
+            raise ParameterError(faults) from None
+
+    return make
+
+
+def _place(error: Mapping[str, Any]) -> tuple[str | int, ...]:
+    return tuple(error["loc"][:1])
+
+
+def _sentence(kind: type[Provider], error: Mapping[str, Any], given: Mapping[str, Any], known: list[str]) -> str:
+    name = str(error["loc"][0]) if error["loc"] else ""
+    match error["type"]:
+        case "unexpected_keyword_argument":
+            advice = f"; {kind.advice[name]}" if name in kind.advice else alternatives(name, known)
+            return f"is no parameter of {kind.__qualname__}{advice}"
+        case "missing" | "missing_argument" | "missing_keyword_only_argument":
+            return f"is missing; {kind.__qualname__} needs it"
+        case "unexpected_positional_argument":
+            return f"is given by position; {kind.__qualname__} takes its parameters by name"
+        case _:
+            return f"is {described(given.get(name))}: {error['msg'][0].lower()}{error['msg'][1:]}"
