@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         block_input as block_input,
         block_output as block_output,
         context_filter as context_filter,
+    )
     from evaluand.interop.trulens.judged_methods import (
         Criteria as Criteria,
         GroundednessConfigs as GroundednessConfigs,
