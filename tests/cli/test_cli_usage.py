@@ -149,6 +149,16 @@ def test_the_costs_of_all_tasks_and_judges_add_up(folder: Folder) -> None:
     assert "continue with: evaluand resume" in said
 
 
+def test_a_budget_that_is_spent_counts_all_tasks_when_one_is_resumed(folder: Folder) -> None:
+    (folder.path / "shop.py").write_text(CODE.replace("EUR", "USD").replace("None if", "1.0 if"))
+    folder.refused("run", folder.experiment(text=EXPERIMENT), "--budget", "7 USD")
+    id = next(id for id in folder.store.ids("runs") if not folder.store.is_sealed("runs", id))[:12]
+    said = folder.refused("resume", id, "--budget", "7 USD")
+    assert "the budget of 7 USD is spent (7.5 USD); 2 of 6 are done" in said
+    said = folder.refused("resume", id, "--budget", "10 USD")
+    assert "the budget of 10 USD is spent (11.5 USD); 4 of 6 are done" in said
+
+
 @pytest.mark.parametrize(
     ("budget", "message"),
     [

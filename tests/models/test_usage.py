@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, TransientError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorer import scorer
 from evaluand.models.usage import Spending, count, report_usage, spending
 from evaluand.models.usage_total import UsageTotal, cost_text
 from evaluand.run.runner import Run, Runner
@@ -156,14 +157,47 @@ async def judge_async(output: int) -> float:
     return judge(output)
 
 
-@pytest.mark.parametrize("scorer", [judge, judge_async])
-def test_what_a_scorer_reports_is_stored_with_each_score(scorer: Any) -> None:
+@pytest.mark.parametrize("graded_by", [judge, judge_async])
+def test_what_a_scorer_reports_is_stored_with_each_score(graded_by: Any) -> None:
     run = Runner().run(lambda number: number, data())
-    evaluation = Evaluator().evaluate(run, {"judge": scorer, "plain": lambda output: 1.0})
+    evaluation = Evaluator().evaluate(run, {"judge": graded_by, "plain": lambda output: 1.0})
     assert [row["input_tokens"] for row in score_usages(evaluation)] == [0, 1]
     assert evaluation.manifest["usage"]["judge"]["cost"] == {"USD": 1.0}
     assert evaluation.manifest["spent"] == {"judge": {"USD": 1.0}}
     assert "plain" not in evaluation.manifest["usage"]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_what_a_batch_uses_is_divided_among_its_rows(processes: bool) -> None:
+    def judge_all(outputs: list[int]) -> list[float]:
+        report_usage(input_tokens=100, cost=0.75, currency="EUR")
+        return [1.0 for _ in outputs]
+
+    run = Runner().run(lambda number: number, data(6))
+    in_batches = scorer(judge_all, name="judge", version="1", batch=True)
+    evaluation = Evaluator(policy=Policy(processes=processes)).evaluate(run, {"judge": in_batches})
+    rows = list(score_usages(evaluation))
+    assert [row["cost"] for row in rows] == [0.125] * 6
+    assert sorted(row["input_tokens"] for row in rows) == [16, 16, 17, 17, 17, 17]
+    total = UsageTotal.read(evaluation.manifest["usage"]["judge"])
+    assert str(total) == "1 request, 100 input tokens, cost 0.75 EUR"
+
+
+def test_all_attempts_at_a_batch_count() -> None:
+    tried: list[int] = []
+
+    def flaky(outputs: list[int]) -> list[float]:
+        report_usage(cost=0.5, currency="EUR")
+        tried.append(len(outputs))
+        if len(tried) == 1:
+            raise TransientError("not now")
+        return [1.0 for _ in outputs]
+
+    run = Runner().run(lambda number: number, data(4))
+    in_batches = scorer(flaky, name="judge", version="1", batch=True)
+    evaluation = Evaluator(policy=Policy(retries=1, backoff=0)).evaluate(run, {"judge": in_batches})
+    assert [row["cost"] for row in score_usages(evaluation)] == [0.25] * 4
+    assert evaluation.manifest["spent"] == {"judge": {"EUR": 1.0}}
 
 
 def score_usages(evaluation: Evaluation) -> Iterator[dict[str, Any]]:

@@ -388,12 +388,12 @@ class Grader:
     def grade_batch(self, unit: Unit) -> list[Any]:
         """The results of all pieces of all the rows of a batch, in order."""
         columns = self._batch(unit)
-        with self._counted(Spending()):
+        with self._counted(unit.spent[0]):
             return _check_batch(columns, self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
 
     async def grade_batch_async(self, unit: Unit) -> list[Any]:
         columns = self._batch(unit)
-        with self._counted(Spending()):
+        with self._counted(unit.spent[0]):
             return _check_batch(columns, await self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
 
     def _counted(self, spent: Spending) -> AbstractContextManager[Any]:
@@ -402,6 +402,9 @@ class Grader:
 
     def _batch(self, unit: Unit) -> list[list[Any]]:
         """The arguments of all pieces of all the rows of a batch, as columns."""
+        if not unit.attempts:
+            unit.spent = [Spending()]
+        unit.attempts += 1
         for u in (unit, *unit.rest):
             u.pieces = self._pieces(u)
         asked = [self._arguments(u, piece) for u in (unit, *unit.rest) for piece in u.pieces]
@@ -410,8 +413,14 @@ class Grader:
     def line(self, unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
         results = iter(outcome.value) if outcome.error is None else None
         lines, failed = [], 0
-        for u in (unit, *unit.rest):
+        units = (unit, *unit.rest)
+        for u in units:
             u.pieces = u.pieces or self._pieces(u)  # unset if the process that made the call has ended
+        if self.scorer.is_batch and unit.spent:
+            shares = iter(unit.spent[0].divide(sum(len(u.pieces) for u in units)))
+            for u in units:
+                u.spent = [*islice(shares, len(u.pieces))]
+        for u in units:
             scores = self._rows(u, results, outcome.error)
             failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
             lines.append(line_of(u, scores))

@@ -335,6 +335,8 @@ class Experiment(metaclass=NearNames):
             scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
             warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
         earlier = self._find_earlier_runs(store) if only is None else {}
+        if only is not None:
+            self._count_finished(store)
         runner = Runner(store, self.policy, progress=progress)
         evaluator = Evaluator(store, self._grading_policy, progress=progress)
         repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
@@ -411,6 +413,21 @@ class Experiment(metaclass=NearNames):
     @property
     def _grading_policy(self) -> Policy:
         return replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
+
+    def _count_finished(self, store: Store) -> None:
+        """Counts what finished runs and evaluations of all tasks have cost against the budget, which is for all."""
+        if (budget := self.policy.shared_budget) is None:
+            return
+        names = {self.run_name(task) for task in self.tasks}
+        finished = (
+            (f"{ref.kind}/{ref.id}", store.manifest(ref.kind, ref.id).get("spent", {}))
+            for ref in store.refs()
+            if ref.name in names and ref.kind in ("runs", "evaluations") and store.is_sealed(ref.kind, ref.id)
+        )
+        for work, spent in finished:
+            by_scorer = {f"{work}/{name}": costs for name, costs in spent.items()}
+            for name, costs in ({work: spent} if work.startswith("runs/") else by_scorer).items():
+                budget.count_earlier(name, costs)
 
     def _find_earlier_runs(self, store: Store) -> dict[str, dict[str, Run]]:
         """Of each tournament the earlier runs by label, before anything is called."""

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from types import TracebackType
@@ -61,6 +61,23 @@ class Spending:
         if len(self.models) == 1:
             usage["model"] = next(iter(self.models))
         return usage
+
+    def divide(self, n: int) -> "list[Spending]":
+        """Equal shares for the rows of a batch, which add up to this; whole numbers differ by at most one.
+
+        Example:
+            >>> shares = Spending(2, input_tokens=100, cost={"EUR": 0.75}).divide(3)
+            >>> [(one.n_requests, one.input_tokens, one.cost) for one in shares]
+            [(0, 33, {'EUR': 0.25}), (1, 33, {'EUR': 0.25}), (1, 34, {'EUR': 0.25})]
+        """
+        return [
+            replace(
+                self,
+                **{name: getattr(self, name) * (i + 1) // n - getattr(self, name) * i // n for name in _DIVIDED},
+                cost={currency: cost / n for currency, cost in self.cost.items()},
+            )
+            for i in range(n)
+        ]
 
     def add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
         """Adds amounts; the costs of a usage go to its currency.
@@ -214,6 +231,7 @@ _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
     ("model", "a text", _read_text),
 )
 _TOKENS: Final = {"input_tokens": None, "output_tokens": None}.keys()
+_DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_TOKENS)
 
 
 _active: ContextVar[tuple[Spending, ...]] = ContextVar("_active", default=())
