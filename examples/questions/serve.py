@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,9 @@ if __name__ == "__main__":
     parameters.port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
     parameters.n_ctx = 8192
     parameters.n_parallel = 2
+    # threads wait for one another at every layer, so on a machine with other work more of them take far longer
+    threads = max(1, (os.cpu_count() or 1) // 2)
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(parameters)
     print(f"listening {server.listening_address}", flush=True)
     sys.stdin.read()
