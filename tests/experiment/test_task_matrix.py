@@ -31,7 +31,8 @@ NAMES = ["ask/short/small", "ask/short/big", "ask/long/small", "ask/long/big"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     rows = [{"question": f"{n}? Really.", "answer": f"{n}?", "hint": "h"} for n in range(3)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "prompts").mkdir()
@@ -260,12 +261,21 @@ def test_tools_are_named_as_code_in_the_folder(chat: Callable[..., Chat], folder
     ]
 
 
-def test_the_example_asks_each_prompt_with_each_setting(chat: Callable[..., Chat], tmp_path: Path) -> None:
+def test_the_example_asks_each_prompt_with_each_setting(
+    chat: Callable[..., Chat], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     server = chat()
     shutil.copytree(ROOT_FOLDER / "examples" / "prompts", tmp_path, dirs_exist_ok=True)
     path = tmp_path / "experiment.yaml"
     path.write_text(path.read_text().replace("http://127.0.0.1:8080/v1", server.url))
     ran = call(tmp_path, "run", path, "--limit", 2)
     assert ran.exit_code in (0, 3), ran.output  # the gate is about answers, and these are none
-    asked = {(len(body["messages"]), body["temperature"]) for body in server.bodies}
+    is_judge = ["verdict" in body["messages"][0]["content"] for body in server.bodies]
+    asked = {
+        (len(body["messages"]), body["temperature"])
+        for body, judges in zip(server.bodies, is_judge, strict=True)
+        if not judges
+    }
+    assert any(is_judge)
     assert asked == {(2, 0.0), (2, 0.8), (8, 0.0), (8, 0.8)}
