@@ -398,3 +398,28 @@ def test_an_engine_is_recorded() -> None:
     assert TruLlama.select_context(engine) == TruLlama.select_context()
     of_mine = "__record__.app.engine.query[:].rets.source_nodes[:].node.text"
     assert TruLlama.select_context(Mine()) == Lens.of_string(of_mine)
+
+
+def test_the_definition_names_what_a_call_begins_with() -> None:
+    class One:
+        @instrument
+        def query(self, text: str) -> str:
+            return text
+
+    class Two(One):
+        @instrument
+        def chat(self, text: str) -> str:
+            return text
+
+    def shout(text: str) -> str:
+        return text.upper()
+
+    for recorder, named in (
+        (TruApp(One()), "One.query"),
+        (TruApp(Two()), None),
+        (TruApp(Two(), main_method=Two().chat), "Two.chat"),
+        (TruBasicApp(shout), "shout"),
+    ):
+        root = recorder.definition.root_callable
+        assert root == recorder.definition.model_dump()["root_callable"]
+        assert root is None if named is None else root.startswith(f"{__name__}:") and root.endswith(named)

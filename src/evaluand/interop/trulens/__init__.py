@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         LiteLLM as LiteLLM,
         OpenAI as OpenAI,
     )
+    from evaluand.interop.trulens.nemo import NeMo as NeMo, TruRails as TruRails
     from evaluand.interop.trulens.provider import Provider as Provider
     from evaluand.interop.trulens.providers import (
         GroundTruthAgreement as GroundTruthAgreement,

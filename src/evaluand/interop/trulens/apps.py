@@ -71,7 +71,14 @@ class instrument:  # noqa: N801 - a decorator
 
 @dataclass
 class AppDefinition:
-    """The description of an app as data; `app` is its structure, JSON-like."""
+    """The description of an app as data.
+
+    Attributes:
+        root_class: the class of the app's object, as `module:class`.
+        root_callable: the function, or the method of the app's object, that a call of the app begins with, as
+            `module:name`; None if several methods may be the one.
+        app: the structure of the app, JSON-like.
+    """
 
     app_name: str = "default_app"
     app_version: str = "base"
@@ -81,6 +88,7 @@ class AppDefinition:
     feedback_definitions: Sequence[str] = ()
     feedback_mode: FeedbackMode = FeedbackMode.WITH_APP_THREAD
     root_class: str = ""
+    root_callable: str | None = None
     app: Any = None
 
     def model_dump(self) -> dict[str, Any]:
@@ -225,7 +233,16 @@ class App(native.App):
         """The description of the app as data."""
         known = AppDefinition.__dataclass_fields__
         values = {name: value for name, value in self.json.items() if name in known}
-        return AppDefinition(**values | {"feedback_mode": self.feedback_mode})
+        return AppDefinition(**values | {"feedback_mode": self.feedback_mode, "root_callable": self.root_callable})
+
+    @property
+    def root_callable(self) -> str | None:
+        """The function or method that a call of the app begins with; see `AppDefinition`."""
+        if inspect.isroutine(self.target):
+            return f"{self.target.__module__}:{self.target.__qualname__}"
+        methods = [name for each in self.components if not each.path for name in each.methods]
+        name = self.main_method or (methods[0] if len(methods) == 1 else None)
+        return name and f"{self.json['root_class']}.{name}"
 
     def dict(self) -> dict[str, Any]:
         """The app's structure as data."""

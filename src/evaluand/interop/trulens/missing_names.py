@@ -11,11 +11,7 @@ REPLACEMENTS: Final = {
         "Dashboard",
         "run_dashboard",
     ),
-    "wrap the object in TruApp and select with Select.RecordCalls.<path>.<method>": (
-        "NeMo",
-        "TruGraph",
-        "TruRails",
-    ),
+    "wrap the object in TruApp and select with Select.RecordCalls.<path>.<method>": ("TruGraph",),
     "use Feedback for the metric, and Lens or Select for the selector": (
         "Metric",
         "Selector",
