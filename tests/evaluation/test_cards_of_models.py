@@ -117,9 +117,11 @@ def test_a_judge_whose_model_may_change_behind_its_name_says_so(server: ChatServ
     assert standings(evaluation)["large"].text.endswith("it has no declared version, so it may have changed since")
 
 
-def test_a_card_tells_what_judging_has_cost(measured: tuple[Run, JudgeCard]) -> None:
+def test_a_card_tells_what_judging_has_cost_and_how_long_it_took(measured: tuple[Run, JudgeCard]) -> None:
     _, card = measured
-    usage = card.to_dict()["usage"]
+    usage, seconds = (card.to_dict()[name] for name in ("usage", "seconds"))
+    assert seconds["n"] == 40
+    assert 0 < seconds["median"] <= seconds["high"]
     tokens = usage["input_tokens"] + 2 * usage["output_tokens"]
     assert (usage["rows"], usage["requests"]) == (40, 40)
     assert usage["cost"] == {"EUR": pytest.approx(tokens / 1e6)}

@@ -615,7 +615,8 @@ def test_what_requests_cost_is_summed_and_what_is_known_costs_nothing() -> None:
             echo.say("a")
     assert (inner.n_requests, inner.n_known, inner.output_tokens, inner.cost) == (1, 1, 2, {"EUR": 0.5})
     counted = {"requests": 2, "failed": 0, "cached": 1}
-    assert outer.usage == {**counted, "input_tokens": 6, "output_tokens": 3, "cost": 1.0, "currency": "EUR"}
+    used = {**counted, "input_tokens": 6, "output_tokens": 3, "cost": 1.0, "currency": "EUR"}
+    assert outer.usage == {**used, "seconds": round(outer.seconds, 6)}
     assert echo.spent.usage == outer.usage
 
 

@@ -8,6 +8,7 @@ request passes `Request._attempt` or its twin for event loops, and every reply p
 
 import functools
 import inspect
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -141,8 +142,9 @@ class Request(ABC):
         tokens = self._reserve()
         with self._rate.request(tokens) if self._rate else tokens or nullcontext():
             check_budget(self.explain_unpriced)  # again: it may have waited long
+            begun = time.perf_counter()
             try:
-                reply = self.send()
+                reply = _timed(self.send(), begun)
             except BaseException as error:
                 self.count_failure(error)
                 raise
@@ -153,8 +155,9 @@ class Request(ABC):
         tokens = self._reserve()
         async with self._rate.request_async(tokens) if self._rate else tokens or nullcontext():
             check_budget(self.explain_unpriced)
+            begun = time.perf_counter()
             try:
-                reply = await self.send_async()
+                reply = _timed(await self.send_async(), begun)
             except BaseException as error:
                 self.count_failure(error)
                 raise
@@ -190,6 +193,13 @@ class Request(ABC):
     def count(self, **amounts: Any) -> None:
         """Adds amounts to what its client and the enclosing blocks of `spending` have spent."""
         count(*(() if self.spent is None else (self.spent,)), **amounts)
+
+
+def _timed(reply: Reply, begun: float) -> Reply:
+    """A reply whose usage says how long it took since the request was sent."""
+    if not isinstance(reply.usage, Mapping):
+        return reply
+    return reply._replace(usage={**reply.usage, "seconds": time.perf_counter() - begun})
 
 
 def _settle_tokens(tokens: Reservation | None, reply: Reply) -> Reply:

@@ -26,6 +26,7 @@ class Spending:
         cost: by currency; costs without a currency are under `""`.
         n_without_tokens: replies whose tokens are unknown, `n_without_cost`: those whose cost is.
         models: the models that answered.
+        seconds: from sending a request to its reply, the sum of all that were answered; they may overlap.
         refusal: why a budget has refused a request, if it has.
     """
 
@@ -38,6 +39,7 @@ class Spending:
     n_without_tokens: int = 0
     n_without_cost: int = 0
     models: set[str] = field(default_factory=set)
+    seconds: float = 0.0
     refusal: str = ""
     _reported: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
@@ -60,6 +62,8 @@ class Spending:
             usage |= costs[0] if len(costs) == 1 else {"costs": costs}
         if len(self.models) == 1:
             usage["model"] = next(iter(self.models))
+        if self.seconds:
+            usage["seconds"] = round(self.seconds, 6)
         return usage
 
     def divide(self, n: int) -> "list[Spending]":
@@ -103,6 +107,7 @@ class Spending:
                 self.n_without_cost += answered
             if "model" in usage:
                 self.models.add(usage["model"])
+            self.seconds += usage.get("seconds", 0.0)
 
 
 @contextmanager
@@ -229,6 +234,7 @@ _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
     ("cost", "a number of at least 0", _read_amount),
     ("currency", "a text", _read_text),
     ("model", "a text", _read_text),
+    ("seconds", "a number of at least 0", _read_amount),
 )
 _TOKENS: Final = {"input_tokens": None, "output_tokens": None}.keys()
 _DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_TOKENS)

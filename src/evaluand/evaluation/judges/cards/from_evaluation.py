@@ -71,7 +71,7 @@ def read_labelled_evaluation(
         items.append(answer.item(given[answer.key], score.judgement))
     judge = judge_of(evaluation, scorer)
     judge = judge._replace(model=answering_model(usage) or judge.model)
-    return LabelledSet(items, judge, people, usage=usage, made_from=made_from)
+    return LabelledSet(items, judge, people, usage=usage, seconds=read_seconds(usage), made_from=made_from)
 
 
 def judge_of(evaluation: Evaluation, scorer: str) -> JudgeIdentity:
@@ -90,6 +90,12 @@ def model_of(spec: Mapping[str, Any]) -> str | None:
     names = {model.get("model") if isinstance(model, Mapping) else model for model in models}
     name = names.pop() if len(names) == 1 else None
     return name if isinstance(name, str) else None
+
+
+def read_seconds(usages: Iterable[Mapping[str, Any]]) -> list[float]:
+    """How long the requests of each usage took on average, as far as that is known."""
+    answered = ((usage, usage.get("requests", 0) - usage.get("failed", 0)) for usage in usages)
+    return [usage["seconds"] / n for usage, n in answered if n > 0 and "seconds" in usage]
 
 
 def answering_model(usages: Iterable[Mapping[str, Any] | None]) -> str | None:

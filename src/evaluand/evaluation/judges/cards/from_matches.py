@@ -10,7 +10,7 @@ import orjson
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.key_columns import INDEX
-from evaluand.evaluation.judges.cards.from_evaluation import answering_model, model_of
+from evaluand.evaluation.judges.cards.from_evaluation import answering_model, model_of, read_seconds
 from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, LabelledSet
 from evaluand.evaluation.matching.agreement import mean_winner
 from evaluand.evaluation.matching.judging import SPANS_TABLE
@@ -43,7 +43,8 @@ def read_labelled_matches(matches: Matches, labels: Matches | None = None) -> La
     items = [_item(key, said[key], given[key], people) for key in given if key in said]
     if not items:
         raise SpecError(f"{matches!r} and {found!r} have no pair in common")
-    usage, seconds = [each for pair in said.values() for each in pair.usage], [*_read_seconds(matches)]
+    usage = [each for pair in said.values() for each in pair.usage]
+    seconds = read_seconds(usage) or [*_read_spans(matches)]
     made_from = [("matches", matches.id), ("matches", found.id)]
     judge = judge_of_matches(matches)
     judge = judge._replace(model=answering_model(usage) or judge.model)
@@ -154,8 +155,8 @@ def _model_of_run(run: Run | None) -> str | None:
     return answering_model(usage for batch in run.batches(["usage"]) for usage in batch.column(0).to_pylist())
 
 
-def _read_seconds(matches: Matches) -> Iterator[float]:
-    """How long each judgement took, as far as that was traced."""
+def _read_spans(matches: Matches) -> Iterator[float]:
+    """How long each judgement took, as far as it was traced."""
     try:
         batches = [*matches.store.read("matches", matches.id, SPANS_TABLE, ["judgement", "parent", "duration"])]
     except NotFound:

@@ -93,7 +93,7 @@ class LabelledSet:
         people: names of those who labelled; None for somebody without a name.
         is_pairs: whether items are pairs of answers.
         usage: what the judgements cost, as in the tables of scores; one entry for each judgement that says so.
-        seconds: how long judgements took, as far as that is known.
+        seconds: how long each judgement, or each request of one, took, as far as that is known.
         made_from: (kind, id) of the artifacts that it was read from.
         source: the file that it was read from; None for artifacts.
     """
