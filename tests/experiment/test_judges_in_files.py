@@ -104,6 +104,20 @@ def test_the_access_of_a_file_has_hosts_and_rubrics(tmp_path: Path) -> None:
     assert ("scorers.polite", "http://models.example") in [(each.where, each.host) for each in access.hosts]
 
 
+def test_the_access_of_a_file_has_the_hosts_of_every_model_of_a_jury(tmp_path: Path) -> None:
+    members = '["openai/gpt-5-mini", "http://second.example:8080/v1#small", {url: "http://third.example", name: big}]'
+    jury = f"{{kind: jury, rubric: rubrics/polite.yaml, models: {members}}}"
+    text = FILE.replace('{{kind: judge, rubric: pairwise, model: "{url}#small"}}', "JURY")
+    file = write(tmp_path, "http://models.example/v1", text)
+    file.write_text(file.read_text().replace("JURY", jury.replace("rubrics/polite.yaml", "pairwise")))
+    found = read_access(parse_file(file)[0], tmp_path).hosts
+    assert [(each.host, each.variables) for each in found if each.where == "matches.judge"] == [
+        ("https://api.openai.com", ["OPENAI_API_KEY"]),
+        ("http://second.example:8080", []),
+        ("http://third.example", []),
+    ]
+
+
 @pytest.mark.parametrize(
     ("group", "word", "rubric"),
     [

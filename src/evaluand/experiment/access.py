@@ -153,21 +153,29 @@ def _files_of_chat(parameters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _contacts(where: str, value: Any) -> Iterator[Contact]:
-    """The hosts in the parameters of a kind, wherever they have a `url`."""
+    """The hosts in the parameters of a kind, wherever they have a `url`, or name a model or several `models`."""
     if isinstance(value, list):
         for item in value:
             yield from _contacts(where, item)
     if not isinstance(value, Mapping):
         return
-    url, model = value.get("url"), value.get("model")
+    url, models = value.get("url"), value.get("models")
     if isinstance(url, str) and "://" in url:
         yield _contact(where, url, value)
-    elif isinstance(model, str):
-        with suppress(SpecError):  # not the short name of a model
-            found = read_short_name(model)
-            yield _contact(where, found["url"], {**found, **value})
+    else:
+        yield from _contacts_of_model(where, value.get("model"), value)
+    for model in models.values() if isinstance(models, Mapping) else models if isinstance(models, list) else ():
+        yield from _contacts_of_model(where, model, {})
     for item in value.values():
         yield from _contacts(where, item)
+
+
+def _contacts_of_model(where: str, model: Any, settings: Mapping[str, Any]) -> Iterator[Contact]:
+    """The host of a model that is named by a text."""
+    if isinstance(model, str):
+        with suppress(SpecError):  # not the short name of a model
+            found = read_short_name(model)
+            yield _contact(where, found["url"], {**found, **settings})
 
 
 def _contact(where: str, url: str, parameters: Mapping[str, Any]) -> Contact:
