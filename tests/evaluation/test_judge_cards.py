@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, strategies as st
 from support.labelled import Rounding, judge_numbers, label_numbers, play_numbers
 from support.matches import play_runs, table_judge
-from support.places import DATA_FOLDER
 
 from evaluand import DataError, Dataset, DirectoryStore, Evaluator, Matcher, MemoryStore, NotFound, Runner, SpecError
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
@@ -23,8 +22,6 @@ from evaluand.evaluation.judges.cards.standing import correct_mean, standings
 from evaluand.evaluation.judges.cards.tuning import tune_judges
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
 from evaluand.report.verification import verify
-
-LLMBAR = DATA_FOLDER / "llmbar"
 
 NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]  # the judge takes the upper half for right
 
@@ -284,26 +281,6 @@ def test_one_order_says_nothing_about_the_other() -> None:
     assert value(card, "agreement", "first order") == 0.5
     assert card.find("consistency") is None
     assert card.find("agreement", "both orders") is None
-
-
-@pytest.mark.skipif(not LLMBAR.exists(), reason=f"{LLMBAR} is missing: judgements of pairs by two models")
-@pytest.mark.parametrize(
-    ("judge", "first", "second", "consistent", "favour"),
-    [("GPT-4", 0.92, 0.93, 0.93, 6), ("ChatGPT", 0.69, 0.77, 0.62, 36)],
-)
-def test_recorded_judgements_of_models_have_the_published_figures(
-    judge: str, first: float, second: float, consistent: float, favour: int
-) -> None:
-    columns = {"judgement": 'results[0]["swap = False"].winner', "swapped": 'results[0]["swap = True"].winner'}
-    card = make_card(read_labelled_file(LLMBAR / f"Natural.{judge}.Swap.json", judge, columns=columns))
-    assert [value(card, "agreement", f"{order} order") for order in ("first", "second")] == [first, second]
-    assert value(card, "consistency") == pytest.approx(consistent)
-    note = next(row["note"] for row in card.measures if row["measure"] == "consistency")
-    assert note.startswith(f"{100 * consistent:.0f} of 100; {favour} favour the first place")
-    found = card.find("agreement", "first order")
-    assert found is not None
-    assert found.low < first < found.high
-    assert found.high - found.low < 0.2
 
 
 # From what is stored

@@ -83,6 +83,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand judge card labelled.csv --positive good": YOURS,
         "evaluand label export support/mine -o ann.jsonl": "needs a file that people have filled in",
         "evaluand judge tune support/mine --scorer short --scorer strict": YOURS,
+        "evaluand judge card Natural.GPT-4.Swap.json --judge GPT-4 \\": "needs files of LLMBar; see tests/evaluation",
     },
     "docs/howto/lineage.md": {
         "evaluand show arithmetic --metric accuracy --group topic=sums --failed   # the rows behind a value": YOURS
