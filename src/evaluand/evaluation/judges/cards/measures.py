@@ -190,8 +190,8 @@ class _Grades:
             yield Measure("length_bias", "", found, "per doubling of the length")
         written = np.array([item.models[0] if item.models else None for item in self.items], object)
         rows = ~np.isnan(difference) & (written != np.array(None))
-        if judge_model is not None and rows.any():
-            own = written[rows] == judge_model
+        own = written[rows] == judge_model
+        if judge_model is not None and own.any():
             found = mean_contrast(difference[rows], own, self.example[rows], self._width, confidence=self.confidence)
             yield Measure("self_preference", "", found, f"{int(own.sum()):,} of {len(own):,} answers by {judge_model}")
 
