@@ -167,6 +167,24 @@ def test_a_refused_key_stops_the_evaluation_and_nothing_finished_is_lost(server:
     assert len(server.asked) == 3 + 1 + 17
 
 
+def test_a_reasoning_model_that_takes_no_temperature_stops_the_evaluation_until_none_is_sent(
+    server: ChatServer,
+) -> None:
+    refused = "Unsupported value: 'temperature' does not support 0.0 with this model."
+    error = {"message": refused, "param": "temperature", "code": "unsupported_value"}
+    server.answer = lambda asked: (
+        {"status": 400, "body": {"error": error}} if "temperature" in asked else first_verdict(asked)
+    )
+    run = run_of([ROW | {"question": f"When? ({number})"} for number in range(20)])
+    evaluate = Evaluator(run.store, policy=Policy(concurrency=1)).evaluate
+    with pytest.raises(EvaluandError, match=r"temperature.*; set temperature: null; this stops the run"):
+        evaluate(run, {"judged": Judge(rubric="correctness", model=model(server))})
+    assert len(server.asked) == 1
+    thinking = Judge(rubric="correctness", model=model(server, temperature=None, max_tokens=None))
+    assert evaluate(run, {"judged": thinking}).counts["judged"] == {"scored": 20}
+    assert server.asked[-1].keys() == {"model", "messages", "response_format"}
+
+
 def test_a_failed_request_is_repeated(server: ChatServer) -> None:
     replies = iter([{"status": 503, "body": {}}])
     server.answer = lambda asked: next(replies, None) or first_verdict(asked)
