@@ -159,6 +159,38 @@ def test_a_budget_that_is_spent_counts_all_tasks_when_one_is_resumed(folder: Fol
     assert "the budget of 10 USD is spent (11.5 USD); 4 of 6 are done" in said
 
 
+MATCHED = """
+name: shop
+dataset: {{path: rows.jsonl, input: question, expected: answer}}
+budget: {{cost: 2, currency: USD}}
+run: {{concurrency: 1}}
+tasks:
+  cheap: {{function: "shop.py:cheap", version: "1"}}
+  loud: {{function: "shop.py:loud", version: "1"}}
+scorers: {{exact: exact_match}}
+metrics: [accuracy]
+matches: shop.py:longer
+"""
+
+
+def test_resumed_matches_count_what_their_runs_have_cost(folder: Folder) -> None:
+    with (folder.path / "shop.py").open("a") as file:
+        file.write("""
+def loud(question):
+    return question + "!"
+
+def longer(first, second):
+    report_usage(cost=0.25, currency="USD")
+    return "first" if len(first) > len(second) else "second"
+""")
+    said = folder.refused("run", folder.experiment(text=MATCHED))
+    assert "the budget of 2 USD is spent (2 USD); 2 of 12 are done" in said
+    id = folder.id("matches")[:12]
+    assert "the budget of 2 USD is spent (2 USD); 2 of 12 are done" in folder.refused("resume", id)
+    said = folder.refused("resume", id, "--budget", "3 USD")
+    assert "the budget of 3 USD is spent (3 USD); 6 of 12 are done" in said
+
+
 @pytest.mark.parametrize(
     ("budget", "message"),
     [

@@ -405,6 +405,7 @@ class Experiment(metaclass=NearNames):
         if tournament is None:
             raise SpecError(f"matches {id[:12]} were begun by the entry {name!r} of matches, which there is no longer")
         runs = zip(manifest["spec"]["systems"], manifest["provenance"]["runs"], strict=True)
+        self._count_finished(store)
         matcher = Matcher(store, self._grading_policy, progress=progress)
         found = {label: Run(store, run) for label, run in runs}
         matches = self._play(matcher, tournament, found, origin.get("limit"), {}, id)
@@ -415,18 +416,20 @@ class Experiment(metaclass=NearNames):
         return replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
 
     def _count_finished(self, store: Store) -> None:
-        """Counts what finished runs and evaluations of all tasks have cost against the budget, which is for all."""
+        """Counts what its finished runs, evaluations and matches have cost against the budget, which is for all."""
         if (budget := self.policy.shared_budget) is None:
             return
-        names = {self.run_name(task) for task in self.tasks}
+        names = {self.run_name(name) for name in (*self.tasks, *(one.name for one in self.matches))}
         finished = (
             (f"{ref.kind}/{ref.id}", store.manifest(ref.kind, ref.id).get("spent", {}))
             for ref in store.refs()
-            if ref.name in names and ref.kind in ("runs", "evaluations") and store.is_sealed(ref.kind, ref.id)
+            if ref.name in names
+            and ref.kind in ("runs", "evaluations", "matches")
+            and store.is_sealed(ref.kind, ref.id)
         )
         for work, spent in finished:
-            by_scorer = {f"{work}/{name}": costs for name, costs in spent.items()}
-            for name, costs in ({work: spent} if work.startswith("runs/") else by_scorer).items():
+            by_part = {f"{work}/{part}": costs for part, costs in spent.items()}  # by scorer, or round of matches
+            for name, costs in ({work: spent} if work.startswith("runs/") else by_part).items():
                 budget.count_earlier(name, costs)
 
     def _find_earlier_runs(self, store: Store) -> dict[str, dict[str, Run]]:
