@@ -17,8 +17,6 @@ if TYPE_CHECKING:
         TruBasicApp as TruBasicApp,
         TruCustomApp as TruCustomApp,
         TruVirtual as TruVirtual,
-        VirtualApp as VirtualApp,
-        VirtualRecord as VirtualRecord,
         instrument as instrument,
     )
     from evaluand.interop.trulens.feedback import (
@@ -86,5 +84,7 @@ if TYPE_CHECKING:
         RecordAppCall as RecordAppCall,
         RecordAppCallMethod as RecordAppCallMethod,
     )
+    from evaluand.interop.trulens.runs import Mode as Mode, Run as Run, RunConfig as RunConfig, RunStatus as RunStatus
+    from evaluand.interop.trulens.virtual import VirtualApp as VirtualApp, VirtualRecord as VirtualRecord
 
 __getattr__, __dir__ = interop_names(__name__, REPLACEMENTS)

@@ -13,27 +13,24 @@ structure as data, with secrets hidden; and records are written to a store (defa
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import orjson
 
-from evaluand.apps import app as native, logs as native_logs, session as native_session
-from evaluand.apps.components import path_text
+from evaluand.apps import app as native, session as native_session
 from evaluand.apps.instrumentation.marking import make_instrumented
-from evaluand.apps.instrumentation.steps import CompletedCall
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
-from evaluand.core.selector.steps import Member
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.feedback.calls import Result, read_calls
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
-from evaluand.interop.trulens.records import Cost, Layout, Perf, Record
+from evaluand.interop.trulens.records import Record
+from evaluand.interop.trulens.runs import Run, RunConfig
+from evaluand.interop.trulens.virtual import VirtualRecord, record_from_row
 from evaluand.models.usage import Spending
 from evaluand.store.store import Store
-from evaluand.trace.record import Record as NativeRecord
 
 R = TypeVar("R")
 
@@ -107,6 +104,11 @@ class Recording(native_session.RecordingSession):
     def records(self) -> native_session.Records[Record]:  # type: ignore[override]
         """The records so far, in the order in which their calls ended."""
         return native_session.Records(self._numbers, self._read_record)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number of each record, which is its `_index_` in the run."""
+        return list(self._numbers)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -286,6 +288,10 @@ class App(native.App):
     async def __aexit__(self, *exception: Any) -> None:
         self.__exit__(*exception)
 
+    def add_run(self, run_config: RunConfig) -> Run:
+        """A run of the app over the rows of a frame."""
+        return Run(self, run_config)
+
     def wait_for_feedback_results(self, feedback_timeout: float | None = None) -> None:
         """Evaluate everything recorded so far; see `Record.wait_for_feedback_results`."""
         if self._writer is not None and self.feedbacks:
@@ -330,86 +336,11 @@ class TruBasicApp(App):
         super().__init__(app if text_to_text is None else text_to_text, **options)
 
 
-class VirtualApp(dict[str, Any]):
-    """The known structure of an app that runs elsewhere: JSON-like components, which lenses can set too.
-
-    Example:
-        >>> app = VirtualApp({"llm": {"modelname": "small"}})
-        >>> app[Select.RecordCalls.llm.maxtokens] = 1024
-        >>> dict(app)
-        {'llm': {'modelname': 'small', 'maxtokens': 1024}}
-    """
-
-    def __setitem__(self, path: str | Lens, value: Any) -> None:
-        if isinstance(path, str):
-            super().__setitem__(path, value)
-            return
-        steps = _steps_below_app(path)
-        changed = Lens.of_string(path_text(steps)).set(dict(self), value)
-        self.clear()
-        self.update(changed)
-
-    @staticmethod
-    def select_context() -> Lens:
-        """The lens of the contexts that `TruVirtual.add_dataframe` takes."""
-        lens: Lens = Select.RecordCalls.retriever.get_context.rets[:]
-        return lens
-
-
-class VirtualRecord(Record):
-    """A record of a call that was logged elsewhere.
-
-    Args:
-        calls: lens of a method (`Select.RecordCalls.retriever.search`) → a call or a list of calls, each a mapping
-            with `args` and `rets`.
-        cost: its tokens and price.
-        perf: its start and end.
-        record_fields: `main_input`, `main_output`, `main_error`, `tags`, `meta`, `record_id`.
-
-    Example:
-        >>> record = VirtualRecord(main_input="Who?", main_output="Austen", calls={
-        ...     Select.RecordCalls.retriever.search: {"args": {"query": "Who?"}, "rets": ["a", "b"]}})
-        >>> list(Select.RecordCalls.retriever.search.rets[:]({"__record__": record.layout_calls_as_app()}))
-        ['a', 'b']
-    """
-
-    def __init__(
-        self,
-        calls: Mapping[Lens, Any] | None = None,
-        cost: Cost | None = None,
-        perf: Perf | None = None,
-        **record_fields: Any,
-    ) -> None:
-        self._calls = {path_text(_steps_below_app(lens)): _native_calls(value) for lens, value in (calls or {}).items()}
-        super().__init__(**{"cost": cost or Cost(), "perf": perf or Perf(), **record_fields})
-        self.calls = Record.from_native(self._to_native()).calls
-
-    @property
-    def recorded(self) -> CompletedCall:
-        """The call with the current values of the record's fields."""
-        interaction = {
-            "input": self.main_input,
-            "output": self.main_output,
-            "error": self.main_error,
-            "calls": self._calls,
-            **_times(self.perf),
-            **({} if self.cost in (None, Cost()) else {"usage": _usage(self.cost)}),
-            **{name: value for name in ("record_id", "tags", "meta") if (value := getattr(self, name))},
-        }
-        return native_logs.read_interaction(interaction, "the virtual record")
-
-    def layout_calls_as_app(self) -> Layout:
-        return Layout(self._to_native())
-
-    def _to_native(self) -> NativeRecord:
-        recorded = self.recorded
-        return NativeRecord.of_trace(recorded.trace, **(recorded.about or {}))
-
-
 class TruVirtual(App, native.LoggedApp):
     """Records of an app that runs elsewhere.
 
     Example:
+        >>> from evaluand.interop.trulens import VirtualApp
         >>> recorder = TruVirtual(app_name="logged")
         >>> records = recorder.add_dataframe([{"query": "Who?", "response": "Austen", "contexts": ["a", "b"]}])
         >>> VirtualApp.select_context()({"__record__": records[0].layout_calls_as_app()})
@@ -437,7 +368,7 @@ class TruVirtual(App, native.LoggedApp):
             SpecError: a column is missing.
         """
         rows = df.to_dict("records") if hasattr(df, "to_dict") else list(df)
-        return [self.add_record(_record_from_row(row)) for row in rows]
+        return [self.add_record(record_from_row(row)) for row in rows]
 
 
 _OPTION_ADVICE: Final = {
@@ -448,56 +379,6 @@ _OPTION_ADVICE: Final = {
     "selectors_check_warning": "selectors that match no call of the app are warnings",
     "record_ingest_mode": "records are written as their calls end",
 }
-
-
-def _record_from_row(row: Mapping[str, Any]) -> VirtualRecord:
-    for name in ("query", "response"):
-        if name not in row:
-            raise SpecError(
-                f"no column {name!r} among {', '.join(row)}; columns are query, response and, optionally, contexts"
-            )
-    calls: dict[Lens, Any] = {}
-    if row.get("contexts") is not None:
-        contexts = row["contexts"]
-        texts = [contexts] if isinstance(contexts, str) else list(contexts)
-        calls = {Select.RecordCalls.retriever.get_context: {"args": {"query": row["query"]}, "rets": texts}}
-    return VirtualRecord(main_input=row["query"], main_output=row["response"], calls=calls)
-
-
-def _steps_below_app(lens: Lens) -> tuple[Any, ...]:
-    """The steps of a lens within the app."""
-    steps = [str(step) if isinstance(step, Member) else step for step in lens.selector().steps]
-    if steps[:2] == ["__record__", "app"]:
-        return tuple(steps[2:])
-    return tuple(steps[1:] if steps[:1] in (["app"], ["__app__"]) else steps)
-
-
-def _native_calls(calls: Any) -> Any:
-    """One call or several, as native logs write them: arguments without names are numbered."""
-    if isinstance(calls, list | tuple):
-        return list(map(_native_calls, calls))
-    native_call = {name: calls[name] for name in ("rets", "error") if name in calls}
-    args = calls.get("args")
-    if args is not None:
-        by_name = args if isinstance(args, Mapping) else {str(index): value for index, value in enumerate(args)}
-        native_call["args"] = by_name
-    return native_call
-
-
-def _times(perf: Perf | None) -> dict[str, Any]:
-    if perf is None or perf.start_time is None:
-        return {}
-    return {"started": perf.start_time, "duration": (perf.latency or timedelta()).total_seconds()}
-
-
-def _usage(cost: Cost) -> dict[str, Any]:
-    """The usage of a native log; tokens of unknown kind count as input tokens."""
-    return {
-        "input_tokens": max(cost.n_prompt_tokens, cost.n_tokens - cost.n_completion_tokens),
-        "output_tokens": cost.n_completion_tokens,
-        "cost": cost.cost,
-        "currency": cost.cost_currency,
-    }
 
 
 def _read_spending(usage: Mapping[str, Any]) -> Spending:
