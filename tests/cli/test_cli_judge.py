@@ -158,6 +158,12 @@ def test_a_changed_judge_is_stale_everywhere(folder: Folder) -> None:
     assert "stale: limit changed since card" in shown
     for command in (["show", "numbers"], ["show", "numbers/mine", "--scorer", "even"]):
         assert "stale: limit changed" in words(folder.call(*command).output)
+        [judge] = json.loads(folder.call(*command, "--json").output)["judges"]
+        assert (judge["status"], judge["changed"], judge["corrected"]) == ("stale", ["limit changed"], None)
+    assert "stale: limit changed since card" in report(folder)
+    compared = folder.call("compare", "numbers/mine", "numbers/mine", "--gate", "mean not worse than baseline by 0.5")
+    assert compared.exit_code == 3
+    assert "judge 'even' is stale: limit changed since card" in words(compared.output)
 
 
 def test_a_report_shows_what_judges_are_worth(folder: Folder) -> None:

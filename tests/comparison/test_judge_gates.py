@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,16 @@ import pytest
 from support.labelled import Rounding, judge_numbers, label_numbers
 from support.matches import play_runs
 
-from evaluand import ComparisonScorer, Evaluation, Evaluator, Matcher, MemoryStore, rate
+from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher, MemoryStore, rate
 from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
+from evaluand.evaluation import RemoteProvider, asks
 from evaluand.evaluation.judges.cards.card import make_card
 from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.judges.cards.from_matches import judge_of_matches
 from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
+from evaluand.models.requests import Reply
 from evaluand.store.store import Store
 from evaluand.testing import assert_gate
 
@@ -87,6 +90,30 @@ def test_functions_gate_as_before() -> None:
     evaluation = Evaluator().evaluate(run, {"even": lambda output, expected: output % 2 == 0})
     result = check(evaluation)
     assert (result.passed, "judges" in result.facts) == (True, False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guessing(RemoteProvider):
+    """In place of a model behind a network."""
+
+    @asks
+    def ask(self, text: str) -> Any:
+        return Reply(len(text) % 2, {"output_tokens": 1})
+
+    def odd(self, text: str) -> float:
+        return float(self.ask(text))
+
+
+def test_a_feedback_of_a_provider_that_asks_a_model_is_a_judge() -> None:
+    run = judge_numbers(MemoryStore(), NUMBERS).run
+    assert run is not None
+    remote = Feedback(Guessing(model="m", version="1").odd, name="odd", aggregate=max).on("__example__.id")
+    local = Feedback(lambda text: 1.0, name="one", version="1").on("__example__.id")
+    assert (remote.is_judge, local.is_judge) == (True, False)
+    evaluation = Evaluator(run.store).evaluate(run, {"odd": remote, "one": local}, name="numbers/odd")
+    refused = check(evaluation, "mean >= 0", scorer="odd")
+    assert refused.message.startswith("refused: judge 'odd' is unmeasured; measure it with")
+    assert check(evaluation, "mean >= 0", scorer="one").passed
 
 
 class Shorter(ComparisonScorer):

@@ -449,7 +449,7 @@ def test_a_choice_needs_the_same_answers() -> None:
         tune_judges(sets)
     with pytest.raises(SpecError, match="'good' and 'other' judged different answers"):
         tune_judges(sets | {"other": candidates(50, x=0.9)["x"]})
-    with pytest.raises(SpecError, match="too few to split"):
+    with pytest.raises(SpecError, match="there are labels of 3 examples, and a split needs 4; label more"):
         tune_judges(candidates(3, good=0.9, bad=0.5))
     with pytest.raises(SpecError, match=r"have no 'agrement' \(did you mean 'agreement'\?\)"):
         tune_judges(candidates(40, good=0.9, bad=0.5), criterion="agrement")

@@ -58,10 +58,12 @@ class Provider:
     Attributes:
         kind: the registered name.
         behaviour: increased whenever the same parameters would judge differently.
+        is_judge: whether a model behind it judges, whose errors have to be measured, see `Scorer.is_judge`.
     """
 
     kind: ClassVar[str] = ""
     behaviour: ClassVar[int] = 1
+    is_judge: ClassVar[bool] = False
     unidentified: ClassVar[tuple[str, ...]] = ()
     """Fields that affect how requests are made, such as a key, and not the judgements."""
 
@@ -165,6 +167,7 @@ class RemoteProvider(Provider):
         (2, 1, 2)
     """
 
+    is_judge: ClassVar[bool] = True
     unidentified: ClassVar = (
         "rate",
         "token_rate",

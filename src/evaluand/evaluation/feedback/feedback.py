@@ -319,6 +319,12 @@ class Feedback(Scorer):
     # Scorer
 
     @property
+    def is_judge(self) -> bool:  # type: ignore[override] # a class variable of other scorers
+        """Whether a provider that asks a model judges."""
+        provider = getattr(self.implementation, "__self__", None)
+        return isinstance(provider, Provider) and provider.is_judge
+
+    @property
     def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override] # a class variable of other scorers
         return {"value": self.range} if self.range is not None and keeps_range(self.aggregator) else {}
 

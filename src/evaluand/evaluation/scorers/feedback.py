@@ -103,6 +103,10 @@ class FeedbackKind(Scorer):
         return self.feedback.columns
 
     @property
+    def is_judge(self) -> bool:  # type: ignore[override]
+        return self.feedback.is_judge
+
+    @property
     def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override]
         return self.feedback.ranges
 

@@ -83,6 +83,7 @@ class LLMProvider(Provider):
     cache: bool = True
     options: Mapping[str, Any] | None = None
 
+    is_judge: ClassVar[bool] = True
     unidentified: ClassVar[tuple[str, ...]] = ("base_url", "api_key_variable", "rpm", "timeout", "price", "cache")
     advice: ClassVar[Mapping[str, str]] = {
         "api_key": "name the environment variable that holds the key: api_key_variable='OPENAI_API_KEY'",

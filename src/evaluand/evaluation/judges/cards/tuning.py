@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, nearest, warn
+from evaluand.core.errors import SpecError, nearest, plural, warn
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card, stored_cards
 from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
 from evaluand.metrics.judging.estimate import Estimate
@@ -115,7 +115,8 @@ def tune_judges(
 def _check(candidates: Mapping[str, LabelledSet]) -> int:
     """The number of answers, which all candidates must share."""
     if len(candidates) < 2:
-        raise SpecError("a choice needs two judges or more")
+        only = ", ".join(map(repr, candidates)) or "none"
+        raise SpecError(f"a choice needs two judges or more, and there is {only}; name several scorers or files")
     (first, labelled), *others = candidates.items()
     for name, other in others:
         if other.digest != labelled.digest:
@@ -123,8 +124,9 @@ def _check(candidates: Mapping[str, LabelledSet]) -> int:
                 f"{first!r} and {name!r} judged different answers, or they were labelled differently; compare judges"
                 " of the same answers with the same labels"
             )
-    if len({item.example for item in labelled.items}) < _FEWEST:
-        raise SpecError(f"there are labels of fewer than {_FEWEST} examples, which are too few to split; label more")
+    examples = len({item.example for item in labelled.items})
+    if examples < _FEWEST:
+        raise SpecError(f"there are labels of {plural(examples, 'example')}, and a split needs {_FEWEST}; label more")
     return len(labelled.items)
 
 

@@ -68,4 +68,8 @@ def _cost_parts(total: UsageTotal, seconds: Mapping[str, float] | None) -> Itera
     if total:
         yield f"{plural(total.rows, 'judgement')}: {total.describe('judgement')}"
     if seconds:
-        yield f"{seconds['median']:.1f} s each (median), {seconds['high']:.1f} s at most in 95 of 100"
+        yield f"{_seconds(seconds['median'])} each (median), {_seconds(seconds['high'])} at most in 95 of 100"
+
+
+def _seconds(number: float) -> str:
+    return f"{number:.1f} s" if number >= 1 else f"{number:.2g} s"
