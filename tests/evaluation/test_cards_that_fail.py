@@ -91,7 +91,7 @@ def test_a_judge_that_abstains_everywhere_is_not_measured(labels: list[Any], tmp
     card = card_of([{"label": labels[n % 2], "judgement": None} for n in range(20)])
     found = rows_of(card)
     assert found["abstained"]["value"] == 1.0
-    assert found["abstained"]["note"] == "20 of 20; 20 because the file has no judgement"
+    assert found["abstained"]["note"] == "20 of 20; most often: the file has no judgement (20)"
     assert all(row["value"] is None for name, row in found.items() if name != "abstained")
     assert card.misses == []
     assert not card.has_agreement
@@ -102,7 +102,7 @@ def test_a_judge_that_abstains_everywhere_cannot_gate(tmp_path: Path) -> None:
     evaluation = judge_numbers(store, [-n for n in range(1, 21)])
     label_numbers(evaluation.run, tmp_path, {"ann": [n % 2 for n in range(20)]})  # type: ignore[arg-type]
     card = make_card(read_labelled_evaluation(evaluation, "fine"), store)
-    assert rows_of(card)["abstained"]["note"] == "20 of 20; 20 because abstained: a negative number"
+    assert rows_of(card)["abstained"]["note"] == "20 of 20; most often: a negative number (20)"
     assert standings(evaluation)["fine"].status == "unmeasured"
 
 

@@ -73,7 +73,7 @@ def _main_reason(items: Sequence[Item]) -> str:
     """The reason that most judgements without a label have."""
     reasons = Counter(each.reason for item in items for each in (*item.judgements, *item.swapped) if each.reason)
     [(reason, n)] = reasons.most_common(1) or [("", 0)]
-    return f"; {n:,} because {reason}" if n else ""
+    return f"; most often: {reason.removeprefix('abstained: ')} ({n:,})" if n else ""
 
 
 def people(readings: Readings, confidence: float) -> Iterator[Measure]:
