@@ -838,10 +838,8 @@ def test_a_method_is_a_feedback_function_that_knows_which_way_is_good() -> None:
 # The names of TruLens
 
 
-def test_huggingface_answers_only_where_it_is_said_that_it_is_local() -> None:
-    with pytest.raises(SpecError, match=r"pass Huggingface\(local=True\) to run its methods in this process"):
-        Huggingface()
-    with pytest.raises(SpecError, match="Huggingface cannot call Hugging Face over the network"):
+def test_huggingface_is_local_only_where_it_is_said() -> None:
+    with pytest.raises(SpecError, match="local is 'yes'; give True or False"):
         Huggingface(local="yes")  # type: ignore[arg-type]
     assert HuggingFace is Huggingface
     assert HuggingfaceLocal().local

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,8 @@ from evaluand.interop.trulens import (
     Criteria,
     Feedback,
     GroundednessConfigs,
+    Huggingface,
+    HuggingfaceInference,
     Langchain,
     LiteLLM,
     LLMProvider,
@@ -33,6 +38,7 @@ from evaluand.interop.trulens import (
     TruApp,
     instrument,
 )
+from evaluand.interop.trulens.huggingface_inference import MODELS
 
 ARGUMENTS = {
     "prompt": "When does the shop open?",
@@ -223,6 +229,15 @@ def test_the_guide_lists_every_method() -> None:
     begin = page.index("| method | judges | asks | verdicts |")
     written = page[begin:].split("\n\n")[0].splitlines()[2:]
     assert written == method_rows()
+
+
+def test_the_guide_lists_the_classifiers() -> None:
+    page = (Path(__file__).parents[2] / "docs/howto/trulens-models.md").read_text()
+    rows = page.partition("| method | classifies | model |")[2].split("\n\n")[0]
+    assert dict(re.findall(r"\| `(\w+)`[^|]*(?:\\\|[^|]*)*\| `([^`]+)` \|$", rows, re.MULTILINE)) == MODELS
+    assert set(re.findall(r"`(\w+)\(|, `(\w+)`", rows)) == {
+        (name, "") if name != "pii_detection_with_cot_reasons" else ("", name) for name in CLASSIFIERS
+    }
 
 
 # Options
@@ -455,6 +470,9 @@ def test_parameters_that_others_have_are_refused_with_advice() -> None:
         (lambda: Cortex(snowpark_session=object()), "snowpark_session: is no parameter of Cortex; pass base_url="),
         (lambda: OpenAI(pace=3), "pace: is no parameter of OpenAI; pass rpm"),
         (lambda: OpenAI(timeout="soon"), "timeout: is the text 'soon': input should be a valid number"),
+        (lambda: Bedrock(), "Bedrock: Bedrock does not speak OpenAI's protocol here; pass base_url, the address of a"),
+        (lambda: Cortex(), "Cortex: a session of Snowflake does not speak OpenAI's protocol here; pass base_url"),
+        (lambda: LiteLLM(model_engine="bedrock/x"), "LiteLLM: bedrock/… does not speak OpenAI's protocol here"),
         (lambda: AzureOpenAI(), "deployment_name: is missing; AzureOpenAI needs it"),
         (lambda: LLMProvider(model_engine="small"), "LLMProvider needs base_url"),
         (lambda: OpenAI(base_url="here"), "url"),
@@ -486,6 +504,81 @@ def test_moderation_returns_the_probability_of_the_category(server: ChatServer) 
         server.answer = lambda asked, body=body: {"body": body}
         with pytest.raises(TaskError, match=r"no category_scores|no score for hate"):
             judge(server).moderation_hate("Go away.")
+
+
+# Hugging Face
+
+
+ENTITIES = [{"entity_group": "EMAIL", "score": 0.99, "word": "jane@example.org"}]
+CLASSIFIERS: dict[str, tuple[tuple[str, ...], Any, float]] = {
+    "language_match": (("Hello", "Hallo"), [[{"label": "en", "score": 0.75}, {"label": "de", "score": 0.25}]], 1.0),
+    "positive_sentiment": (
+        ("Splendid!",),
+        [[{"label": "LABEL_0", "score": 0.1}, {"label": "LABEL_2", "score": 0.9}]],
+        0.9,
+    ),
+    "toxic": (("You fool.",), [{"label": "toxic", "score": 0.2}, {"label": "non-toxic", "score": 0.8}], 0.2),
+    "context_relevance": (("When?", "At nine."), [[{"label": "context_relevance", "score": 0.7}]], 0.7),
+    "groundedness_measure_with_nli": (
+        ("At nine.", "At nine. It sells books."),
+        [[{"label": "entailment", "score": 0.6}]],
+        0.6,
+    ),
+    "hallucination_evaluator": (("At nine.", "It opens at nine."), [[{"label": "consistent", "score": 0.5}]], 0.5),
+    "pii_detection": (("Mail jane@example.org",), ENTITIES, 0.99),
+    "pii_detection_with_cot_reasons": (("Mail jane@example.org",), ENTITIES, 0.99),
+}
+
+
+def classifiers(url: str, **settings: Any) -> Any:
+    """One provider whose models are all at one address, each with its own answer."""
+    return Huggingface(base_url=url, api_key_variable=None, retries=0, cache=False, **settings)
+
+
+def answered_by(body: Any) -> Callable[[Body], dict[str, Any]]:
+    return lambda asked: {"body": body}
+
+
+def test_each_classifier_gives_the_score_of_its_label(server: ChatServer) -> None:
+    for name, (arguments, body, value) in CLASSIFIERS.items():
+        server.answer = answered_by(body)
+        assert getattr(classifiers(server.url), name)(*arguments).value == pytest.approx(value), name
+
+
+def test_a_classifier_that_answers_with_something_else_is_an_error(server: ChatServer) -> None:
+    for name, (arguments, _, _) in CLASSIFIERS.items():
+        for body in ({"error": "loading"}, [{"label": "toxic"}], "no", 7):
+            server.answer = answered_by(body)
+            with pytest.raises(TaskError):
+                getattr(classifiers(server.url), name)(*arguments)
+        if not name.startswith("pii"):
+            server.answer = answered_by([])
+            with pytest.raises(TaskError, match="did not answer with labels and their scores"):
+                getattr(classifiers(server.url), name)(*arguments)
+        server.answer = lambda asked: {"status": 403, "body": {"error": "no"}}
+        with pytest.raises(TaskError, match="403"):
+            getattr(classifiers(server.url), name)(*arguments)
+    server.answer = answered_by([[{"label": "other", "score": 0.5}]])
+    with pytest.raises(TaskError, match="the model gives no probability of toxic; it gives other"):
+        classifiers(server.url).toxic("You fool.")
+
+
+def test_personal_data_is_not_repeated(server: ChatServer) -> None:
+    server.answer = answered_by(ENTITIES)
+    judged = classifiers(server.url).pii_detection("Mail jane@example.org")
+    assert judged.reason == "found: EMAIL"
+    server.answer = answered_by([])
+    assert classifiers(server.url).pii_detection("Nothing.").value == 0.0
+
+
+def test_huggingface_asks_over_the_network_unless_it_is_local() -> None:
+    assert type(Huggingface()) is HuggingfaceInference
+    local = Huggingface(local=True)
+    assert type(local) is Huggingface
+    assert copy.deepcopy(local) == local
+    assert type(copy.deepcopy(local)) is Huggingface
+    with pytest.raises(SpecError, match=r"models: toxic is nothing that is classified .did you mean"):
+        Huggingface(models={"toxic": "x"})
 
 
 # Models of LangChain
@@ -536,6 +629,23 @@ def test_annotations_of_a_provider_are_its_fields() -> None:
         Strict(longest="x", least="y")
     with pytest.raises(ParameterError, match=r"largest: is no parameter of Length .did you mean 'longest'"):
         Length(largest=3)
+
+
+@dataclass(frozen=True)
+class Decorated(Provider):
+    longest: int = 100
+
+
+@dataclass
+class Loose(Provider):
+    longest: int
+
+
+def test_a_provider_that_is_a_dataclass_already_stays_one() -> None:
+    assert Decorated(3) == Decorated(longest=3)
+    assert Loose(3).longest == 3
+    assert [*inspect.signature(Loose).parameters] == ["longest"]
+    assert [*inspect.signature(Strict).parameters] == ["longest", "unit", "least"]
 
 
 class Written(Provider):

@@ -48,6 +48,7 @@ _IMPLEMENTATIONS: Final = _REFERENCES | {f"{module}:{name}" for module, names in
 a definition names and no connection."""
 
 _ASKING: Final = {
+    "evaluand.interop.trulens.huggingface_inference": ("HuggingfaceInference",),
     "evaluand.interop.trulens.llm_provider": ("LLMProvider",),
     "evaluand.interop.trulens.models": ("AzureOpenAI", "Bedrock", "Cohere", "Cortex", "LiteLLM", "OpenAI"),
 }

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         block_output as block_output,
         context_filter as context_filter,
     )
+    from evaluand.interop.trulens.huggingface_inference import HuggingfaceInference as HuggingfaceInference
     from evaluand.interop.trulens.judged_methods import (
         Criteria as Criteria,
         GroundednessConfigs as GroundednessConfigs,

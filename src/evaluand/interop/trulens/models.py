@@ -1,7 +1,7 @@
 """The model providers of TruLens: where each finds its model.
 
-Those whose service speaks OpenAI's protocol are asked with evaluand's own client. For others there are two ways: the
-address of a gateway that speaks it (`base_url`), or LiteLLM (`pip install 'evaluand[litellm]'`).
+All are asked with evaluand's own client, so what does not speak OpenAI's protocol is reached through a gateway that
+does, such as a LiteLLM proxy: `base_url`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pydantic import Field
 
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better
-from evaluand.interop.trulens.foreign_models import chain_model, litellm_model
+from evaluand.interop.trulens.langchain_models import chain_model
 from evaluand.interop.trulens.llm_provider import LLMProvider
 from evaluand.interop.trulens.moderation import Moderation
 from evaluand.models.chat_model import ChatModel
-from evaluand.models.endpoints import read_short_name
+from evaluand.models.endpoints import ENDPOINTS, read_short_name
 
 _CORTEX: Final = "https://ACCOUNT.snowflakecomputing.com/api/v2/cortex/v1"
 
@@ -141,12 +141,19 @@ class Cohere(LLMProvider):
 
 
 class LiteLLM(LLMProvider):
-    """Models that LiteLLM reaches, by its names.
+    """Models by their names in LiteLLM.
 
     Args:
-        model_engine: such as `gpt-4o-mini`, `bedrock/amazon.nova-lite-v1:0` or `ollama/llama3.2`.
-        base_url: of a LiteLLM proxy or another gateway with OpenAI's protocol; then LiteLLM need not be installed.
+        model_engine: such as `gpt-4o-mini`, `ollama/llama3.2` or `bedrock/amazon.nova-lite-v1:0`.
+        base_url: of a LiteLLM proxy, which reaches all of them; without it, those that speak OpenAI's protocol.
         completion_kwargs: further parameters of each request.
+
+    Example:
+        >>> LiteLLM(model_engine="ollama/llama3.2").model.url
+        'http://127.0.0.1:11434/v1'
+        >>> LiteLLM(model_engine="bedrock/amazon.nova-lite-v1:0")
+        Traceback (most recent call last):
+        evaluand.SpecError: LiteLLM: bedrock/… does not speak OpenAI's protocol here; pass base_url, ...
     """
 
     model_engine: str = "gpt-4o-mini"
@@ -154,7 +161,12 @@ class LiteLLM(LLMProvider):
 
     @cached_property
     def model(self) -> ChatModel:
-        return _gateway_or_litellm(self, self.model_engine, self.model_engine)
+        service, mark, name = self.model_engine.partition("/")
+        if self.base_url is not None or not mark:
+            return _model_at(self, "openai", self.model_engine)
+        if service not in ENDPOINTS:
+            raise _needs_gateway(self, f"{service}/…", "a LiteLLM proxy, which knows this name")
+        return _model_at(self, service, name)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -163,11 +175,11 @@ class LiteLLM(LLMProvider):
 
 
 class Bedrock(LLMProvider):
-    """Models of Amazon Bedrock, by LiteLLM.
+    """Models of Amazon Bedrock.
 
     Args:
         model_id: such as `amazon.nova-lite-v1:0`.
-        base_url: of a gateway with OpenAI's protocol; then LiteLLM need not be installed.
+        base_url: of a gateway with OpenAI's protocol; required.
     """
 
     model_id: str = "amazon.nova-lite-v1:0"
@@ -175,15 +187,17 @@ class Bedrock(LLMProvider):
 
     @cached_property
     def model(self) -> ChatModel:
-        return _gateway_or_litellm(self, self.model_id, f"bedrock/{self.model_id}")
+        if self.base_url is None:
+            raise _needs_gateway(self, "Bedrock", "a LiteLLM proxy, or Bedrock's own for models that have one")
+        return _model_at(self, "bedrock", self.model_id)
 
 
 class Cortex(LLMProvider):
-    """Models of Snowflake Cortex, by LiteLLM.
+    """Models of Snowflake Cortex.
 
     Args:
-        base_url: of a gateway, or of Cortex itself: `https://ACCOUNT.snowflakecomputing.com/api/v2/cortex/v1` speaks
-            OpenAI's protocol; then LiteLLM need not be installed.
+        base_url: `https://ACCOUNT.snowflakecomputing.com/api/v2/cortex/v1`, which speaks OpenAI's protocol, or that of
+            a gateway; required.
     """
 
     advice: ClassVar[Mapping[str, str]] = {
@@ -195,7 +209,9 @@ class Cortex(LLMProvider):
 
     @cached_property
     def model(self) -> ChatModel:
-        return _gateway_or_litellm(self, self.model_engine, f"snowflake/{self.model_engine}")
+        if self.base_url is None:
+            raise _needs_gateway(self, "a session of Snowflake", _CORTEX)
+        return _model_at(self, "cortex", self.model_engine)
 
 
 class Langchain(LLMProvider):
@@ -242,10 +258,6 @@ def _model_at(provider: LLMProvider, service: str, name: str) -> ChatModel:
     return ChatModel(**{**place, **settings})
 
 
-def _gateway_or_litellm(provider: LLMProvider, name: str, litellm_name: str) -> ChatModel:
-    """A model behind a gateway if there is one, else by LiteLLM."""
-    if provider.base_url is not None:
-        return ChatModel(provider.base_url, name, api_key=provider.api_key_variable, **provider._settings)
-    if provider.api_key_variable is not None:
-        raise SpecError("api_key_variable is of base_url; LiteLLM reads its keys from the variables that it documents")
-    return litellm_model(litellm_name, **provider._settings)
+def _needs_gateway(provider: LLMProvider, what: str, such_as: str) -> SpecError:
+    problem = f"{type(provider).__qualname__}: {what} does not speak OpenAI's protocol here"
+    return SpecError(f"{problem}; pass base_url, the address of a gateway that does, such as {such_as}")

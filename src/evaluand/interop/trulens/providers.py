@@ -1,11 +1,12 @@
 """`Provider`, `Huggingface` and `GroundTruthAgreement` over `evaluand.evaluation.provider` and the local providers.
 
-Where TruLens calls models over the network, these run smaller models in this process, and only on request:
-`Huggingface(local=True)`. The scores differ from those of TruLens; `docs/howto/trulens.md` lists the models.
+`Huggingface()` asks the models that TruLens asks, over the network. `Huggingface(local=True)` runs smaller models in
+this process, whose scores differ; `docs/howto/trulens.md` lists them.
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
+from functools import partial
 from typing import Any
 
 from evaluand.core.errors import SpecError
@@ -13,6 +14,7 @@ from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better
 from evaluand.evaluation.providers.agreement import ranked
 from evaluand.evaluation.providers.ground_truth import GroundTruth, Measure
 from evaluand.evaluation.providers.local import Local
+from evaluand.interop.trulens.huggingface_inference import HuggingfaceInference
 from evaluand.interop.trulens.provider import Provider as Provider
 
 Scores = Sequence[float] | None
@@ -24,12 +26,9 @@ class Huggingface(Local):
 
     Args:
         name: for people.
-        local: must be True: no request is sent to Hugging Face.
+        local: whether to run in this process. Otherwise what is made is a `HuggingfaceInference`, with its parameters.
         k: the number of places of a ranking to consider; default: all.
         max_characters: how long each argument may be, in place of the methods' own limits.
-
-    Raises:
-        SpecError: `local` is not True.
 
     Example:
         >>> hugs = Huggingface(local=True)
@@ -43,13 +42,16 @@ class Huggingface(Local):
 
     unidentified = ("name",)
 
-    def __post_init__(self) -> None:
-        if self.local is not True:
-            raise SpecError(
-                f"{type(self).__name__} cannot call Hugging Face over the network; pass "
-                f"{type(self).__name__}(local=True) to run its methods in this process, with other and smaller models"
-            )
-        super().__post_init__()
+    def __new__(cls, name: str = "huggingface", *, local: bool | None = None, **parameters: Any) -> Any:
+        if not isinstance(local, bool | None):
+            raise SpecError(f"local is {local!r}; give True or False")
+        if cls.__name__ == "Huggingface" and not local:
+            return HuggingfaceInference(name=name, **parameters)
+        return super().__new__(cls)
+
+    def __reduce__(self) -> Any:
+        """Copied by its parameters, because `__new__` without any makes something else."""
+        return partial(type(self), **{each.name: getattr(self, each.name) for each in fields(self) if each.init}), ()
 
     @from_0_to_1
     def context_relevance(self, prompt: str, context: str) -> Judgement:

@@ -1,4 +1,4 @@
-"""Models that do not speak OpenAI's protocol: requests to them are calls of a library, which answers in that form.
+"""Models of LangChain as chat models: a request is a call of the object, whose answer gets the form of OpenAI's.
 
 Everything else (cache, pace, repeats, budgets, spans) is that of `ChatModel`, which these are.
 """
@@ -6,10 +6,8 @@ Everything else (cache, pace, repeats, budgets, spans) is that of `ChatModel`, w
 from __future__ import annotations
 
 import asyncio
-import importlib
 import itertools
 import json
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Protocol
@@ -31,15 +29,6 @@ class Exchange(Protocol):
 
 
 @dataclass(frozen=True)
-class LiteLLMModel(ChatModel):
-    """A model that LiteLLM calls, such as `bedrock/…` or `snowflake/…`; its keys are where LiteLLM looks for them."""
-
-    @cached_property
-    def _exchange(self) -> Exchange:  # type: ignore[override]
-        return _LiteLLMExchange(self.timeout)
-
-
-@dataclass(frozen=True)
 class ChainModel(ChatModel):
     """A language model of LangChain."""
 
@@ -48,11 +37,6 @@ class ChainModel(ChatModel):
     @cached_property
     def _exchange(self) -> Exchange:  # type: ignore[override]
         return _ChainExchange(self.chain, self.timeout)
-
-
-def litellm_model(name: str, **settings: Any) -> LiteLLMModel:
-    """The model that LiteLLM knows by a name."""
-    return LiteLLMModel("litellm://models", name, **settings)
 
 
 def chain_model(chain: Any, name: str, **settings: Any) -> ChainModel:
@@ -64,26 +48,6 @@ def chain_model(chain: Any, name: str, **settings: Any) -> ChainModel:
     if not callable(getattr(chain, "ainvoke", None)):
         raise SpecError("chain is no language model of LangChain; pass a chat model, such as ChatOpenAI(…)")
     return ChainModel(f"langchain://{next(_numbers)}", name, chain=chain, **settings)
-
-
-class _LiteLLMExchange:
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
-
-    def check(self) -> None:
-        _litellm()
-
-    def close(self) -> None:
-        pass
-
-    async def ask(self, content: bytes) -> Any:
-        library = _litellm()
-        async with _within(self._timeout):
-            try:
-                answer = await library.acompletion(**json.loads(content), num_retries=0, max_retries=0)
-            except Exception as error:
-                raise _readable(error) from None
-        return answer.model_dump()
 
 
 class _ChainExchange:
@@ -158,20 +122,5 @@ def _readable(error: Exception) -> Exception:
     return TaskError(message, code=code)
 
 
-def _litellm() -> Any:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it downloads a list of prices
-    try:
-        litellm: Any = importlib.import_module("litellm")
-    except ImportError:
-        raise SpecError(_MISSING) from None
-    litellm.telemetry = False
-    litellm.suppress_debug_info = True
-    return litellm
-
-
 _TRANSIENT: Final = (408, 425, 429)
-_MISSING: Final = (
-    "this model is reached by LiteLLM: pip install 'evaluand[litellm]'; or pass base_url, the address of a gateway that"
-    " speaks OpenAI's protocol"
-)
 _numbers = itertools.count(1)
