@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import default_metric
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.ratings.stored import Ratings

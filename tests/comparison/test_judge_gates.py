@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from support.labelled import Rounding, judge_numbers, label_numbers
 from support.matches import play_runs
 
 from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher, MemoryStore, rate
-from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.gates import check_gates
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.evaluation import RemoteProvider, asks
 from evaluand.evaluation.judges.cards.card import make_card
@@ -51,8 +53,70 @@ def test_a_measured_judge_gates(tmp_path: Path) -> None:
     evaluation = judge_numbers(MemoryStore(), NUMBERS)
     measure(evaluation, tmp_path)
     result = check(evaluation)
-    assert (result.passed, result.message) == (True, "0.5; 100 rows: 100 scored")
+    card = result.facts["judges"][0]["card"][:12]
+    assert result.passed
+    assert result.message == (
+        "0.5; 100 rows: 100 scored; judge 'fine': agreement 0.95 [0.89, 0.98], 100 answers labelled by people"
+        f" (card {card}); corrected for its errors 0.55 [0.431, 0.676] (includes the 100 labelled answers: interval"
+        " too wide)"
+    )
     assert result.facts["judges"][0]["status"] == "measured"
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("accuracy >= 0.6", "which would fail this rule"),
+        ("accuracy >= 0.5 at 90%", "which would fail this rule with its 90% bound 0.304"),
+        ("accuracy >= 0.1 at 95%", None),
+        ("accuracy <= 0.8", None),
+    ],
+)
+def test_a_gate_says_whether_the_corrected_mean_would_fail(rule: str, words: str | None, tmp_path: Path) -> None:
+    store = MemoryStore()
+    lenient = judge_numbers(store, NUMBERS, Rounding(limit=30))
+    label_numbers(lenient.run, tmp_path, {"ann": [int(n >= 50) for n in NUMBERS]})  # type: ignore[arg-type]
+    make_card(read_labelled_evaluation(lenient, "fine"), store)
+    result = check(judge_numbers(store, [n * 7 % 100 for n in range(90)], Rounding(limit=30)), rule)
+    assert result.passed
+    assert "corrected for its errors 0." in result.message
+    assert "too wide" not in result.message  # these are other answers than the labelled ones
+    assert ("would fail" in result.message) == (words is not None)
+    assert words is None or words in result.message
+
+
+@pytest.mark.parametrize("people", [[1], [n % 2 for n in range(19)]])
+def test_a_few_labels_do_not_measure_a_judge(people: list[int], tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), [90 * n for n in people] + [90] * (30 - len(people)))
+    labels = [*people, *[None] * (30 - len(people))]
+    label_numbers(evaluation.run, tmp_path, {"ann": labels})  # type: ignore[arg-type]
+    make_card(read_labelled_evaluation(evaluation, "fine"), evaluation.store)
+    result = check(evaluation)
+    assert not result.passed
+    assert "refused: judge 'fine' is weak: it was measured on " in result.message
+    assert "and 20 are needed; agreement 1.00" in result.message
+    assert "label more answers and measure it again with `evaluand judge card numbers/mine`" in result.message
+    allowed = check(evaluation, allow_unmeasured_judges=True)
+    assert allowed.passed
+    assert "judge 'fine' is weak: it was measured on" in allowed.message
+    assert allowed.message.endswith(", which was allowed")
+
+
+def test_a_judge_no_better_than_chance_cannot_gate(tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), NUMBERS, Rounding(limit=0))  # always says right
+    label_numbers(evaluation.run, tmp_path, {"ann": [int(n >= 10) for n in NUMBERS]})  # type: ignore[arg-type]
+    make_card(read_labelled_evaluation(evaluation, "fine"), evaluation.store)
+    result = check(evaluation, "accuracy >= 0.9 at 95%")
+    assert (result.passed, result.facts["judges"][0]["status"]) == (False, "weak")
+    assert "is weak: it is not shown to agree with people beyond chance; agreement 0.90" in result.message
+
+
+def test_labels_of_one_kind_show_no_agreement_beyond_chance(tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), [60 + n for n in range(30)])
+    label_numbers(evaluation.run, tmp_path, {"ann": [1] * 30})  # type: ignore[arg-type]
+    make_card(read_labelled_evaluation(evaluation, "fine"), evaluation.store)
+    message = check(evaluation).message
+    assert "beyond chance: all ratings are one value, so chance agrees everywhere" in message
 
 
 def test_a_changed_judge_cannot_gate(tmp_path: Path) -> None:
@@ -132,9 +196,9 @@ class Shorter(ComparisonScorer):
         return "first" if str(first).startswith("mine") else "second"
 
 
-def recorded(store: Store, matches: Any) -> None:
+def recorded(store: Store, matches: Any, swapped: Callable[[int], int]) -> None:
     """A card of the judge of some matches, made from other pairs."""
-    rows = [{"id": n, "label": 1, "judgement": 1, "swapped": 1 + n % 2} for n in range(30)]
+    rows = [{"id": n, "label": 1, "judgement": 1, "swapped": swapped(n)} for n in range(30)]
     found = read_labelled_file(rows, "x")
     make_card(LabelledSet(found.items, judge_of_matches(matches), [None], is_pairs=True), store)
 
@@ -151,6 +215,9 @@ def test_ratings_by_an_unmeasured_judge_cannot_gate() -> None:
     assert (allowed.passed, allowed.facts["judges"][0]["allowed"]) == (True, True)
     [bias] = check_rating_gates(["position_bias <= 0.55"], ratings)  # which is about the judge itself
     assert bias.passed
-    recorded(store, matches)
+    recorded(store, matches, lambda n: 1 + n % 2)
+    [weak] = check_rating_gates([rule], ratings)
+    assert (weak.passed, weak.facts["judges"][0]["status"]) == (False, "weak")  # it prefers the first place
+    recorded(store, matches, lambda n: 1 + (n == 0))
     [measured] = check_rating_gates([rule], ratings)
     assert (measured.passed, measured.facts["judges"][0]["status"]) == (True, "measured")

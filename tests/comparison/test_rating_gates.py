@@ -17,7 +17,7 @@ from evaluand import (
     comparison_scorer,
     rate,
 )
-from evaluand.comparison.gates import GateResult
+from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.ratings.gate_limits import check_limits
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.rating_gates import check_rating_gates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from support.labelled import Rounding, judge_numbers, label_numbers, play_number
 from support.matches import play_runs, table_judge
 
 from evaluand import DataError, Dataset, DirectoryStore, Evaluator, Matcher, MemoryStore, NotFound, Runner, SpecError
+from evaluand.comparison.gates import check_gates
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
 from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
@@ -21,6 +23,7 @@ from evaluand.evaluation.judges.cards.from_matches import read_labelled_matches
 from evaluand.evaluation.judges.cards.standing import correct_mean, standings
 from evaluand.evaluation.judges.cards.tuning import tune_judges
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
+from evaluand.evaluation.scorer import Score
 from evaluand.report.verification import verify
 
 NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]  # the judge takes the upper half for right
@@ -378,6 +381,29 @@ def test_a_mean_is_measured_stale_or_unmeasured(tmp_path: Path) -> None:
     assert f"stale: limit changed since card {card.id[:12]}; measure it again" in changed.text
 
 
+def test_a_small_new_card_replaces_no_large_one(tmp_path: Path) -> None:
+    store = MemoryStore()
+    evaluation = judge_numbers(store, NUMBERS)
+    people = [truth(n) for n in NUMBERS]
+    label_numbers(evaluation.run, tmp_path, {"ann": people})  # type: ignore[arg-type]
+    large = make_card(read_labelled_evaluation(evaluation, "fine"), store)
+    few = [*people[:2], *[None] * 98]
+    small = make_card(
+        read_labelled_evaluation(evaluation, "fine", label_numbers(evaluation.run, tmp_path, {"ann": few})),  # type: ignore[arg-type]
+        store,
+    )
+    found = standings(evaluation)["fine"]
+    assert (found.status, found.card.id, found.newer.id) == ("measured", large.id, small.id)  # type: ignore[union-attr]
+    assert found.text.endswith("a newer card has only 2 examples")
+    later = make_card(read_labelled_evaluation(evaluation, "fine", evaluation_of(evaluation, tmp_path)), store)
+    assert standings(evaluation)["fine"].card.id == later.id  # type: ignore[union-attr] # as large, and newer
+
+
+def evaluation_of(evaluation: Any, folder: Path) -> Any:
+    """Other labels of the same answers."""
+    return label_numbers(evaluation.run, folder, {"bob": [int(n >= 50) for n in NUMBERS]})
+
+
 def test_scorers_that_are_no_judges_need_no_card() -> None:
     store = MemoryStore()
     run = play_numbers(store, [1, 2])
@@ -398,6 +424,43 @@ def test_a_mean_is_corrected_for_the_errors_of_its_judge(tmp_path: Path) -> None
     expected = (means.raw.value + 40 / 45 - 1) / (45 / 55 + 40 / 45 - 1)
     assert means.corrected.value == pytest.approx(expected)
     assert means.corrected.low < sum(map(truth, others)) / len(others) < means.corrected.high
+    assert (means.is_mean, means.overlap) == (True, "")
+
+
+def test_labelled_answers_among_the_corrected_ones_are_reported(tmp_path: Path) -> None:
+    store = MemoryStore()
+    evaluation = judge_numbers(store, NUMBERS)
+    people = [truth(n) if n < 90 else None for n in NUMBERS]
+    label_numbers(evaluation.run, tmp_path, {"ann": people})  # type: ignore[arg-type]
+    card = make_card(read_labelled_evaluation(evaluation, "fine"), store)
+    means = correct_mean(evaluation, "fine", card)
+    assert means is not None
+    assert means.overlap == " (includes the 90 labelled answers: interval too wide)"
+
+
+@dataclass(frozen=True)
+class Generous(Rounding):
+    """Gives half a point where it says `bad`."""
+
+    kind = "generous"
+
+    def score(self, output: Any, expected: Any) -> Score:
+        score = super().score(output, expected)
+        return score._replace(value=0.5 + 0.5 * (score.value or 0.0))
+
+
+def test_the_share_judged_right_is_not_taken_for_the_mean_of_values(tmp_path: Path) -> None:
+    store = MemoryStore()
+    evaluation = judge_numbers(store, NUMBERS, Generous())
+    label_numbers(evaluation.run, tmp_path, {"ann": ["good" if truth(n) else "bad" for n in NUMBERS]})  # type: ignore[arg-type]
+    card = make_card(read_labelled_evaluation(evaluation, "fine"), store, positive="good")
+    means = correct_mean(evaluation, "fine", card)
+    assert means is not None
+    assert (means.raw.value, means.is_mean) == (0.5, False)
+    [result] = check_gates(["mean >= 0.7"], {"mine": evaluation})
+    assert result.passed
+    assert result.message.startswith("0.75; 100 rows: 100 scored; ")
+    assert "; 0.5 judged right, corrected for its errors 0.55 [" in result.message
 
 
 # The choice among judges

@@ -10,7 +10,7 @@ import click
 from click.exceptions import Exit
 
 from evaluand.cli.options import TARGET, name_store, repeatable
-from evaluand.comparison.gates import GateResult
+from evaluand.comparison.gate_result import GateResult
 from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
 

@@ -25,7 +25,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -41,7 +40,8 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
-from evaluand.comparison.judge_gates import check_judged
+from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.judge_gates import check_judged, correct_value
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold, quote_word
@@ -56,30 +56,6 @@ from evaluand.metrics.names import is_name
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
-
-
-@dataclass(frozen=True, repr=False)
-class GateResult:
-    """The result of checking one gate for one evaluation.
-
-    Attributes:
-        subject: the label of the evaluation.
-        message: the number that decided, with its counts, or why there is none.
-        facts: the same as data.
-    """
-
-    gate: Gate
-    subject: str
-    passed: bool
-    message: str
-    facts: Mapping[str, Any]
-
-    def __str__(self) -> str:
-        """One line: whether the gate holds, and the number that decided."""
-        return f"{'passed' if self.passed else 'FAILED'}  {self.gate.text}  {self.subject}: {self.message}"
-
-    def __repr__(self) -> str:
-        return f"<{self}>"
 
 
 def check_gates(
@@ -105,8 +81,8 @@ def check_gates(
         scorer: the scorer of gates that name none.
         missing: what happens to rows without a score, in place of the default of gates.
         metric_by_name: the metric of a name that no measure has.
-        allow_unmeasured_judges: whether verdicts of judges count that have no card, or only one from before they
-            changed; otherwise gates on them are refused, and fail.
+        allow_unmeasured_judges: whether verdicts of judges count that have no card, only one from before they
+            changed, or one that does not show agreement with people; otherwise gates on them are refused, and fail.
 
     Raises:
         SpecError: a text is no gate, or names a metric, scorer, attribute or baseline that does not exist.
@@ -131,7 +107,10 @@ def check_gates(
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
             judges = _find_judges([evaluations[label], base], chosen, known)
-            results.append(check_judged(gate, label, judges, allowed=allow_unmeasured_judges, check=check))
+            correct = partial(correct_value, gate, evaluations[label], chosen)
+            results.append(
+                check_judged(gate, label, judges, allowed=allow_unmeasured_judges, check=check, correct=correct)
+            )
     return results
 
 

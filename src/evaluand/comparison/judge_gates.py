@@ -1,7 +1,8 @@
 """Gates on what judges say: refused unless the judge was measured, or the user allows it.
 
-A judge whose agreement with people is unknown may pass anything. So a gate on its verdicts is not passed before the
-judge has a card, unless unmeasured judges are allowed, which the result records.
+A judge whose agreement with people is unknown, or no better than chance, may pass anything. So a gate on its verdicts
+is not passed before the judge has a card that shows agreement, unless other judges are allowed, which the result
+records.
 """
 
 from __future__ import annotations
@@ -10,48 +11,97 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.rule import RELATIONS, Gate
+
 if TYPE_CHECKING:
-    from evaluand.comparison.gates import GateResult
-    from evaluand.comparison.rule import Gate
-    from evaluand.evaluation.judges.cards.standing import Standing
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.evaluation.judges.cards.standing import CorrectedMean, Standing
 
 ALLOW: Final = "--allow-unmeasured-judges (in an experiment file: allow_unmeasured_judges: true)"
 
 
 def check_judged(
-    gate: Gate, subject: str, standings: Sequence[Standing], *, allowed: bool, check: Callable[[], GateResult]
+    gate: Gate,
+    subject: str,
+    standings: Sequence[Standing],
+    *,
+    allowed: bool,
+    check: Callable[[], GateResult],
+    correct: Callable[[Standing], CorrectedMean | None] = lambda standing: None,
 ) -> GateResult:
     """The result of a gate on what judges say.
 
     Args:
         subject: whom the gate is about.
         standings: of the judges whose verdicts it reads; none for other scorers.
-        allowed: whether judges without a card of their present form are allowed.
+        allowed: whether judges are allowed that no card of their present form shows to agree with people.
         check: checks the gate.
+        correct: corrects the mean that the gate is about for the errors of a measured judge.
 
     Returns:
-        The result with the standing of each judge in its facts; a refusal fails the gate, and nothing is compared.
+        The result with the standing of each judge in its message and its facts; a refusal fails the gate, and nothing
+        is compared.
     """
     if not standings:
         return check()
     facts = [_describe(each, allowed) for each in standings]
     lacking = [each for each in standings if each.status != "measured"]
     if lacking and not allowed:
-        from evaluand.comparison.gates import GateResult  # which imports this module
-
         why = "; ".join(f"judge {each.judge.name!r} is {each.finding}; {each.remedy}" for each in lacking)
         message = f"refused: {why}, or allow it with {ALLOW}"
         return GateResult(gate, subject, False, message, {"values": [], "judges": facts})
     result = check()
-    words = "".join(f"; judge {each.judge.name!r} is {each.status}, which was allowed" for each in lacking)
-    return replace(result, message=result.message + words, facts={**result.facts, "judges": facts})
+    words = [result.message]
+    for standing, own in zip(standings, facts, strict=True):
+        if standing.status != "measured":
+            words.append(f"judge {standing.judge.name!r} is {standing.finding}, which was allowed")
+            continue
+        words.append(f"judge {standing.judge.name!r}: {standing.finding}")
+        if (mean := correct(standing)) is not None and mean.corrected.value == mean.corrected.value:
+            words.append(_correction_text(result, mean))
+            own["corrected"] = {name: getattr(mean.corrected, name) for name in ("value", "low", "high")}
+    return replace(result, message="; ".join(words), facts={**result.facts, "judges": facts})
+
+
+def correct_value(gate: Gate, evaluation: Evaluation, scorer: str, standing: Standing) -> CorrectedMean | None:
+    """The mean of a judge that a gate compares with a threshold, corrected for the errors of the judge.
+
+    Returns:
+        None where the gate is about something else, such as a group or a difference, or nothing can be corrected.
+    """
+    from evaluand.evaluation.judges.cards.standing import correct_mean  # on use: gates on other scorers need it not
+
+    is_of_all = gate.baseline is None and gate.disparity is None and not gate.where
+    if standing.card is None or gate.metric not in _MEANS or not is_of_all:
+        return None
+    return correct_mean(evaluation, scorer, standing.card)
+
+
+_MEANS: Final = ("accuracy", "mean")
+
+
+def _correction_text(result: GateResult, mean: CorrectedMean) -> str:
+    """A corrected mean, and whether a rule that is fulfilled would fail for it."""
+    gate, corrected = result.gate, mean.corrected
+    text = f"corrected for its errors {corrected.value:.3g} [{corrected.low:.3g}, {corrected.high:.3g}]{mean.overlap}"
+    if not mean.is_mean:  # the share of right answers is then another number than the gate compares
+        return f"{mean.raw.value:.4g} judged right, {text}"
+    end = "value" if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
+    bound = getattr(corrected if gate.level is None else mean.at(2 * gate.level - 1), end)
+    if not result.passed or bound != bound or RELATIONS[gate.relation](bound, gate.number):
+        return text
+    side = "" if gate.level is None else f" with its {100 * gate.level:g}% bound {bound:.3g}"
+    return f"{text}, which would fail this rule{side}"
 
 
 def _describe(standing: Standing, allowed: bool) -> dict[str, Any]:
+    card = standing.card
     return {
         "judge": standing.judge.name,
         "digest": standing.judge.digest,
         "status": standing.status,
-        "card": None if standing.card is None else standing.card.id,
+        "card": None if card is None else card.id,
+        "finding": standing.finding,
         "allowed": allowed and standing.status != "measured",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evaluand.comparison.gates import GateResult
+from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.ratings.gate_limits import check_limits
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.comparison.ratings.rating_gates import check_rating_gates

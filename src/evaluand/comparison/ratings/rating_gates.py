@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from evaluand.comparison.gates import GateResult
+from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.judge_gates import check_judged
 from evaluand.comparison.ratings.gate_limits import check_limits
 from evaluand.comparison.ratings.gathering import A, B, MatchTable, gather
@@ -50,8 +50,8 @@ def check_rating_gates(
     Args:
         gates: the rules, as text.
         ratings: what they are about.
-        allow_unmeasured_judges: whether verdicts of judges count that have no card, or only one from before they
-            changed; otherwise gates on them are refused, and fail.
+        allow_unmeasured_judges: whether verdicts of judges count that have no card, only one from before they
+            changed, or one that does not show agreement with people; otherwise gates on them are refused, and fail.
 
     Raises:
         SpecError: a text is no gate of ratings, names a system that was not rated, or has a threshold that no rating

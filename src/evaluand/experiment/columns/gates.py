@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import default_metric
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.report.facts.base import Facts
 
@@ -19,9 +19,10 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
     """The judges of some evaluations by task: their standing, and their means as they are and corrected.
 
     Returns:
-        Of each judge and task: `judge`, `task`, `status` (`measured`, `stale` or `unmeasured`), `text` in words, `card`
-        (its id, or None), `changed`, and `raw` and `corrected` with `value`, `low`, `high` and `reason`, or None for
-        judges that do not say right or wrong.
+        Of each judge and task: `judge`, `task`, `status` (`measured`, `weak`, `stale` or `unmeasured`), `text` (it in
+        words), `card` (its id, or None), `changed`, and `raw` (the share judged right) and `corrected` with `value`,
+        `low`, `high` and `reason`, or None for judges that do not say right or wrong; `overlap` warns of labelled
+        answers among them.
     """
     if not any(evaluation.manifest["provenance"].get("judges") for evaluation in evaluations.values()):
         return []
@@ -32,11 +33,12 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
     for task, evaluation in evaluations.items():
         for name, own in standings(evaluation).items():
             standing = known.setdefault((name, own.judge.digest), own)
-            facts = _describe(standing) | {"task": task, "raw": None, "corrected": None}
+            facts = _describe(standing) | {"task": task} | _UNCORRECTED
             if standing.status == "measured" and standing.card is not None:
                 means = correct_mean(evaluation, name, standing.card)
                 if means is not None:
-                    facts |= {"raw": _number(means.raw), "corrected": _number(means.corrected)}
+                    numbers = {"raw": _number(means.raw), "corrected": _number(means.corrected)}
+                    facts |= numbers | {"overlap": means.overlap}
             found.append(facts)
     return sorted(found, key=lambda each: each["judge"])
 
@@ -59,8 +61,11 @@ def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
     for matches in sets:
         standing = None if matches is None else standing_of_matches(matches)
         if standing is not None:
-            found[standing.judge.digest] = _describe(standing) | {"task": None, "raw": None, "corrected": None}
+            found[standing.judge.digest] = _describe(standing) | {"task": None} | _UNCORRECTED
     return [*found.values()]
+
+
+_UNCORRECTED: Final[Facts] = {"raw": None, "corrected": None, "overlap": ""}
 
 
 def _describe(standing: Standing) -> Facts:

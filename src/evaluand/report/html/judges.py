@@ -37,6 +37,7 @@ def _corrected(judges: Sequence[Facts]) -> str:
             *numbers(*map(corrected.get, ("value", "low", "high"))),
         ]
         why = "" if corrected["reason"] is None else f'<span class="why">{clean(corrected["reason"])}</span>'
+        why += f'<span class="why">{clean(row["overlap"])}</span>' if row["overlap"] else ""
         interval = "" if corrected["low"] is None else f"{cells[4]} – {cells[5]}"
         lines.append(
             f'<tr><th scope="row">{name(row["task"])}</th><td class="text">{name(row["judge"])}</td>'

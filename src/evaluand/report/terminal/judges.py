@@ -69,7 +69,7 @@ def standings_table(rows: Sequence[Facts]) -> RenderableType:
     return grid
 
 
-_STYLES: Final = {"measured": "", "stale": "yellow", "unmeasured": "yellow"}
+_STYLES: Final = {"measured": "", "weak": "yellow", "stale": "yellow", "unmeasured": "yellow"}
 
 
 def _corrected(row: Facts) -> str:
@@ -77,7 +77,7 @@ def _corrected(row: Facts) -> str:
     if corrected["value"] is None:
         return f"not corrected: {safe(corrected['reason'])}"
     raw, value, low, high = numbers(row["raw"]["value"], *(corrected[name] for name in ("value", "low", "high")))
-    return f"{raw} by the judge, {value} [{low} – {high}] corrected for its errors"
+    return f"{raw} judged right, {value} [{low} – {high}] corrected for its errors{row['overlap']}"
 
 
 def _measures(rows: Sequence[Facts]) -> RenderableType:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +23,7 @@ from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity, Labelle
 from evaluand.evaluation.judges.cards.measures import Measure, measure_grades
 from evaluand.evaluation.judges.cards.misses import calibration_rows, confusion_rows, miss_rows
 from evaluand.evaluation.judges.cards.pair_measures import measure_pairs
-from evaluand.evaluation.judges.cards.scales import read_items
+from evaluand.evaluation.judges.cards.scales import Readings, read_items
 from evaluand.evaluation.judges.cards.wording import measure_cells, measure_name, measure_text
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.judging.estimate import Estimate
@@ -110,6 +109,25 @@ class JudgeCard(Artifact):
         """Whether it says how far judge and people agree; not if the judge abstained about all that they labelled."""
         return any(row["measure"] in _AGREEMENT and row["value"] is not None for row in self.measures)
 
+    @property
+    def clusters(self) -> int:
+        """How many examples, or groups of examples, have both a label of people and one of the judge."""
+        return int(self.manifest["spec"]["clusters"])
+
+    @property
+    def weakness(self) -> str | None:
+        """Why it is too little to trust the judge; None if it shows agreement beyond chance on enough examples."""
+        if self.clusters < LEAST_CLUSTERS:
+            return f"it was measured on {plural(self.clusters, 'example')}, and {LEAST_CLUSTERS} are needed"
+        is_pairs = self.manifest["spec"]["options"]["pairs"]
+        chance, names = (0.5, _OF_ORDERS) if is_pairs else (0.0, _BEYOND_CHANCE)
+        found = [each for name in names if (each := self.find(*name)) is not None and each.value == each.value]
+        bound = next((each.low for each in found if each.low == each.low), None)
+        if bound is None:
+            why = next((row["reason"] for row in self.measures if row["reason"] and row["measure"] in _AGREEMENT), None)
+            return "it is not shown to agree with people beyond chance" + (f": {why}" if why else "")
+        return None if bound > chance else "it is not shown to agree with people beyond chance"
+
     def find(self, measure: str, part: str = "") -> Estimate | None:
         """A measure as a number with its interval; None if the card does not have it.
 
@@ -148,7 +166,13 @@ class JudgeCard(Artifact):
         return head | facts | {"part": spec.get("part")} | costs | tables
 
 
+LEAST_CLUSTERS: Final = 20
+"""The fewest examples on which a judge counts as measured: one that judges all of 20 as people do may still err on one
+in six of others (the lower end of the 95 % score interval is 0.84)."""
+
 _AGREEMENT: Final = ("agreement", "krippendorff_alpha")
+_BEYOND_CHANCE: Final = (("krippendorff_alpha", ""), ("cohen_kappa", ""), ("weighted_kappa", "quadratic"))
+_OF_ORDERS: Final = (("agreement", "both orders"), ("agreement", "first order"), ("agreement", "second order"))
 _HEADLINE: Final = (
     ("agreement", ""),
     ("agreement", "both orders"),
@@ -204,11 +228,13 @@ def make_card(
         raise SpecError("no answer is both labelled by people and judged, so there is nothing to measure")
     judge, model = labelled.judge, judge_model or labelled.judge.model
     options = {"positive": positive, "order": list(order), "threshold": threshold, "judge_model": model}
+    readings = read_items(labelled.items, is_pairs=labelled.is_pairs, positive=positive, order=order)
     spec = {
         "judge": {"name": judge.name, "digest": judge.digest, "spec": dict(judge.spec)},
         "labels": labelled.digest,
         "judgements": labelled.judgements_digest,
         "items": len(labelled.items),
+        "clusters": _count_clusters(readings),
         "confidence": float(confidence),
         "options": options | {"pairs": labelled.is_pairs, "method": METHOD},
         "part": None if part is None else dict(part),
@@ -216,7 +242,7 @@ def make_card(
     id = identity.artifact_id(KIND, spec)
     is_stored = store.is_sealed(KIND, id)
     if not is_stored:
-        tables = _compute(labelled, options, confidence)
+        tables = _compute(labelled, readings, options, confidence)
         batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
         facts = provenance(origin) | _costs(labelled) | {"judge": dict(judge.parts), "source": labelled.source}
         facts["made_from"] = [{"kind": kind, "id": each} for kind, each in labelled.made_from]
@@ -226,16 +252,25 @@ def make_card(
     return JudgeCard(store, id, Receipt(1, kept=1, why="made before") if is_stored else Receipt(1, called=1))
 
 
-def _compute(labelled: LabelledSet, options: Mapping[str, Any], confidence: float) -> dict[str, list[dict[str, Any]]]:
+def _count_clusters(readings: Readings) -> int:
+    """How many examples have both a label of people and one of the judge."""
+    truth = readings.mean if readings.scale == "numbers" else readings.majority
+    judged = np.concatenate([readings.judge, readings.swapped], axis=1)
+    both = ~np.isnan(truth) & ~np.isnan(judged).all(axis=1)
+    return len(np.unique(readings.example[both]))
+
+
+def _compute(
+    labelled: LabelledSet, readings: Readings, options: Mapping[str, Any], confidence: float
+) -> dict[str, list[dict[str, Any]]]:
     items, model = labelled.items, options["judge_model"]
-    readings = read_items(items, is_pairs=labelled.is_pairs, positive=options["positive"], order=options["order"])
     measures = (
         measure_pairs(items, readings, judge_model=model, confidence=confidence)
         if labelled.is_pairs
         else measure_grades(items, readings, threshold=options["threshold"], judge_model=model, confidence=confidence)
     )
     return {
-        "measures": [_measure_row(each) for each in chain(measures)],
+        "measures": [_measure_row(each) for each in measures],
         "confusion": confusion_rows(readings, options["threshold"]),
         "calibration": calibration_rows(readings, confidence),
         "misses": miss_rows(items, readings, options["threshold"]),

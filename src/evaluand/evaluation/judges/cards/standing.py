@@ -1,4 +1,9 @@
-"""What a mean by a judge is worth: measured, stale since the judge changed, or unmeasured; and what errors do to it."""
+"""What a mean by a judge is worth: measured, weak, stale or unmeasured; and what the errors of the judge do to it.
+
+A judge is measured if its card shows agreement with people beyond chance on enough examples. One whose card shows less
+is weak: a single label, or a judge that always says right, proves nothing. If only an earlier form of the judge was
+measured, it is stale.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from evaluand.core.errors import NotFound
+from evaluand.core.errors import NotFound, plural
 from evaluand.core.fingerprint import explain
 from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
@@ -20,10 +25,10 @@ from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.judging.correction import rogan_gladen
 from evaluand.metrics.judging.estimate import Estimate, share
-from evaluand.store.store import Store
+from evaluand.store.store import Store, exists
 from evaluand.store.tables import SCORED
 
-Status = Literal["measured", "stale", "unmeasured"]
+Status = Literal["measured", "weak", "stale", "unmeasured"]
 
 
 class Standing(NamedTuple):
@@ -31,10 +36,12 @@ class Standing(NamedTuple):
 
     Attributes:
         judge: which judge.
-        status: `measured`, `stale` if only an earlier form of the judge was, or `unmeasured`.
-        card: the newest card of the judge or, if stale, of its earlier form.
+        status: `measured`, `weak` if its card shows too little, `stale` if only an earlier form of the judge was
+            measured, or `unmeasured`.
+        card: the card that counts: of the judge the one with the most examples or, if stale, of its earlier form.
         changed: what has changed since then, in words.
         measure_it: the command that measures it.
+        newer: a newer card of the judge with fewer examples, which does not count; None if there is none.
     """
 
     judge: JudgeIdentity
@@ -42,16 +49,14 @@ class Standing(NamedTuple):
     card: JudgeCard | None
     changed: tuple[str, ...]
     measure_it: str
+    newer: JudgeCard | None = None
 
     @property
     def text(self) -> str:
         """What is known, in one line, and what to do if it is too little."""
         if self.card is None:
             return f"unmeasured: nobody knows how often it agrees with people; {self.remedy}"
-        if self.status == "stale":
-            return f"{self.finding}; {self.remedy}"
-        unpinned = "" if self.judge.pinned else "; it has no declared version, so it may have changed since"
-        return f"{self.finding}{unpinned}"
+        return self.finding if self.status == "measured" else f"{self.finding}; {self.remedy}"
 
     @property
     def finding(self) -> str:
@@ -62,12 +67,19 @@ class Standing(NamedTuple):
         if self.status == "stale":
             what = ", ".join(self.changed[:_SHOWN]) + (", …" if len(self.changed) > _SHOWN else "")
             return f"stale: {what or 'it has changed'} since {card}"
-        return f"{self.card.headline} ({card})"
+        weak = f"weak: {self.card.weakness}; " if self.status == "weak" else ""
+        return f"{weak}{self.card.headline} ({card}){self._reservations}"
 
     @property
     def remedy(self) -> str:
         """How to measure it."""
-        return f"measure it{' again' if self.status == 'stale' else ''} with `{self.measure_it}`"
+        how = {"weak": "label more answers and measure it again", "stale": "measure it again"}
+        return f"{how.get(self.status, 'measure it')} with `{self.measure_it}`"
+
+    @property
+    def _reservations(self) -> str:
+        newer = "" if self.newer is None else f"; a newer card has only {plural(self.newer.clusters, 'example')}"
+        return newer + ("" if self.judge.pinned else "; it has no declared version, so it may have changed since")
 
 
 _SHOWN: Final = 3
@@ -81,9 +93,11 @@ def find_standing(store: Store, judge: JudgeIdentity, source: str, scorer: str |
         source: the name or id of what it judged, for the command that measures it; `scorer` is its name there.
     """
     command = f"evaluand judge card {source}" + ("" if scorer is None else f" --scorer {scorer}")
-    own = (JudgeCard(store, id) for id in store.find(KIND, judge.digest))
-    if (card := next((card for card in own if card.has_agreement), None)) is not None:
-        return Standing(judge, "measured", card, (), command)
+    own = [card for id in store.find(KIND, judge.digest) if (card := JudgeCard(store, id)).has_agreement]
+    if own:
+        card = max(own, key=lambda each: each.clusters)  # the newest of those with the most examples
+        newer = None if own[0].id == card.id else own[0]
+        return Standing(judge, "measured" if card.weakness is None else "weak", card, (), command, newer)
     for card in stored_cards(store):
         other = card.judge
         is_earlier = other.name == judge.name and other.spec.get("kind") == judge.spec.get("kind")
@@ -120,10 +134,37 @@ def standing_of_matches(matches: Matches) -> Standing | None:
 
 
 class CorrectedMean(NamedTuple):
-    """The share of answers that a judge takes for right, and the share that is right if it errs as its card says."""
+    """The share of answers that a judge takes for right, and the share that is right if it errs as its card says.
+
+    Attributes:
+        raw: the share that the judge takes for right.
+        rates: sensitivity and specificity of the judge.
+        confidence: of the intervals.
+        is_mean: whether `raw` is the mean of the judge's values, so that these are 0 and 1.
+        labelled: how many of the answers are those by which the judge was measured; their chance counts twice.
+    """
 
     raw: Estimate
-    corrected: Estimate
+    rates: tuple[Estimate, Estimate]
+    confidence: float
+    is_mean: bool
+    labelled: int
+
+    @property
+    def corrected(self) -> Estimate:
+        """The share that is right."""
+        return self.at(self.confidence)
+
+    def at(self, confidence: float) -> Estimate:
+        """The same with an interval of another confidence."""
+        return rogan_gladen(self.raw, *self.rates, confidence=confidence)
+
+    @property
+    def overlap(self) -> str:
+        """What to say beside the interval if answers that measured the judge are among these; else empty."""
+        if not self.labelled:
+            return ""
+        return f" (includes the {plural(self.labelled, 'labelled answer')}: interval too wide)"
 
 
 def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> CorrectedMean | None:
@@ -134,33 +175,57 @@ def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> Correc
     sensitivity, specificity = card.find("sensitivity"), card.find("specificity")
     if sensitivity is None or specificity is None:
         return None
-    options = card.manifest["spec"]["options"]
-    values, example = _read_verdicts(evaluation, scorer, options)
-    if not len(values) or not np.isin(values, (0.0, 1.0)).all():
+    verdicts = _read_verdicts(evaluation, scorer, card.manifest["spec"]["options"])
+    if not len(verdicts.right) or not np.isin(verdicts.right, (0.0, 1.0)).all():
         return None
     confidence = float(card.manifest["spec"]["confidence"])
-    raw = share(values, example, confidence=confidence)
-    return CorrectedMean(raw, rogan_gladen(raw, sensitivity, specificity, confidence=confidence))
+    raw = share(verdicts.right, verdicts.example, confidence=confidence)
+    is_mean = bool(np.array_equal(verdicts.right, verdicts.value))
+    return CorrectedMean(raw, (sensitivity, specificity), confidence, is_mean, _count_labelled(evaluation, card))
 
 
-def _read_verdicts(evaluation: Evaluation, scorer: str, options: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The first answer of each call as the judge sees it, as a number, and the cluster of its example."""
+def _count_labelled(evaluation: Evaluation, card: JudgeCard) -> int:
+    """How many of the answers measured the judge: those of its card, if that is from an evaluation of the same run."""
+    run = evaluation.manifest["spec"]["run"]
+    made_from = [each["id"] for each in card.manifest["provenance"]["made_from"] if each["kind"] == "evaluations"]
+    known = (id for id in made_from if exists(evaluation.store, "evaluations", id))
+    is_same = any(evaluation.store.manifest("evaluations", id)["spec"]["run"] == run for id in known)
+    return int(card.manifest["spec"]["items"]) if is_same else 0
+
+
+class _Verdicts(NamedTuple):
+    """The first answer of each call as the judge sees it.
+
+    Attributes:
+        right: 1 where the judge takes it for right, 0 for wrong; another number where it does not say.
+        value: the judge's value.
+        example: the cluster of its example.
+    """
+
+    right: np.ndarray
+    value: np.ndarray
+    example: np.ndarray
+
+
+def _read_verdicts(evaluation: Evaluation, scorer: str, options: Mapping[str, Any]) -> _Verdicts:
     positive, threshold = options["positive"], options["threshold"]
     field = "value" if positive is None else "label"
     clusters = _read_clusters(evaluation)
-    values: list[float] = []
+    right: list[float] = []
+    values: list[float | None] = []
     example: list[Any] = []
-    for batch in evaluation.batches(scorer, [INDEX, RESPONSE_INDEX, "status", field]):
+    for batch in evaluation.batches(scorer, [INDEX, RESPONSE_INDEX, "status", "value", "label"]):
         for row in batch.to_pylist():
             said = row[field]
             if row["status"] != SCORED or row[RESPONSE_INDEX] or said is None:
                 continue
             if positive is not None:
                 said = float(said.strip().casefold() == positive.casefold())
-            values.append(float(said) if threshold is None else float(said >= threshold))
+            right.append(float(said) if threshold is None else float(said >= threshold))
+            values.append(row["value"])
             example.append(clusters.get(row[INDEX], row[INDEX]))
     keys = np.unique(list(map(repr, example)), return_inverse=True)[1] if example else np.zeros(0, np.int64)
-    return np.array(values, np.float64), keys
+    return _Verdicts(np.array(right, np.float64), np.array(values, np.float64), keys)
 
 
 def _read_clusters(evaluation: Evaluation) -> dict[int, tuple[str, Any]]:

@@ -1,0 +1,33 @@
+"""The result of checking a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluand.comparison.rule import Gate
+
+
+@dataclass(frozen=True, repr=False)
+class GateResult:
+    """The result of checking one gate for one evaluation.
+
+    Attributes:
+        subject: the label of the evaluation.
+        message: the number that decided, with its counts, or why there is none.
+        facts: the same as data.
+    """
+
+    gate: Gate
+    subject: str
+    passed: bool
+    message: str
+    facts: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """One line: whether the gate holds, and the number that decided."""
+        return f"{'passed' if self.passed else 'FAILED'}  {self.gate.text}  {self.subject}: {self.message}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
