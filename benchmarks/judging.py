@@ -23,13 +23,17 @@ import numpy as np
 
 from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
+from evaluand.metrics.judging.biases import contrast_within, preference_within, slope_within
 from evaluand.metrics.judging.correction import rogan_gladen
-from evaluand.metrics.judging.differences import Slope, mean_contrast, mean_difference
+from evaluand.metrics.judging.differences import Slope, mean_difference
 from evaluand.metrics.judging.estimate import Estimate, estimate, share
 
 LARGE, OFTEN = 10_000, 20
 SHARED = 0.4
 """The part of the variance between answers that is between examples."""
+
+NONE = ", none"
+"""How the name of a bias ends whose true value is 0: the judge errs by the label alone."""
 
 Statistic = Callable[[np.random.Generator, int], Estimate]
 """An estimate from so many answers."""
@@ -126,10 +130,30 @@ def of_judge(cell: Cell) -> dict[str, Statistic]:
         ratings = np.stack([rows.truth, rows.judge], axis=1).astype(np.float64)
         return estimate(KrippendorffAlpha(), {RATINGS: ratings}, rows.example)
 
-    def preference(random: np.random.Generator, n: int) -> Estimate:
-        rows, own = judged(cell, random, n), random.random(n) < 0.4
-        kinder = np.where(own & (random.random(n) < 0.15), 1, rows.judge)
-        return mean_contrast((kinder - rows.truth).astype(np.float64), own, rows.example, 1.0)
+    def preference(random: np.random.Generator, n: int, favour: float) -> Estimate:
+        rows, luck = judged(cell, random, n), random.random(n)
+        own = random.random(n) < np.where(rows.truth, 0.6, 0.2)  # which are better than those of others
+        kinder = np.where(own & (luck < favour), 1, rows.judge)
+        return contrast_within(kinder.astype(np.float64), own, rows.truth, rows.example)
+
+    def length(random: np.random.Generator, n: int) -> Estimate:
+        rows = judged(cell, random, n)
+        doublings = random.normal(7 + rows.truth, 1.0)  # so that right answers are longer
+        return slope_within(rows.judge.astype(np.float64), doublings, rows.example, stratum=rows.truth)
+
+    def preference_of_pairs(random: np.random.Generator, n: int, favour: float) -> Estimate:
+        """Of the better one of two answers by `prevalence`, where the judge errs with the rate of `sensitivity`."""
+        example, level = quality(random, n, cell.answers)
+        people = (level > NormalDist().inv_cdf(1 - cell.prevalence)).astype(np.float64)
+        people[random.random(n) < 0.1] = 0.5
+        wins = np.zeros(n)
+        for _ in range(2):
+            _, luck = quality(random, n, cell.answers)
+            right = luck < NormalDist().inv_cdf(cell.sensitivity)
+            guess = random.random(n) < 0.5
+            said = np.where(people == 0.5, guess, np.where(right, people, 1 - people))
+            wins += np.where(random.random(n) < favour, 1.0, said) / 2
+        return preference_within(wins, people, example)
 
     def retest(random: np.random.Generator, n: int) -> Estimate:
         rows, again = judged(cell, random, n), random.random(n) < 0.2
@@ -145,7 +169,11 @@ def of_judge(cell: Cell) -> dict[str, Statistic]:
         "mean difference": of_rows(
             lambda rows: mean_difference((rows.judge - rows.truth).astype(np.float64), rows.example, 1.0)
         ),
-        "self-preference": preference,
+        "self-preference, none": lambda random, n: preference(random, n, 0.0),
+        "self-preference": lambda random, n: preference(random, n, 0.15),
+        "length bias, none": length,
+        "preference of pairs, none": lambda random, n: preference_of_pairs(random, n, 0.0),
+        "preference of pairs": lambda random, n: preference_of_pairs(random, n, 0.15),
         "retest": retest,
     }
 
@@ -211,9 +239,10 @@ class Coverage(NamedTuple):
     none: float
 
 
-def measure_coverage(statistic: Statistic, n: int, simulations: int) -> Coverage:
+def measure_coverage(name: str, statistic: Statistic, n: int, simulations: int) -> Coverage:
     random = np.random.default_rng(0)
-    truth = float(np.mean([statistic(random, LARGE).value for _ in range(OFTEN)]))
+    is_none = name.endswith(NONE)
+    truth = 0.0 if is_none else float(np.mean([statistic(random, LARGE).value for _ in range(OFTEN)]))
     return cover(truth, [statistic(random, n) for _ in range(simulations)])
 
 
@@ -232,7 +261,7 @@ def _coverage(cells: Sequence[Cell], raters: Sequence[RaterCell], simulations: i
     for cells_of, statistics in ((cells, of_judge), (raters, of_raters)):
         for cell in cells_of:
             for name, statistic in statistics(cell).items():  # type: ignore[operator]
-                found = measure_coverage(statistic, cell.n, simulations)
+                found = measure_coverage(name, statistic, cell.n, simulations)
                 by_statistic.setdefault(name, []).append((str(cell), found))
     yield "| statistic | cells | covered | least | in the cell | no interval |"
     yield "|---|---|---|---|---|---|"

@@ -177,29 +177,155 @@ def test_retest(judgements: list[list[int]]) -> None:
     assert value(card, "retest_alpha") == pytest.approx(alpha(units, unequal), nan_ok=True)
 
 
-def test_length_bias_and_self_preference_are_those_of_least_squares_and_means() -> None:
+def slope_of(values: np.ndarray, by: np.ndarray, label: np.ndarray, *, as_number: bool = False) -> float:
+    """The coefficient of `by` in the regression with a constant for each label, or with a line for it."""
+    beside = [np.ones(len(label)), label] if as_number else [label == each for each in np.unique(label)]
+    table = np.stack([by, *beside], axis=1).astype(np.float64)
+    return float(np.linalg.lstsq(table, values, rcond=None)[0][0])
+
+
+@pytest.mark.parametrize("as_number", [False, True])
+def test_length_bias_and_self_preference_are_those_of_regressions_on_the_label(as_number: bool) -> None:
     random = np.random.default_rng(0)
     lengths, own = random.integers(1, 2000, 200), random.random(200) < 0.4
-    label = random.integers(1, 6, 200)
+    label = random.integers(1, 6, 200) + 0.25 * as_number
     said = np.clip(np.round(label + 0.4 * np.log2(lengths) - 4 + own + random.normal(size=200)), 1, 5)
     rows = [
-        {"id": n, "label": int(a), "judgement": int(b), "response": "x" * c, "model": "gpt" if d else "other"}
-        for n, (a, b, c, d) in enumerate(zip(label, said, lengths.tolist(), own, strict=True))
+        {"id": n, "label": a, "judgement": b, "response": "x" * c, "model": "gpt" if d else "other", "group": n // 3}
+        for n, (a, b, c, d) in enumerate(zip(label.tolist(), said, lengths.tolist(), own, strict=True))
     ]
-    card = make_card(read_labelled_file(rows, "mine", judge_model="gpt"))
-    error = said - label
-    assert value(card, "length_bias") == pytest.approx(stats.linregress(np.log2(lengths), error).slope)
-    assert value(card, "self_preference") == pytest.approx(error[own].mean() - error[~own].mean())
+    card = make_card(read_labelled_file(rows, "mine", judge_model="gpt", columns={"cluster": "group"}))
+    found = card.find("length_bias")
+    assert found is not None
+    assert found.value == pytest.approx(slope_of(said, np.log2(lengths), label, as_number=as_number))
+    assert value(card, "self_preference") == pytest.approx(slope_of(said, own, label, as_number=as_number))
+    groups = np.arange(200) // 3
+    left_out = np.array(
+        [
+            slope_of(*(each[groups != group] for each in (said, np.log2(lengths), label)), as_number=as_number)
+            for group in np.unique(groups)
+        ]
+    )
+    k = len(left_out)
+    half = stats.t.ppf(0.975, k - 1) * math.sqrt((k - 1) / k * np.square(left_out - np.mean(left_out)).sum())
+    assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
 
 
 def test_pairs_show_whether_longer_or_own_answers_win_too_often() -> None:
+    random = np.random.default_rng(1)
+    label, first, second = (random.integers(0, 3, 120) for _ in range(3))
+    longer, mine = random.integers(-1, 2, 120), random.integers(-1, 2, 120)
     rows = [
-        {"label": 1 + n % 2, "judgement": 1, "response_a": "x" * (9 + n % 3), "response_b": "x" * 10}
-        | {"model_a": "gpt" if n % 4 else "other", "model_b": "other"}
+        {"label": ("1", "tie", "2")[a], "judgement": ("1", "tie", "2")[b], "swapped": ("1", "tie", "2")[c]}
+        | {"response_a": "x" * (10 + d), "response_b": "x" * 10}
+        | {"model_a": "gpt" if e > 0 else "other", "model_b": "gpt" if e < 0 else "other"}
+        for a, b, c, d, e in zip(*(each.tolist() for each in (label, first, second, longer, mine)), strict=True)
+    ]
+    card = make_card(read_labelled_file(rows, "mine", judge_model="gpt"))
+    outcome = 1 - (first + second) / 4
+    for name, side in (("length_bias", longer), ("self_preference", mine)):
+        groups: dict[int, list[float]] = {1: [], -1: [], 0: []}
+        for person, won, sign in zip((1 - label).tolist(), outcome.tolist(), side.tolist(), strict=True):
+            if sign:
+                groups[person * sign].append(won if sign > 0 else 1 - won)
+        n, m = len(groups[1]), len(groups[-1])
+        of_winners, of_ties = (np.mean(groups[1]) + np.mean(groups[-1])) / 2, np.mean(groups[0])
+        weights = [4 * n * m / (n + m), len(groups[0])]
+        assert value(card, name) == pytest.approx(np.average([of_winners, of_ties], weights=weights) - 0.5)
+
+
+def test_a_judge_of_one_order_has_no_biases_but_that_of_position() -> None:
+    rows = [
+        {
+            "label": 1 + n % 2,
+            "judgement": 1,
+            "response_a": "x",
+            "response_b": "long",
+            "model_a": "gpt",
+            "model_b": "other",
+        }
         for n in range(60)
     ]
     card = make_card(read_labelled_file(rows, "mine", judge_model="gpt"))
-    differ = [n for n in range(60) if n % 3 != 1]
-    gained = [(1 if n % 3 == 2 else -1) * (1 - (n % 2 == 0)) for n in differ]  # the judge always says a
-    assert value(card, "length_bias") == pytest.approx(np.mean(gained))
-    assert value(card, "self_preference") == pytest.approx(np.mean([n % 2 for n in range(60) if n % 4]))
+    for name in ("length_bias", "self_preference"):
+        found = card.find(name)
+        assert found is not None
+        assert math.isnan(found.value)
+        assert "judge them in both" in str(found.reason)
+    swapped = make_card(
+        read_labelled_file([row | {"swapped": 2} for row in rows], "mine", judge_model="gpt")
+    )  # which always prefers the first place
+    assert (value(swapped, "length_bias"), value(swapped, "self_preference")) == (0.0, 0.0)
+
+
+def test_answers_without_any_to_compare_them_with_have_no_self_preference() -> None:
+    rows = [{"label": n % 2, "judgement": n % 3 % 2, "model": ("other", "gpt")[n % 2]} for n in range(40)]
+    found = make_card(read_labelled_file(rows, "mine", judge_model="gpt")).find("self_preference")
+    assert found is not None
+    assert math.isnan(found.value)
+    assert "no label of people is common to both" in str(found.reason)
+
+
+def test_a_perfect_judge_may_still_have_biases_that_few_answers_do_not_show() -> None:
+    rows = [{"label": n % 2, "judgement": n % 2, "model": ("other", "gpt")[n // 2 % 2]} for n in range(40)]
+    found = make_card(read_labelled_file(rows, "mine", judge_model="gpt")).find("self_preference")
+    assert found is not None
+    assert found.value == 0
+    assert found.low < -0.1 < 0.1 < found.high
+
+
+# Errors that depend on nothing but the label
+
+
+def judged_answers(random: np.random.Generator, n: int, *, favour: float = 0.0) -> list[dict[str, Any]]:
+    """Own answers and long ones are better; the judge errs by the label alone, or favours its own."""
+    own = random.random(n) < 0.5
+    truth = random.random(n) < np.where(own, 0.9, 0.3)
+    said = np.where(random.random(n) < np.where(truth, 0.9, 0.8), truth, ~truth) | (own & (random.random(n) < favour))
+    length = np.exp(random.normal(5 + truth, 0.7)).astype(int) + 1
+    return [
+        {"label": int(a), "judgement": int(b), "response": "x" * int(c), "model": "gpt" if d else "other", "id": i}
+        for i, (a, b, c, d) in enumerate(zip(truth, said, length, own, strict=True))
+    ]
+
+
+def judged_pairs(random: np.random.Generator, n: int, *, favour: float = 0.0) -> list[dict[str, Any]]:
+    """The longer answer, which is the judge's own, is better in 80 %; the judge errs in 20 %, or favours it."""
+    label = np.where(random.random(n) < 0.8, 1, 2)
+    said = [np.where(random.random(n) < 0.2, 3 - label, label) for _ in range(2)]
+    first, second = (np.where(random.random(n) < favour, 1, each) for each in said)
+    return [
+        {"id": i, "label": a, "judgement": b, "swapped": c, "response_a": "x" * 50, "response_b": "x"}
+        | {"model_a": "gpt", "model_b": "other"}
+        for i, (a, b, c) in enumerate(zip(label.tolist(), first.tolist(), second.tolist(), strict=True))
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", [judged_answers, judged_pairs])
+@pytest.mark.parametrize("measure", ["length_bias", "self_preference"])
+def test_errors_by_the_label_alone_are_no_bias(sample: Any, measure: str) -> None:
+    random = np.random.default_rng(2)
+    found = [
+        make_card(read_labelled_file(sample(random, 200), "mine", judge_model="gpt")).find(measure) for _ in range(200)
+    ]
+    values = [each.value for each in found]  # type: ignore[union-attr]
+    assert abs(np.mean(values)) < 3 * np.std(values) / math.sqrt(len(values))
+    covered = np.mean([each.low <= 0 <= each.high for each in found])  # type: ignore[union-attr]
+    assert 0.91 <= covered <= 0.99
+
+
+@pytest.mark.parametrize("sample", [judged_answers, judged_pairs])
+def test_a_bias_is_found_and_errors_by_the_label_alone_are_none(sample: Any) -> None:
+    fair, biased = (
+        make_card(read_labelled_file(sample(np.random.default_rng(3), 3000, favour=each), "mine", judge_model="gpt"))
+        for each in (0.0, 0.5)
+    )
+    one, other = fair.find("self_preference"), biased.find("self_preference")
+    assert one is not None
+    assert other is not None
+    assert one.low <= 0 <= one.high
+    assert abs(one.value) < 0.03
+    truth = 0.25 if sample is judged_pairs else None  # half of what it would not prefer anyway
+    assert other.low > 0.1
+    assert truth is None or other.low <= truth <= other.high

@@ -1,10 +1,11 @@
-"""How far a judge's numbers lie from people's: on average, in some rows more than in others, and along a line."""
+"""How far a judge's numbers lie from people's: on average, and along a line."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,65 +34,53 @@ def mean_difference(values: np.ndarray, cluster: np.ndarray, width: float, *, co
         >>> found.value, round(found.low, 2), round(found.high, 2)
         (0.0, -0.37, 0.37)
     """
-    return _add_up(_parts(values, np.ones(len(values), np.bool_), width), cluster, width, confidence)
+    if not len(values):
+        return undefined(NO_ROWS)
+    every = np.ones(len(values), np.bool_)
+    parts = [Part(np.clip(sign * values / width, 0.0, 1.0), every, sign) for sign in (1.0, -1.0)]
+    found = add_up(parts, cluster, confidence)
+    return found._replace(value=width * found.value, low=width * found.low, high=width * found.high)
 
 
-def mean_contrast(
-    values: np.ndarray, chosen: np.ndarray, cluster: np.ndarray, width: float, *, confidence: float = 0.95
-) -> Estimate:
-    """The mean difference of some rows minus that of the others, with the interval of `mean_difference`.
-
-    Args:
-        chosen: whether each row is one of those that are compared with the others.
-
-    Example:
-        >>> found = mean_contrast(np.array([1.0, 0.0, 0.0, 0.0]), np.array([True, True, False, False]), np.arange(4), 1)
-        >>> found.value
-        0.5
-    """
-    others = (part._replace(sign=-part.sign) for part in _parts(values, ~chosen, width))
-    return _add_up([*_parts(values, chosen, width), *others], cluster, width, confidence)
-
-
-class _Part(NamedTuple):
-    """The mean of some rows, which is added or subtracted.
+class Part(NamedTuple):
+    """The mean of some rows as a term of a sum.
 
     Attributes:
         shares: a number from 0 to 1 for each row.
         rows: which rows count.
-        sign: 1 or −1.
+        weight: of the mean in the sum, from −1 to 1.
     """
 
     shares: np.ndarray
     rows: np.ndarray
-    sign: float
+    weight: float
 
 
-def _parts(values: np.ndarray, rows: np.ndarray, width: float) -> list[_Part]:
-    """What differences gain and what they lose, as shares of the largest possible one."""
-    return [_Part(np.clip(sign * values / width, 0.0, 1.0), rows, sign) for sign in (1.0, -1.0)]
+def add_up(parts: Sequence[Part], cluster: np.ndarray, confidence: float) -> Estimate:
+    """The sum of weighted means of shares, with the interval of Zou and Donner.
 
-
-def _add_up(parts: Sequence[_Part], cluster: np.ndarray, width: float, confidence: float) -> Estimate:
+    Args:
+        parts: each with a row or more.
+        cluster: the number of what each row belongs to.
+    """
     n = len(cluster)
-    if not n:
-        return undefined(NO_ROWS)
-    if not all(part.rows.any() for part in parts):
-        return undefined(
-            "there is nothing to compare them with" if parts[0].rows.any() else "there are no such rows", n
-        )
     _, cluster = np.unique(cluster, return_inverse=True)
     each = [_estimate_part(part, cluster, confidence) for part in parts]
     mean, low, high = (np.array([getattr(one, name) for one in each]) for name in ("mean", "low", "high"))
+    clusters = int(cluster.max()) + 1
+    if clusters < _FEWEST:
+        return Estimate(float(mean.sum()), math.nan, math.nan, n, float(clusters), "one cluster has no interval")
     influences = np.stack([one.influence for one in each])
     ends = mean_of_shares(mean, low, high, correlation_of(influences @ influences.T), (-1.0, 1.0))
-    least, most = (width * len(parts) * float(end) for end in ends)
-    reason = "one cluster has no interval" if np.isnan(least) else None
-    return Estimate(width * float(mean.sum()), least, most, n, float(cluster.max() + 1), reason)
+    least, most = (len(parts) * float(end) for end in ends)
+    return Estimate(float(mean.sum()), least, most, n, float(clusters))
+
+
+_FEWEST: Final = 2
 
 
 class _EstimatedPart(NamedTuple):
-    """A part with its sign, the ends of its interval, and the influence of each cluster on it."""
+    """A part times its weight, the ends of its interval, and the influence of each cluster on it."""
 
     mean: float
     low: float
@@ -99,19 +88,21 @@ class _EstimatedPart(NamedTuple):
     influence: np.ndarray
 
 
-def _estimate_part(part: _Part, cluster: np.ndarray, confidence: float) -> _EstimatedPart:
+def _estimate_part(part: Part, cluster: np.ndarray, confidence: float) -> _EstimatedPart:
     shares, total = part.shares[part.rows], float(part.rows.sum())
     mean, weight = float(shares.mean()), np.bincount(cluster, part.rows)
     influence = np.bincount(cluster, part.rows * (part.shares - mean)) / total
     clusters = int(np.count_nonzero(weight))
-    if clusters == total and np.isin(shares, (0.0, 1.0)).all():
+    if clusters == 1:  # no share varies more than one of right and wrong
+        ends = wilson(np.array([mean]), np.array([1.0]), confidence)
+    elif clusters == total and np.isin(shares, (0.0, 1.0)).all():
         ends = wilson(np.array([shares.sum()]), np.array([total]), confidence)
     else:
-        variance = clusters / (clusters - 1) * float(influence @ influence) if clusters > 1 else np.nan
+        variance = clusters / (clusters - 1) * float(influence @ influence)
         spread = (variance, clusters, total**2 / float(weight @ weight))
         ends = clustered_wilson(np.array([mean]), Spread(*(np.array([each]) for each in spread)), confidence)
-    low, high = sorted(part.sign * float(end[0]) for end in ends)
-    return _EstimatedPart(part.sign * mean, low, high, part.sign * influence)
+    low, high = sorted(part.weight * float(end[0]) for end in ends)
+    return _EstimatedPart(part.weight * mean, low, high, part.weight * influence)
 
 
 @dataclass(frozen=True, kw_only=True)

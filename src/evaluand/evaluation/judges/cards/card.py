@@ -34,7 +34,7 @@ from evaluand.store.tables import CALIBRATION, CONFUSION, MEASURES, MISSES
 
 KIND: Final = "cards"
 
-METHOD: Final = 1
+METHOD: Final = 2
 """Raised whenever the same labels and judgements would give other numbers."""
 
 TABLES: Final[Mapping[str, pa.Schema]] = {

@@ -17,7 +17,8 @@ from evaluand.metrics.correlations import Spearman
 from evaluand.metrics.errors import MeanAbsoluteError
 from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
-from evaluand.metrics.judging.differences import Slope, mean_contrast, mean_difference
+from evaluand.metrics.judging.biases import contrast_within, slope_within
+from evaluand.metrics.judging.differences import Slope, mean_difference
 from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
 
 
@@ -144,8 +145,8 @@ class _Grades:
         """How far the judge's numbers lie from people's, and whether they mean what they say."""
         if self.scale == "labels":
             return
-        known = ~np.isnan(self.readings.mean) & ~np.isnan(self.first)
-        truth, said, example = self.readings.mean[known], self.first[known], self.example[known]
+        known = self._comparable
+        truth, said, example = self.readings.mean[known], self._numbers[known], self.example[known]
         difference = said - truth
         if not known.any():
             yield Measure("mean_difference", "", undefined(_NOTHING_IN_COMMON))
@@ -158,7 +159,7 @@ class _Grades:
             yield Measure("mean_absolute_error", "", estimate(error, {VALUE: np.abs(difference)}, example))
             rows = {TRUTH: truth, PREDICTION: said}
             yield Measure("spearman", "", estimate(Spearman(confidence=self.confidence), rows, example))
-        width = self._width
+        _, width = self._range
         yield Measure("mean_difference", "", mean_difference(difference, example, width, confidence=self.confidence))
         if self.scale != "right_wrong" or self._is_probability:
             rows = {TRUTH: truth, PREDICTION: said}
@@ -178,22 +179,45 @@ class _Grades:
         yield Measure("retest_alpha", "", self._alpha(verdict), note)
 
     def biases(self, judge_model: str | None) -> Iterator[Measure]:
-        """Whether errors depend on how long an answer is, or on who wrote it."""
+        """Whether the judge's numbers for answers with the same label depend on length, or on who wrote them."""
         if self.scale == "labels":
             return
-        difference = self.first - self.readings.mean
         lengths = np.array([item.lengths[0] if item.lengths else 0 for item in self.items], np.float64)
-        rows = ~np.isnan(difference) & (lengths > 0)
+        rows = self._comparable & (lengths > 0)
         if rows.any():
-            columns = {TRUTH: difference[rows], PREDICTION: np.log2(lengths[rows])}
-            found = estimate(Slope(confidence=self.confidence), columns, self.example[rows])
-            yield Measure("length_bias", "", found, "per doubling of the length")
+            yield Measure("length_bias", "", self._slope(np.log2(np.maximum(lengths, 1)), rows), _PER_DOUBLING)
         written = np.array([item.models[0] if item.models else None for item in self.items], object)
-        rows = ~np.isnan(difference) & (written != np.array(None))
-        own = written[rows] == judge_model
-        if judge_model is not None and own.any():
-            found = mean_contrast(difference[rows], own, self.example[rows], self._width, confidence=self.confidence)
-            yield Measure("self_preference", "", found, f"{int(own.sum()):,} of {len(own):,} answers by {judge_model}")
+        rows = self._comparable & (written != np.array(None))
+        own = written == judge_model
+        if judge_model is not None and own[rows].any():
+            note = f"{int(own[rows].sum()):,} of {int(rows.sum()):,} answers by {judge_model}"
+            yield Measure("self_preference", "", self._contrast(own, rows), note)
+
+    @property
+    def _comparable(self) -> np.ndarray:
+        """Which answers have a label of people and a number of the judge."""
+        return np.asarray(~np.isnan(self.readings.mean) & ~np.isnan(self._numbers))
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """The judge's numbers on the scale of people: of right and wrong, verdicts unless they are probabilities."""
+        is_verdict = self.scale == "right_wrong" and not _within_one(self.first[~np.isnan(self.first)])
+        return self.said if is_verdict else self.first
+
+    def _slope(self, by: np.ndarray, rows: np.ndarray) -> Estimate:
+        people, numbers = self.readings.mean[rows], self._numbers[rows]
+        of_people = {"covariate" if self.scale == "numbers" else "stratum": people}
+        return slope_within(numbers, by[rows], self.example[rows], confidence=self.confidence, **of_people)
+
+    def _contrast(self, chosen: np.ndarray, rows: np.ndarray) -> Estimate:
+        """The judge's mean number of some answers minus that of others with the same label."""
+        if self.scale == "numbers":
+            return self._slope(chosen.astype(np.float64), rows)
+        low, width = self._range
+        shares = (self._numbers[rows] - low) / width
+        people, example = self.readings.mean[rows], self.example[rows]
+        found = contrast_within(shares, chosen[rows], people, example, confidence=self.confidence)
+        return found._replace(value=width * found.value, low=width * found.low, high=width * found.high)
 
     def _alpha(self, ratings: np.ndarray) -> Estimate:
         metric = KrippendorffAlpha(level=_LEVELS[self.scale], confidence=self.confidence)
@@ -214,16 +238,18 @@ class _Grades:
         return None
 
     @property
-    def _width(self) -> float:
-        """The largest possible difference, as far as the labels show it."""
-        if self.scale == "right_wrong" and _within_one(self.first[~np.isnan(self.first)]):
-            return 1.0
+    def _range(self) -> tuple[float, float]:
+        """The lowest possible number and the largest possible difference, as far as the labels show them."""
+        if self.scale == "right_wrong":
+            return 0.0, 1.0
         if self.readings.names:
-            return float(len(self.readings.names) - 1) or 1.0
+            return 0.0, float(len(self.readings.names) - 1) or 1.0
         known = np.concatenate([self.readings.people.ravel(), self.first])
-        return float(np.nanmax(known) - np.nanmin(known)) or 1.0
+        low = float(np.nanmin(known))
+        return low, float(np.nanmax(known)) - low or 1.0
 
 
+_PER_DOUBLING: Final = "per doubling of the length"
 _MOST_LABELS: Final = 20
 _NOTHING_IN_COMMON: Final = "no answer has both a label of people and one of the judge"
 

@@ -12,8 +12,8 @@ from evaluand.evaluation.judges.cards.measures import Measure, people, same_shar
 from evaluand.evaluation.judges.cards.scales import Readings, mean_of
 from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha
-from evaluand.metrics.judging.differences import mean_difference
-from evaluand.metrics.judging.estimate import Estimate, estimate, share
+from evaluand.metrics.judging.biases import preference_within
+from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
 from evaluand.metrics.ratings.positions import inconsistency, position_bias
 
 FIRST_ORDER: Final = "first order"
@@ -119,7 +119,7 @@ class _Pairs:
             yield Measure("retest_agreement", "", same, f"{int(repeated.sum()):,} judged repeatedly")
 
     def biases(self, items: Sequence[Item], judge_model: str | None) -> Iterator[Measure]:
-        """Whether the judge prefers longer answers, or its own, more than people do."""
+        """Whether longer answers, or the judge's own, win more often than by a judge that treats both sides alike."""
         sizes = [item.lengths if len(item.lengths) == 2 else (0, 0) for item in items]
         longer = np.array([np.sign(a - b) for a, b in sizes], np.float64)
         yield from self._preference("length_bias", longer, "of different length")
@@ -129,9 +129,18 @@ class _Pairs:
             yield from self._preference("self_preference", own, f"of which one is by {judge_model}")
 
     def _preference(self, name: str, side: np.ndarray, what: str) -> Iterator[Measure]:
-        """By how much more often the judge prefers a side (1 is `a`, −1 `b`, 0 neither) than people do."""
-        rows = (side != 0) & ~np.isnan(self.outcome) & ~np.isnan(self.truth)
-        if rows.any():
-            difference = side[rows] * (self.outcome[rows] - self.truth[rows])
-            found = mean_difference(difference, self.example[rows], 1.0, confidence=self.confidence)
-            yield Measure(name, "", found, f"{int(rows.sum()):,} pairs {what}")
+        """The preference for a side (1 is `a`, −1 `b`, 0 neither), from pairs that were judged in both orders."""
+        first, second = self.by_order
+        rows = (side != 0) & ~np.isnan(self.truth) & ~(np.isnan(first) & np.isnan(second))
+        if not rows.any():
+            return
+        both = rows & ~np.isnan(first) & ~np.isnan(second)
+        if not both.any():
+            yield Measure(name, "", undefined(_ONE_ORDER, int(rows.sum())), f"{int(rows.sum()):,} pairs {what}")
+            return
+        wins, people = (0.5 + side[both] * (each[both] - 0.5) for each in (self.outcome, self.truth))
+        found = preference_within(wins, people, self.example[both], confidence=self.confidence)
+        yield Measure(name, "", found, f"{int(both.sum()):,} pairs {what}, judged in both orders")
+
+
+_ONE_ORDER: Final = "pairs judged in one order do not separate it from position bias; judge them in both"
