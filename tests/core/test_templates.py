@@ -221,6 +221,13 @@ LONG = "{% set x = 'a' * 8000000 %}{% for i in range(100000) %}"
         "{{ ('a' * 999999).join(['b'] * 999) }}",
         "{{ (['b' * 999999] * 99999) | join }}",
         "{{ ['b' * 999999] * 999999 }}",
+        "{% set ns = namespace(l=[]) %}{% for i in range(150) %}{% set ns.l = [ns.l, 'x' * 8000000] %}{% endfor %}",
+        "{% set ns = namespace(l=[]) %}{% for i in range(150) %}{% set ns.l = [ns.l, i ~ 'y' * 4000000] %}{% endfor %}",
+        *(
+            "{{ ('a' * 240000)." + name + "('ab' ~ 'a' * 120000) }}"
+            for name in ("rfind", "rpartition", "rsplit", "strip")
+        ),
+        "{{ ('a' * 4000000) | trim('b' * 4000000) }}",
         *(NESTED + f"{{{{ {use} }}}}" for use in ("x == y", "x", "x | string", "x | sort", "x is eq(y)", "x in [y]")),
         *(KEY + f"{{{{ {use} }}}}" for use in ("{x: 1}", "{}[x]", "[x] | unique | list | length", "'a'.count(x)")),
         *(LONG + use + "{% endfor %}" for use in ("{% set y = x[1:] %}", "{% set y = x.upper() %}", "{{ x == i }}")),
@@ -230,6 +237,11 @@ def test_a_template_cannot_keep_the_machine_busy_or_fill_its_memory(text: str) -
     message = refusal(text)
     limits = "makes a text of more", "takes more than", "more than a thousand digits", "counts further", "rounds to"
     assert any(limit in message for limit in (*limits, "pads to a column", "'ljust' of a text is not available"))
+
+
+def test_a_template_that_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(TemplateError, match="is nested too deeply"):
+        Template("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}")
 
 
 def test_without_jinja_a_template_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,6 +179,32 @@ def test_replies_in_a_file_outlive_the_process_that_asked(tmp_path: Path) -> Non
     assert later.asked == {}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+def test_a_file_of_replies_is_for_its_owner_alone(tmp_path: Path) -> None:
+    fresh(cache=tmp_path / "replies.db").say("a")
+    assert (tmp_path / "replies.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_coroutines_go_on_while_another_process_holds_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "replies.db"
+    replies = Replies(path)
+    replies.get(b"k" * 16, lambda: b"1")
+
+    async def ask() -> bytes:
+        return b"2"
+
+    async def main() -> list[Any]:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            asked = asyncio.create_task(replies.get_async(b"q" * 16, ask))
+            await asyncio.sleep(0.05)  # would not come back before the file is free
+            is_waiting = not asked.done()
+            other.execute("ROLLBACK")
+        return [is_waiting, await asked]
+
+    assert asyncio.run(main()) == [True, (b"2", True)]
+
+
 def test_what_was_asked_stands_in_no_file(tmp_path: Path) -> None:
     @dataclass(frozen=True, kw_only=True)
     class Length(RemoteProvider):

@@ -274,11 +274,12 @@ def test_a_failed_response_is_an_error(chat: Starts) -> None:
         complete(replace(chat({"body": json.dumps(body)}).model, protocol="responses"))
 
 
-def test_a_service_s_wish_to_wait_is_passed_on(chat: Starts) -> None:
-    server = chat({"body": "{}", "status": 429, "headers": {"Retry-After": "7"}})
+@pytest.mark.parametrize(("written", "seconds"), [("7", 7), ("0.5", 0.5), ("-1", None), ("nan", None), ("soon", None)])
+def test_a_service_s_wish_to_wait_is_passed_on(written: str, seconds: float | None, chat: Starts) -> None:
+    server = chat({"body": "{}", "status": 429, "headers": {"Retry-After": written}})
     with pytest.raises(TransientError) as raised:
         complete(server.model)
-    assert raised.value.after == 7
+    assert raised.value.after == seconds
 
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}

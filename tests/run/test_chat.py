@@ -215,6 +215,18 @@ def test_the_example_that_asks_the_same_as_the_row_is_left_out(shots: Path) -> N
     assert asked == ["Q: 0?", "Q: 2?", "Q: 1?"]
 
 
+def test_the_same_question_is_left_out_where_a_template_writes_the_examples(shots: Path) -> None:
+    task = few(shots, "{% for one in examples %}{{ one.question }}={{ one.answer }} {% endfor %}{{ question }}", n=3)
+    assert task.make_messages("1?")[-1]["content"] == "0?=0 2?=2 1?"
+
+
+def test_the_same_question_is_left_out_where_the_row_has_further_values(shots: Path) -> None:
+    messages = few(shots, "{{ question }} Row {{ number | default('') }}", n=2).make_messages(
+        {"question": "1?", "number": 5}
+    )
+    assert [said["content"] for said in messages] == ["Count.", "0? Row ", "0", "1? Row 5"]
+
+
 def test_examples_are_chosen_by_a_condition_or_drawn_by_a_seed(shots: Path) -> None:
     def answers(**chosen: Any) -> list[str]:
         return [m["content"] for m in few(shots, **chosen).make_messages("9?") if m["role"] == "assistant"]

@@ -1,7 +1,8 @@
 """Budgets: what requests may cost, across all callers.
 
-A budget stops the work before the next request once so much is spent. Requests in flight end, so that more is spent by
-at most what they cost.
+A budget stops the work before the next request once so much is spent. Requests in flight end, so each sets aside
+what the most expensive one so far has cost: near the end fewer and fewer are in flight. More is spent by at most the
+cost of the last one, and by what those in flight cost beyond the most expensive one before.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ class Budget:
         self.cost, self.currency = float(cost), currency
         self._lock = threading.Lock()
         self._spent: dict[str, float] = {}  # by the work for which it was spent
+        self._largest: float | None = None  # cost of a request so far
+        self._set_aside = 0.0
+        self._in_flight = 0
         self._fault = ""
 
     @classmethod
@@ -110,6 +114,7 @@ class Budget:
             return self.refuse(f"a request cost {cost:g} {currency or 'in an unknown currency'}")
         with self._lock:
             self._spent[work] = self._spent.get(work, 0.0) + cost
+            self._largest = max(cost, self._largest or 0.0)
 
     def count_earlier(self, work: str, costs: Mapping[str, float]) -> None:
         """Counts what some work has cost so far, by currency, as stored; what of it was counted before counts once."""
@@ -118,6 +123,26 @@ class Budget:
                 return self.refuse(f"this work has cost {cost:g} {currency or 'in an unknown currency'} so far")
         with self._lock:
             self._spent[work] = max(self._spent.get(work, 0.0), costs.get(self.currency, 0.0))
+
+    def set_aside(self) -> float | None:
+        """Sets money aside for a request; how much, or None while those in flight may need what is left.
+
+        That is the cost of the most expensive request so far. The first one goes alone, since nobody knows its cost.
+        """
+        with self._lock:
+            left = self.cost - math.fsum(self._spent.values()) - self._set_aside
+            amount = left if self._largest is None else self._largest
+            if self._in_flight and (self._largest is None or amount > left):
+                return None
+            self._set_aside += amount
+            self._in_flight += 1
+            return amount
+
+    def put_back(self, amount: float) -> None:
+        """Puts back what was set aside for a request, after its cost was counted."""
+        with self._lock:
+            self._in_flight -= 1
+            self._set_aside = self._set_aside - amount if self._in_flight else 0.0
 
     def refuse(self, what: str, remedy: str = "") -> None:
         """Lets no further request be made, because something cannot be counted."""

@@ -44,6 +44,7 @@ _REDIRECTS = 5
 _REDIRECTING = (301, 302, 303, 307, 308)
 _EXCERPT = 300  # characters of an answer shown in a message
 _READ = 1 << 16  # bytes read of a refusal, so that its connection can be reused
+_SECONDS = re.compile(r"\d{1,9}(\.\d{0,9})?", re.ASCII)
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
@@ -436,7 +437,7 @@ def _parse_retry_after(header: str | None) -> float | None:
     """Seconds to wait, from a `Retry-After` header: a number or a date."""
     if header is None:
         return None
-    if header.strip().isdecimal():
+    if _SECONDS.fullmatch(header.strip()):
         return float(header)
     try:
         return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ class Account(Spending):
 
     def __init__(self, work: str, log: WorkLog, policy: Policy) -> None:
         super().__init__()
-        self._work, self._log, self._budget, self.prices = work, log, policy.shared_budget, policy.prices
+        self._work, self._log, self.budget, self.prices = work, log, policy.shared_budget, policy.prices
         self._read = -_READ_SECONDS
 
     def add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
@@ -39,14 +40,14 @@ class Account(Spending):
         cost, currency = usage.get("cost"), usage.get("currency", "")
         if cost:
             self._log.note_spent(cost, currency)
-        if self._budget is None:
+        if self.budget is None:
             return
         if cost is not None:
-            self._budget.count(self._work, cost, currency)
+            self.budget.count(self._work, cost, currency)
         elif requests > failed:
             model = f" to {usage['model']}" if "model" in usage else ""
             remedy = "report it, as 0 if the request is free"
-            self._budget.refuse(f"the cost of a request{model} is unknown", remedy)
+            self.budget.refuse(f"the cost of a request{model} is unknown", remedy)
 
     def check(self, unpriced: Callable[[Budget], str]) -> None:
         """Raises BudgetReached if no further request may be made.
@@ -54,20 +55,20 @@ class Account(Spending):
         Args:
             unpriced: why the budget could not count the cost of the next request; an empty text if it could.
         """
-        if self._budget:
-            if reason := unpriced(self._budget):
+        if self.budget:
+            if reason := unpriced(self.budget):
                 raise BudgetReached(reason, code=CODE)
-            self._budget.check()
+            self.budget.check()
 
     def stop_reason(self) -> str:
         """Why no further call may start; empty for work that has made no request, as it may need none."""
-        if self._budget is None:
+        if self.budget is None:
             return ""
         if time.monotonic() - self._read >= _READ_SECONDS:
             self._read = time.monotonic()
             self._log.refresh()
-            self._budget.count_earlier(self._work, self._log.spent)
-        return self._budget.reason if self.n_requests or self._log.spent else ""
+            self.budget.count_earlier(self._work, self._log.spent)
+        return self.budget.reason if self.n_requests or self._log.spent else ""
 
     def charge(self, spent: Spending) -> AbstractContextManager[None]:
         """A block that counts the requests of a call, and raises BudgetReached if one was refused.
@@ -123,6 +124,38 @@ def check_budget(unpriced: Callable[[Budget], str]) -> None:
             each.check(unpriced)
 
 
+def set_money_aside() -> AbstractContextManager[None] | None:
+    """A block for a request whose cost fits into the current budgets; None while it may not."""
+    if _is_paid_for.get():  # a request that another one makes
+        return nullcontext()
+    budgets = {each.budget for each in active_spendings() if isinstance(each, Account) and each.budget}
+    if not budgets:
+        return nullcontext()
+    amounts: list[tuple[Budget, float]] = []
+    for budget in budgets:
+        amount = budget.set_aside()
+        if amount is None:
+            _put_back(amounts)
+            return None
+        amounts.append((budget, amount))
+    return _paying(amounts)
+
+
+@contextmanager
+def _paying(amounts: Sequence[tuple[Budget, float]]) -> Iterator[None]:
+    token = _is_paid_for.set(True)
+    try:
+        yield
+    finally:
+        _is_paid_for.reset(token)
+        _put_back(amounts)
+
+
+def _put_back(amounts: Sequence[tuple[Budget, float]]) -> None:
+    for budget, amount in amounts:
+        budget.put_back(amount)
+
+
 @contextmanager
 def noting_refusal() -> Iterator[None]:
     """Lets the current call stay open if the block raises BudgetReached, whatever the call makes of that."""
@@ -132,3 +165,6 @@ def noting_refusal() -> Iterator[None]:
         for each in active_spendings():
             each.refusal = str(error)
         raise
+
+
+_is_paid_for: ContextVar[bool] = ContextVar("_is_paid_for", default=False)

@@ -102,14 +102,20 @@ class Replies:
         Raises:
             Exception: raised by `ask`, of this caller or of the one it waited for.
         """
+        in_file = lasting and self.path is not None
         while True:
-            known, asked, first = self._enter(key, lasting, is_given_up)
+            known, asked, first = self._enter(key, is_given_up)
+            if first and in_file:
+                with self._answering(key, asked):
+                    known = self._hold_if_found(key, self._read_file(key), asked)
             if known is not None:
                 return known, False
             if first:
                 with self._answering(key, asked):
                     reply = ask()
-                    self._store(key, reply, asked, lasting)
+                    if in_file:
+                        self._write_file(key, reply)
+                    self._hold(key, reply, asked)
                 return reply, True
             asked.wait()
             if asked.has_outcome:
@@ -125,14 +131,20 @@ class Replies:
         is_given_up: Callable[[], bool] = lambda: False,
     ) -> tuple[bytes, bool]:
         """As `get`, in an event loop."""
+        in_file = lasting and self.path is not None
         while True:
-            known, asked, first = self._enter(key, lasting, is_given_up)
+            known, asked, first = self._enter(key, is_given_up)
+            if first and in_file:  # in a thread, since another process may write for seconds
+                with self._answering(key, asked):
+                    known = self._hold_if_found(key, await asyncio.to_thread(self._read_file, key), asked)
             if known is not None:
                 return known, False
             if first:
                 with self._answering(key, asked):
                     reply = await ask()
-                    self._store(key, reply, asked, lasting)
+                    if in_file:
+                        await asyncio.to_thread(self._write_file, key, reply)
+                    self._hold(key, reply, asked)
                 return reply, True
             await asked.wait_async()
             if asked.has_outcome:
@@ -146,8 +158,8 @@ class Replies:
         self._held: OrderedDict[bytes, bytes] = OrderedDict()
         self._asked: dict[bytes, _Pending] = {}
 
-    def _enter(self, key: bytes, lasting: bool, is_given_up: Callable[[], bool]) -> tuple[bytes | None, _Pending, bool]:
-        """The cached reply, the request to wait for, and whether the caller has to make that request."""
+    def _enter(self, key: bytes, is_given_up: Callable[[], bool]) -> tuple[bytes | None, _Pending, bool]:
+        """The reply if it is held, the request to wait for, and whether the caller has to make that request."""
         with self._lock:
             known = self._held.get(key)
             if known is not None:
@@ -157,15 +169,12 @@ class Replies:
             if asked is not None and asked.is_open:
                 return None, asked, False
             asked = self._asked[key] = _Pending(is_given_up)
-        known = self._read(key, asked) if lasting and self.path is not None else None
-        return known, asked, True
+        return None, asked, True
 
-    def _read(self, key: bytes, asked: _Pending) -> bytes | None:
-        """Reads the reply from the file, for all who wait for it."""
-        with self._answering(key, asked):
-            reply = self._read_file(key)
-            if reply is not None:
-                self._hold(key, reply, asked)
+    def _hold_if_found(self, key: bytes, reply: bytes | None, asked: _Pending) -> bytes | None:
+        """Passes a reply of the file on to all who wait for it."""
+        if reply is not None:
+            self._hold(key, reply, asked)
         return reply
 
     @contextmanager
@@ -183,12 +192,6 @@ class Replies:
             else:
                 asked.cancel()
             raise
-
-    def _store(self, key: bytes, reply: bytes, asked: _Pending, lasting: bool) -> None:
-        if lasting and self.path is not None:
-            with self._file(self.path) as db:
-                db.execute("INSERT OR REPLACE INTO evaluand_reply VALUES (?, ?, ?)", (key, reply, time.time()))
-        self._hold(key, reply, asked)
 
     def _hold(self, key: bytes, reply: bytes, asked: _Pending) -> None:
         with self._lock:
@@ -209,6 +212,11 @@ class Replies:
         with self._file(self.path) as db:
             row = db.execute("SELECT reply FROM evaluand_reply WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
+
+    def _write_file(self, key: bytes, reply: bytes) -> None:
+        assert self.path is not None
+        with self._file(self.path) as db:
+            db.execute("INSERT OR REPLACE INTO evaluand_reply VALUES (?, ?, ?)", (key, reply, time.time()))
 
     @contextmanager
     def _file(self, path: Path) -> Iterator[sqlite3.Connection]:
@@ -236,6 +244,7 @@ def _create(path: Path) -> None:
             db.execute("CREATE TABLE evaluand_reply (key BLOB PRIMARY KEY, reply BLOB NOT NULL, created REAL NOT NULL)")
             db.execute(f"PRAGMA application_id = {APPLICATION}")
             db.execute(f"PRAGMA user_version = {LAYOUT}")
+        temporary.chmod(0o600)  # replies may be confidential
         if path.exists() and not path.stat().st_size:
             os.replace(temporary, path)
             return

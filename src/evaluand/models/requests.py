@@ -1,17 +1,18 @@
 """One request to a model, for chat models and providers alike.
 
-    cache ─▶ budget ─▶ turn in the rate limits ─▶ send, again after a transient error ─▶ count
+    cache ─▶ money of the budget ─▶ turn in the rate limits ─▶ send, again after a transient error ─▶ count
 
 A cached reply is not requested again, and callers with the same request wait for one reply. Every attempt to send a
 request passes `Request._attempt` or its twin for event loops, and every reply passes `Request._settle`.
 """
 
+import asyncio
 import functools
 import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
@@ -28,9 +29,11 @@ from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.repeats import abandonment_check, repeat_request, repeat_request_async
 from evaluand.engine.token_limit import Reservation, TokenLimit
-from evaluand.models.account import check_budget, noting_refusal
+from evaluand.models.account import check_budget, noting_refusal, set_money_aside
 from evaluand.models.reply_cache import Replies
 from evaluand.models.usage import Spending, count, read_usage
+
+_PAUSE: Final = 0.02  # seconds between two looks whether a budget has room
 
 T = TypeVar("T")
 _Limit = TypeVar("_Limit", RateLimit, TokenLimit)
@@ -132,36 +135,47 @@ class Request(ABC):
         return self._read(reply, new)
 
     def _make(self) -> bytes:
-        return self._settle(repeat_request(self._attempt, self._policy, self.describe))
+        return self._encode(repeat_request(self._attempt, self._policy, self.describe))
 
     async def _make_async(self) -> bytes:
-        return self._settle(await repeat_request_async(self._attempt_async, self._policy, self.describe))
+        return self._encode(await repeat_request_async(self._attempt_async, self._policy, self.describe))
 
     def _attempt(self) -> Reply:
-        self._check()
-        tokens = self._reserve()
-        with self._rate.request(tokens) if self._rate else tokens or nullcontext():
-            check_budget(self.explain_unpriced)  # again: it may have waited long
-            begun = time.perf_counter()
-            try:
-                reply = _timed(self.send(), begun)
-            except BaseException as error:
-                self.count_failure(error)
-                raise
-        return _settle_tokens(tokens, reply)
+        while (paying := self._set_money_aside()) is None:
+            time.sleep(_PAUSE)
+        with paying:
+            tokens = self._reserve()
+            with self._rate.request(tokens) if self._rate else tokens or nullcontext():
+                check_budget(self.explain_unpriced)  # again: it may have waited long
+                begun = time.perf_counter()
+                try:
+                    reply = _timed(self.send(), begun)
+                except BaseException as error:
+                    self.count_failure(error)
+                    raise
+            self._settle(reply, tokens)
+        return reply
 
     async def _attempt_async(self) -> Reply:
+        while (paying := self._set_money_aside()) is None:
+            await asyncio.sleep(_PAUSE)
+        with paying:
+            tokens = self._reserve()
+            async with self._rate.request_async(tokens) if self._rate else tokens or nullcontext():
+                check_budget(self.explain_unpriced)
+                begun = time.perf_counter()
+                try:
+                    reply = _timed(await self.send_async(), begun)
+                except BaseException as error:
+                    self.count_failure(error)
+                    raise
+            self._settle(reply, tokens)
+        return reply
+
+    def _set_money_aside(self) -> AbstractContextManager[None] | None:
+        """A block in which the request may be made; None while its cost may not fit into a budget."""
         self._check()
-        tokens = self._reserve()
-        async with self._rate.request_async(tokens) if self._rate else tokens or nullcontext():
-            check_budget(self.explain_unpriced)
-            begun = time.perf_counter()
-            try:
-                reply = _timed(await self.send_async(), begun)
-            except BaseException as error:
-                self.count_failure(error)
-                raise
-        return _settle_tokens(tokens, reply)
+        return set_money_aside()
 
     def _check(self) -> None:
         """Raises an error if the request is not to be made: nobody waits for it, or a budget is spent."""
@@ -172,14 +186,21 @@ class Request(ABC):
     def _reserve(self) -> Reservation | None:
         return None if self._token_rate is None else self._token_rate.reserve(*self.size)
 
-    def _settle(self, reply: Reply) -> bytes:
-        """Counts a reply, and encodes it for the cache."""
-        try:
+    def _settle(self, reply: Reply, tokens: Reservation | None) -> None:
+        """Counts a reply."""
+        usage: Mapping[str, Any] = {}
+        with suppress(DataError):  # which fails the request when the reply is encoded
             usage = read_usage(reply.usage)
-        except DataError as error:
-            self.count(requests=1)
-            raise TaskError(f"{self.name} reported a usage that cannot be counted: {error}") from None
+        if tokens is not None and usage:
+            tokens.settle(usage.get("input_tokens"), usage.get("output_tokens"))
         self.count(requests=1, usage=usage)
+
+    def _encode(self, reply: Reply) -> bytes:
+        """A reply as it is cached."""
+        try:
+            read_usage(reply.usage)
+        except DataError as error:
+            raise TaskError(f"{self.name} reported a usage that cannot be counted: {error}") from None
         try:
             return identity.encode(reply.value)
         except DataError as error:
@@ -202,12 +223,11 @@ def _timed(reply: Reply, begun: float) -> Reply:
     return reply._replace(usage={**reply.usage, "seconds": time.perf_counter() - begun})
 
 
-def _settle_tokens(tokens: Reservation | None, reply: Reply) -> Reply:
-    if tokens is not None:
-        with suppress(DataError):  # which fails the request when it is counted
-            usage = read_usage(reply.usage)
-            tokens.settle(usage.get("input_tokens"), usage.get("output_tokens"))
-    return reply
+def _timed(reply: Reply, begun: float) -> Reply:
+    """A reply whose usage says how long it took since the request was sent."""
+    if not isinstance(reply.usage, Mapping):
+        return reply
+    return reply._replace(usage={**reply.usage, "seconds": time.perf_counter() - begun})
 
 
 class Repetition(NamedTuple):

@@ -4,8 +4,9 @@ A template may come from somebody else's experiment, so it can neither reach Pyt
 
     data        attributes are keys of objects; of methods only those of `_METHODS`; no files, no other templates
     repeatable  nothing random, no clock, so that the same row makes the same text
-    bounded     every iteration, call and filter costs steps (`_MOST_STEPS`), and no text gets longer than
-                `_MOST_CHARACTERS`: what would multiply a text or a number is estimated before it is computed
+    bounded     every iteration, call and filter costs steps (`_MOST_STEPS`), by what it reads and makes, and no text
+                gets longer than `_MOST_CHARACTERS`: what would multiply a text or a number is estimated before it is
+                computed
 
 Macros and blocks, in which text would grow unseen, are refused when the template is read.
 """
@@ -39,7 +40,8 @@ _MOST_CHARACTERS: Final = 8_000_000
 _MOST_BITS: Final = 4096  # of a whole number
 _MOST_DIGITS: Final = 100  # to round to
 _WIDEST: Final = 10  # how much longer than allowed the estimated result of a filter may be
-_PER_STEP: Final = 200  # characters that a filter reads in one step
+_PER_STEP: Final = 200  # characters that a filter reads or makes in one step
+_COMPARED_PER_STEP: Final = 100_000  # pairs of characters that a method of `_SEARCHING` compares in one step
 
 
 class RenderError(Exception):
@@ -100,15 +102,18 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.tests = {name: _counted(function) for name, function in tests.items()}
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-        _charge((getattr(__obj, "__self__", None), args, kwargs))
-        return super().call(__context, __obj, *args, **kwargs)
+        owner = getattr(__obj, "__self__", None)
+        _charge((owner, args, kwargs))
+        if isinstance(owner, str) and __obj.__name__ in _SEARCHING:
+            _spend(_size(owner) * max(map(_size, (*args, *kwargs.values())), default=1) // _COMPARED_PER_STEP)
+        return _charged(super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         _charge((left, right))
         _require_small(operator, left, right)
         if operator == "%" and isinstance(left, str):
             return _format(left, *(right if isinstance(right, tuple) else (right,)))
-        return super().call_binop(context, operator, left, right)
+        return _charged(super().call_binop(context, operator, left, right))
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         _charge(argument)
@@ -235,6 +240,13 @@ def _charge(value: Any) -> None:
             waiting += each
 
 
+def _charged(made: Any) -> Any:
+    """A text that was made, after its characters were spent: names and lists may hold many."""
+    if isinstance(made, str):
+        _charge(made)
+    return made
+
+
 def _size(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple | Mapping) else 1
 
@@ -267,7 +279,7 @@ def _counted(function: Callable[..., Any], widens: bool = False) -> Callable[...
         if widens:
             widths = [abs(other) if isinstance(other, int) else _size(other) for other in others]
             _require_length(max([1, *widths]) * max(1, _size(value)) // _WIDEST)
-        result = function(*args, **kwargs)
+        result = _charged(function(*args, **kwargs))
         _require_length(len(result) if isinstance(result, str) else 0)
         return result
 
@@ -341,6 +353,13 @@ def _sum(values: Iterable[Any], attribute: str | None = None) -> Any:
     return sum(value if attribute is None else value[attribute] for value in _iterate(values))
 
 
+def _trim(value: Any, chars: str | None = None) -> str:
+    """A text without some characters at its ends, by default white space."""
+    text = _text_of(value)
+    _spend(len(text) * len(chars or "") // _COMPARED_PER_STEP)
+    return str(text.strip(chars))
+
+
 def _to_json(value: Any, indent: int | None = None) -> str:
     """JSON as a model reads it best: letters as they are."""
     _charge(value)
@@ -363,7 +382,7 @@ _WIDENING: Final = ("batch", "center", "indent", "slice", "tojson", "wordwrap")
 _OF_JINJA: Final = (
     "abs", "batch", "capitalize", "center", "count", "d", "default", "dictsort", "first", "float", "groupby", "indent",
     "int", "items", "last", "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "reverse", "select",
-    "selectattr", "slice", "sort", "string", "title", "trim", "truncate", "unique", "upper", "wordcount", "wordwrap",
+    "selectattr", "slice", "sort", "string", "title", "truncate", "unique", "upper", "wordcount", "wordwrap",
 )  # fmt: skip
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {name: FILTERS[name] for name in _OF_JINJA} | {
     _ITERATE: _iterate,
@@ -378,6 +397,7 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {name: FILTERS[name] for nam
     "string": _text_of,
     "sum": _sum,
     "tojson": _to_json,
+    "trim": _trim,
 }
 FILTER_NAMES: Final = tuple(sorted(name for name in _FILTERS if name.isidentifier()))
 
@@ -403,5 +423,8 @@ _METHODS: Final[Mapping[Any, frozenset[str]]] = {
     ),
 }  # fmt: skip
 """What templates may use of data besides their keys, and of a loop."""
+
+_SEARCHING: Final = frozenset(("lstrip", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "strip"))
+"""Methods that may compare each character of a text with each of their argument."""
 
 SANDBOX: Final = _Sandbox()

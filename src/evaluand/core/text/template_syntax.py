@@ -44,6 +44,8 @@ def read_syntax(text: str) -> Syntax:
         tree = SANDBOX.parse(text)
     except TemplateSyntaxError as error:
         return Syntax({}, frozenset(), (), (Remark(error.lineno, f"not a Jinja template: {error.message}"),))
+    except RecursionError:
+        return Syntax({}, frozenset(), (), (Remark(1, "is nested too deeply"),))
     if faults := sorted(_faults(tree)):
         return Syntax({}, frozenset(), (), tuple(faults))
     return Syntax(_variables(tree), frozenset(_optional(tree)), tuple(_braces(tree)), ())

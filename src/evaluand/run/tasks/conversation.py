@@ -181,14 +181,16 @@ class Conversation:
         Raises:
             TaskError: a value is missing or null, or the earlier turns are no messages.
         """
-        values = values_of(input, self._only_name) | ({EXAMPLES: self._listed} if self.shots else {})
+        values = values_of(input, self._only_name)
+        shots = [place for place, shot in enumerate(self._seen) if not self._is_same(values, shot)]
+        values |= {EXAMPLES: [self._listed[place] for place in shots]} if self.shots else {}
         try:
             asked = self._ask(values)
             leading = [template.fill(values) for template in self._leading]
         except TemplateError as error:
             raise TaskError(str(error), code="template") from None
         earlier = [] if self.history is None else read_turns(values.get(self.history), self.history)
-        shown = [message for turns in self._answered if turns[:-1] != asked for message in turns]
+        shown = [message for place in shots for message in self._answered[place]] if self._answered else []
         made = [*leading, *shown, *earlier, *asked]
         if not asked and (not earlier or earlier[-1]["role"] not in ("user", "tool")):
             raise TaskError(f"{self.history} does not end with a message of the user; add a prompt", code="history")
@@ -216,12 +218,23 @@ class Conversation:
         if any(EXAMPLES in template.content.variables for template in self.templates):
             return []
         return [
-            [
-                *self._ask(values_of(shot.values[INPUT], self._only_name)),
-                {"role": "assistant", "content": _answer_text(shot.answer)},
-            ]
-            for shot in self.shots
+            [*self._ask(values), {"role": "assistant", "content": _answer_text(shot.answer)}]
+            for values, shot in zip(self._seen, self.shots, strict=True)
         ]
+
+    @cached_property
+    def _seen(self) -> list[dict[str, Any]]:
+        """What templates see of each example."""
+        return [values_of(shot.values[INPUT], self._only_name) for shot in self.shots]
+
+    def _is_same(self, values: Mapping[str, Any], shot: Mapping[str, Any]) -> bool:
+        """Whether an example asks what a row asks: it would show the answer.
+
+        What only one of the two has, such as the number of a row, does not tell them apart.
+        """
+        names = {name for template in self._asking for name in template.content.variables} | {*self.images}
+        names = names & values.keys() & shot.keys() or {INPUT}
+        return all(values[name] == shot[name] for name in names)
 
     def _ask(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         """What is asked about some values: the text of every message, and the images behind that of the last."""
