@@ -223,13 +223,6 @@ def _timed(reply: Reply, begun: float) -> Reply:
     return reply._replace(usage={**reply.usage, "seconds": time.perf_counter() - begun})
 
 
-def _timed(reply: Reply, begun: float) -> Reply:
-    """A reply whose usage says how long it took since the request was sent."""
-    if not isinstance(reply.usage, Mapping):
-        return reply
-    return reply._replace(usage={**reply.usage, "seconds": time.perf_counter() - begun})
-
-
 class Repetition(NamedTuple):
     """Which repeat of some work a call is.
 
