@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from evaluand.engine.token_limit import TokenLimit as TokenLimit
     from evaluand.evaluation.evaluator import Evaluation as Evaluation, Evaluator as Evaluator
     from evaluand.evaluation.feedback.feedback import Feedback as Feedback
+    from evaluand.evaluation.judges.judge import Judge as Judge
     from evaluand.evaluation.matching.comparison_scorers import (
         ComparisonScorer as ComparisonScorer,
         Preference as Preference,

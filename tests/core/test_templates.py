@@ -248,5 +248,5 @@ def test_without_jinja_a_template_says_what_to_install(monkeypatch: pytest.Monke
     for name in [name for name in sys.modules if name.partition(".")[0] == "jinja2" or "text.template_s" in name]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(SpecError, match=r"templates need Jinja2: pip install 'evaluand\[templates\]'"):
+    with pytest.raises(SpecError, match=r"templates need Jinja2: pip install 'evaluand\[llm\]'"):
         Template("{{ question }}")

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -586,3 +587,34 @@ def test_the_keys_of_known_services_go_to_their_hosts_only() -> None:
             continue
         assert refusal(endpoint.api_key, endpoint.url, permissions()) is None, name
         assert refusal(endpoint.api_key, "https://elsewhere.example/v1", permissions()) is not None
+
+
+def test_swapped_arguments_are_shown_as_they_were_written() -> None:
+    with pytest.raises(ParameterError) as raised:
+        ChatModel("tooly", "http://127.0.0.1:8000/v1")
+    assert str(raised.value) == (
+        "url: is 'tooly'; give the endpoint up to its version, such as https://models.example/v1"
+    )
+    with pytest.raises(ParameterError, match="url: is no URL; give the endpoint") as raised:
+        ChatModel("user:hunter2@models.example", "small")
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_missing_key_is_named_as_the_parameter_that_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SMALL_KEY", raising=False)
+    model = ChatModel("http://127.0.0.1:9/v1", "small", api_key="SMALL_KEY")
+    for act in (model.check, lambda: complete(model)):
+        with pytest.raises(SpecError) as raised:
+            act()
+        assert str(raised.value) == "api_key: the environment variable SMALL_KEY is not set"
+
+
+def test_a_version_that_is_a_number_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r'^version: is a number; give text in quotes, such as "1"$'):
+        ChatModel("http://127.0.0.1:9/v1", "small", version=1)  # type: ignore[arg-type]
+
+
+def test_without_the_client_library_the_extra_of_models_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(SpecError, match=r"asking a model needs an HTTP client: pip install 'evaluand\[llm\]'"):
+        complete(ChatModel("http://127.0.0.1:9/v1", "small"))

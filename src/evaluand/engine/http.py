@@ -79,13 +79,16 @@ class HttpClient:
         headers: the headers of each request, with `${NAME}` as in the URL.
         of_file: whether a file names them and not the user's own code, so that variables are sent only where the user
             allows it.
+        extra: of evaluand, which an error names where no client is installed.
 
     Raises:
         ParameterError: the URL or a header is invalid.
     """
 
-    def __init__(self, url: str, method: str, headers: Mapping[str, str], *, of_file: bool = False) -> None:
-        self.url, self.method, self.headers, self.of_file = url, method, dict(headers), of_file
+    def __init__(
+        self, url: str, method: str, headers: Mapping[str, str], *, of_file: bool = False, extra: str = "http"
+    ) -> None:
+        self.url, self.method, self.headers, self.of_file, self._extra = url, method, dict(headers), of_file, extra
         faults: list[tuple[tuple[str, ...], str]] = [(("url",), message) for message in _url_faults(url)]
         for name, value in headers.items():
             faults += [(("headers", name), message) for message in _header_faults(name, value)]
@@ -104,7 +107,7 @@ class HttpClient:
         Raises:
             SpecError: a variable is not set or must not be sent to this host, or the client is not installed.
         """
-        http = _library()
+        http = _library(self._extra)
         http.proxy_of(http.URL(self.url))
         refusals = dict(self._refusals())
         faults = [(self._place(name), message) for name, message in refusals.items()]
@@ -224,7 +227,7 @@ class HttpClient:
     @asynccontextmanager
     async def _answer_to(self, content: bytes, content_type: str) -> AsyncGenerator[aiohttp.ClientResponse]:
         """The answer to a request, behind redirects, of which the body is still to be read."""
-        http, (session, url) = _library(), await self._client()
+        http, (session, url) = _library(self._extra), await self._client()
         try:
             for _ in range(_REDIRECTS):
                 async with http.answer_to(session, self.method, url, content, content_type) as answer:
@@ -362,12 +365,17 @@ def _too_large() -> BadAnswer:
 _warned_of: set[str] = set()
 
 
-def _library() -> Any:
-    """The module that imports the HTTP client."""
+def _library(extra: str = "http") -> Any:
+    """The module that imports the HTTP client.
+
+    Raises:
+        SpecError: it is not installed; the message names the extra that brings it.
+    """
     try:
         import aiohttp  # noqa: F401
     except ImportError:
-        raise SpecError("asking a service needs an HTTP client: pip install 'evaluand[http]'") from None
+        what = "a model" if extra == "llm" else "a service"
+        raise SpecError(f"asking {what} needs an HTTP client: pip install 'evaluand[{extra}]'") from None
     from evaluand.engine import connections
 
     return connections

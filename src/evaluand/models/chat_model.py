@@ -348,6 +348,8 @@ class ChatModel:
                 _ = self._exchange
             except ParameterError as error:
                 yield from error.faults
+        if self.version is not None and not isinstance(self.version, str):
+            yield ("version",), f'is {kind_of(self.version)}; give text in quotes, such as "{self.version}"'
         if not self.name:
             yield ("name",), "must not be empty; give the name of the model on the server"
         if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):

@@ -6,8 +6,8 @@ Why no SDK carries them: docs/design/0020-model-client.md
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any, Final
 
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
@@ -54,18 +54,23 @@ class Exchange:
         headers = {"api-key": f"${{{api_key}}}"} if is_azure(url) else {"Authorization": f"Bearer ${{{api_key}}}"}
         base, mark, query = url.partition("?")
         base = base.rstrip("/")
+        if not base.startswith(("http://", "https://")):
+            written = base.partition("#")[0]
+            found = "is no URL" if "@" in written else f"is {written!r}"  # which may hold a password
+            problem = f"{found}; give the endpoint up to its version, such as https://models.example/v1"
+            raise ParameterError([(("url",), problem)])
         address = (base if base.endswith(path) else base + path) + mark + query
-        self._http = HttpClient(address, "POST", headers if api_key else {}, of_file=is_of_file(url, api_key))
+        self._http = HttpClient(
+            address, "POST", headers if api_key else {}, of_file=is_of_file(url, api_key), extra="llm"
+        )
 
     def check(self) -> None:
         """Raise a SpecError if no request can be made.
 
         The key is not set or must not be sent to this host, or no HTTP client is installed.
         """
-        try:
+        with _key_faults():
             self._http.check()
-        except ParameterError as error:
-            raise ParameterError([(("api_key",), message) for _, message in error.faults]) from None
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
@@ -80,8 +85,9 @@ class Exchange:
             TaskError: there is no usable answer.
         """
         try:
-            async with asyncio.timeout(self._timeout):
-                answer = await self._http.ask(content)
+            with _key_faults():
+                async with asyncio.timeout(self._timeout):
+                    answer = await self._http.ask(content)
         except TimeoutError:
             raise self._overdue() from None
         except BadRequest as error:
@@ -93,12 +99,13 @@ class Exchange:
         """Passes on the events of a streamed answer, as data, until it ends. Raises what `ask` does."""
         decoder = EventDecoder()
         try:
-            async with asyncio.timeout(self._timeout), aclosing(self._http.stream(content)) as pieces:
-                async for piece in pieces:
-                    for data in decoder.feed(piece):
-                        if data.strip() == _END:
-                            return
-                        read(self._read_event(data))
+            with _key_faults():
+                async with asyncio.timeout(self._timeout), aclosing(self._http.stream(content)) as pieces:
+                    async for piece in pieces:
+                        for data in decoder.feed(piece):
+                            if data.strip() == _END:
+                                return
+                            read(self._read_event(data))
         except TimeoutError:
             raise self._overdue() from None
         except BadRequest as error:
@@ -117,6 +124,16 @@ class Exchange:
 
     def _overdue(self) -> TaskTimeout:
         return TaskTimeout(f"the model took longer than {self._timeout:g} s", code="timeout")
+
+
+@contextmanager
+def _key_faults() -> Iterator[None]:
+    """Reports faults of the header that holds the key as those of `api_key`, which is what a user has written."""
+    try:
+        yield
+    except ParameterError as error:
+        faults = [(("api_key",) if place[0] == "headers" else place, message) for place, message in error.faults]
+        raise ParameterError(faults) from None
 
 
 def write_content(body: Mapping[str, Any]) -> bytes:

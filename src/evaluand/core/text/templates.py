@@ -34,7 +34,7 @@ class TemplateError(SpecError):
 class Template:
     """A text with places for values.
 
-    Needs the extra `templates`: `pip install 'evaluand[templates]'`.
+    Needs the extra `llm`: `pip install 'evaluand[llm]'`.
 
     Args:
         text: the template.
@@ -131,5 +131,5 @@ def _import(part: str) -> ModuleType:
         return importlib.import_module(f"evaluand.core.text.template_{part}")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("jinja2", "markupsafe"):
-            raise SpecError("templates need Jinja2: pip install 'evaluand[templates]'") from None
+            raise SpecError("templates need Jinja2: pip install 'evaluand[llm]'") from None
         raise

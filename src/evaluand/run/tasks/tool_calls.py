@@ -76,7 +76,15 @@ async def _result_of(call: ToolCall, tools: Sequence[Tool], tracer: Tracer) -> s
     except Exception as error:
         if getattr(error, "stops", False):
             raise
-        return f"error: {storable_message(error) or type(error).__name__}"
+        return f"error: {_describe(error)}"
+
+
+def _describe(error: Exception) -> str:
+    """What went wrong, for the model: an error of the tool's own code with its class, which a KeyError does not say."""
+    message, name = storable_message(error), type(error).__name__
+    if isinstance(error, TaskError) and message:
+        return message
+    return f"{name}: {message}" if message else name
 
 
 async def _returned(tool: Tool, call: ToolCall) -> Any:
