@@ -14,9 +14,13 @@ KINDS = ("classifier", "llm", "recorded")
 
 _ENDING = ".txt"  # of templates, so that no tool treats their code as part of evaluand
 
+_NEEDS = {"llm": "it asks ollama/llama3.2: start that, or name another model in experiment.yaml"}
+"""What a project of a kind needs besides its files."""
+
 _EXAMPLES = """\b
 Examples:
   evaluand init
+  evaluand init questions --kind llm
   evaluand init reviews --kind recorded
 """
 
@@ -27,7 +31,7 @@ Examples:
 def command(folder: Path, kind: str) -> None:
     """Create a small project in FOLDER, or here: an experiment file with comments, examples, code.
 
-    It runs as it is. Existing files are never overwritten.
+    It runs as it is, that of the kind llm as soon as its model does. Existing files are never overwritten.
     """
     texts = _read_templates(kind)
     if folder.exists() and not folder.is_dir():
@@ -42,6 +46,8 @@ def command(folder: Path, kind: str) -> None:
         _write_new(folder / name, text)
         click.echo(f"created {safe(folder / name)}")
     place = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
+    if kind in _NEEDS:
+        click.echo(f"\nneeds:   {_NEEDS[kind]}", nl=False)
     click.echo(f"\nrun it:  {safe(place)}evaluand run experiment.yaml")
 
 
