@@ -16,6 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
+from evaluand.evaluation.judges.cards.measures import DIRECTIONS
 
 
 def card_of(rows: list[dict[str, Any]], **options: Any) -> JudgeCard:
@@ -329,3 +330,13 @@ def test_a_bias_is_found_and_errors_by_the_label_alone_are_none(sample: Any) -> 
     truth = 0.25 if sample is judged_pairs else None  # half of what it would not prefer anyway
     assert other.low > 0.1
     assert truth is None or other.low <= truth <= other.high
+
+
+def test_every_measure_says_which_values_are_better() -> None:
+    cards = [
+        card_of([{"label": n % 2, "judgement": said, "id": n} for n in range(30)], threshold=0.5) for said in (0, 0.3)
+    ]
+    cards += [card_of([{"label": 1 + n % 5 + part, "judgement": 1 + n % 3} for n in range(30)]) for part in (0, 0.5)]
+    cards.append(card_of([{"label": "abc"[n % 3], "judgement": "a"} for n in range(30)]))
+    cards.append(card_of([{"label": 1 + n % 2, "judgement": 1, "swapped": 2} for n in range(30)]))
+    assert {row["measure"] for card in cards for row in card.measures} <= {*DIRECTIONS}

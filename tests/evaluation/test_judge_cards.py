@@ -506,6 +506,75 @@ def test_another_split_of_the_same_labels_is_reported() -> None:
         tune_judges(sets, store, seed=1)
 
 
+def test_a_half_that_reports_again_says_so() -> None:
+    store = MemoryStore()
+    tune_judges(candidates(60, good=0.9, bad=0.6), store)
+    for n in (1, 2):
+        sets = candidates(60, good=0.9 - n / 10, bad=0.6)
+        with pytest.warns(UserWarning, match=f"this half of the labels has reported {n} times? before"):
+            found = tune_judges(sets, store)
+        assert found.reported_before == found.to_dict()["reported_before"] == n
+        assert f"none of which chose it, which had reported {n} time" in found.card.basis
+    assert tune_judges(candidates(60, good=0.9, bad=0.6), store).reported_before == 0  # the first once more
+
+
+def graded(**said: Any) -> dict[str, Any]:
+    """Judges of answers with the grades 1 to 5; each says a function of the grade."""
+    return {
+        name: read_labelled_file([{"id": i, "label": i % 5 + 1, "judgement": of(i % 5 + 1)} for i in range(100)], name)
+        for name, of in said.items()
+    }
+
+
+@pytest.mark.parametrize("criterion", ["mean_absolute_error", "spearman", "weighted_kappa"])
+def test_the_best_has_the_least_error_and_the_greatest_agreement(criterion: str) -> None:
+    sets = graded(opposite=lambda grade: 6 - grade, near=lambda grade: min(grade + 1, 5))
+    assert [each.name for each in tune_judges(sets, criterion=criterion).candidates] == ["near", "opposite"]
+
+
+@pytest.mark.parametrize("criterion", ["mean_difference", "calibration_slope", "position_bias", "abstained"])
+def test_what_has_no_better_values_chooses_nothing(criterion: str) -> None:
+    sets = graded(opposite=lambda grade: 6 - grade, near=lambda grade: min(grade + 1, 5))
+    usable = "agreement, weighted_kappa, krippendorff_alpha, mean_absolute_error, spearman"
+    with pytest.raises(SpecError, match=f"no value of '{criterion}' is better than another; choose by one of {usable}"):
+        tune_judges(sets, criterion=criterion)
+
+
+def test_probabilities_are_chosen_by_the_least_brier_score() -> None:
+    sets = {
+        name: read_labelled_file([{"id": i, "label": i % 2, "judgement": says[i % 2]} for i in range(40)], name)
+        for name, says in {"vague": (0.4, 0.6), "sharp": (0.1, 0.9)}.items()
+    }
+    assert tune_judges(sets, criterion="brier", threshold=0.5).candidates[0].name == "sharp"
+
+
+def test_a_judge_that_abstains_much_more_often_is_not_chosen() -> None:
+    labels = [i % 2 for i in range(200)]
+    good = [label if i % 20 else 1 - label for i, label in enumerate(labels)]
+    few = [label if i % 15 == 0 else None for i, label in enumerate(labels)]
+    sets = {
+        name: read_labelled_file([{"id": i, "label": labels[i], "judgement": said[i]} for i in range(200)], name)
+        for name, said in {"few": few, "good": good}.items()
+    }
+    found = tune_judges(sets)
+    assert [each.name for each in found.candidates] == ["good", "few"]
+    assert str(found.candidates[1].estimate.reason).startswith("abstained on 9")
+
+
+def test_judges_are_compared_on_the_answers_that_all_of_them_judged() -> None:
+    labels = [i % 2 for i in range(400)]
+    hard = [i % 12 == 0 for i in range(400)]  # a coin about these, or nothing
+    bold = [i // 12 % 2 if hard[i] else label for i, label in enumerate(labels)]
+    shy = [None if hard[i] else label if i % 30 != 5 else 1 - label for i, label in enumerate(labels)]
+    sets = {
+        name: read_labelled_file([{"id": i, "label": labels[i], "judgement": said[i]} for i in range(400)], name)
+        for name, said in {"shy": shy, "bold": bold}.items()
+    }
+    found = tune_judges(sets, criterion="agreement").candidates
+    assert [(each.name, each.estimate.value == 1.0) for each in found] == [("bold", True), ("shy", False)]
+    assert found[0].card.manifest["spec"]["items"] == found[1].card.manifest["spec"]["items"] < 200
+
+
 def test_a_choice_needs_the_same_answers() -> None:
     sets = candidates(40, good=0.9)
     with pytest.raises(SpecError, match="a choice needs two judges or more"):

@@ -41,10 +41,18 @@ def tuning_table(facts: Facts) -> RenderableType:
     """The choice among several judges, and the card of the chosen one."""
     criterion = safe(facts["criterion"].replace("_", " "))
     table = plain_table("judge", numbers=(criterion, "interval", "abstained", "n"))
+    table.add_column(Text(""), overflow="fold", style="dim")
     for each in facts["candidates"]:
         value, interval = measure_cells(each)
         share = f"{100 * each['abstained']:.0f} %"
-        table.add_row(Text(safe(each["judge"], CELL)), value, interval, share, f"{each['items']:,}")
+        table.add_row(
+            Text(safe(each["judge"], CELL)),
+            value,
+            interval,
+            share,
+            f"{each['items']:,}",
+            Text(safe(each["reason"] or "")),
+        )
     head = Text("on the half that chooses, the best first", "bold")
     return Group(head, table, "", Text("on the other half", "bold"), card_table(facts["card"], 0))
 

@@ -90,7 +90,9 @@ class JudgeCard(Artifact):
         """How many answers or pairs it was measured on."""
         spec = self.manifest["spec"]
         counted = plural(spec["items"], "pair" if spec["options"]["pairs"] else "answer")
-        return f"{counted} labelled by people" + (", none of which chose it" if spec.get("part") else "")
+        before = self.manifest["provenance"]["origin"].get("reported_before", 0)
+        again = f", which had reported {plural(before, 'time')} before" if before else ""
+        return f"{counted} labelled by people" + (f", none of which chose it{again}" if spec.get("part") else "")
 
     @property
     def headline(self) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,39 @@ class Measure(NamedTuple):
     part: str
     estimate: Estimate
     note: str = ""
+
+    @property
+    def direction(self) -> Direction | None:
+        """Which values are better; None where neither are, as of biases, which are best near 0."""
+        return DIRECTIONS[self.name]
+
+
+Direction = Literal["higher", "lower"]
+
+DIRECTIONS: Final[Mapping[str, Direction | None]] = {
+    "agreement": "higher",
+    "cohen_kappa": "higher",
+    "weighted_kappa": "higher",
+    "krippendorff_alpha": "higher",
+    "sensitivity": "higher",
+    "specificity": "higher",
+    "recall": "higher",
+    "spearman": "higher",
+    "brier": "lower",
+    "mean_absolute_error": "lower",
+    "mean_difference": None,
+    "calibration_slope": None,
+    "retest_agreement": "higher",
+    "retest_alpha": "higher",
+    "consistency": "higher",
+    "position_bias": None,
+    "length_bias": None,
+    "self_preference": None,
+    "abstained": None,
+    "disputed": None,
+    "people_alpha": None,
+}
+"""Which values of each measure of a judge are better; None where neither are."""
 
 
 def measure_grades(

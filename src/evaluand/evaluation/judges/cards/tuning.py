@@ -1,7 +1,9 @@
 """The best of several judges, chosen on one half of a labelled set and measured on the other.
 
-The best of many looks better than it is on the answers that chose it. So these are split by example into two halves of
-equal size: all candidates are compared on one, and the card of the chosen one rests on the other alone.
+The best of many looks better than it is on the answers that chose it. So these are split by example into two parts of
+about equal size: all candidates are compared on one, and the card of the chosen one rests on the other alone. They are
+compared on the answers that all of them judged, and one that abstains much more often than another is not chosen: it
+would be compared on the answers that it finds easy.
 """
 
 from __future__ import annotations
@@ -13,13 +15,20 @@ from typing import Any, Final, NamedTuple
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, nearest, plural, warn
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card, stored_cards
-from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
-from evaluand.metrics.judging.estimate import Estimate
+from evaluand.evaluation.judges.cards.labelled_set import Item, LabelledSet
+from evaluand.evaluation.judges.cards.measures import DIRECTIONS
+from evaluand.metrics.judging.estimate import Estimate, undefined
 from evaluand.store.store import MemoryStore, Store
 
 CRITERION: Final = "krippendorff_alpha"
-_PARTS: Final = ("", "both orders", "first order")
+_PARTS: Final = ("", "both orders", "first order", "quadratic")
 """The parts of a card that a criterion is looked for in, the first that there is."""
+
+MOST_ABSTAINED: Final = 0.1
+"""By how much the share about which a candidate abstains may exceed the least share of any candidate."""
+
+REPORTED_BEFORE: Final = "reported_before"
+"""Where the origin of a card says how many choices its answers had reported about before."""
 
 
 class Candidate(NamedTuple):
@@ -27,9 +36,9 @@ class Candidate(NamedTuple):
 
     Attributes:
         name: that of the judge.
-        estimate: the criterion.
+        estimate: the criterion, on the answers that all candidates judged; without a value if it abstains too often.
         abstained: the share of answers about which it said nothing.
-        card: of this half; in memory alone.
+        card: of these answers, or of all of this half if it abstains too often; in memory alone.
     """
 
     name: str
@@ -45,16 +54,22 @@ class Tuning(NamedTuple):
         criterion: the measure that chose.
         candidates: the judges, the best first.
         card: of the best, on the other half.
+        reported_before: how many other choices the other half had reported about, as far as the store has their cards.
     """
 
     criterion: str
     candidates: Sequence[Candidate]
     card: JudgeCard
 
+    @property
+    def reported_before(self) -> int:
+        return int(self.card.manifest["provenance"]["origin"].get(REPORTED_BEFORE, 0))
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
         return {
             "criterion": self.criterion,
+            REPORTED_BEFORE: self.reported_before,
             "candidates": [
                 {
                     "judge": each.name,
@@ -84,32 +99,36 @@ def tune_judges(
     Args:
         candidates: name → the same labelled answers with the judgements of one judge.
         store: where the card is stored; default: in memory.
-        criterion: the measure that decides, the higher the better, such as `agreement` or `sensitivity`.
+        criterion: the measure that decides, such as `agreement` or, the lower the better, `brier`.
         seed: of the split.
         name: a name for the card.
         options: as `make_card` takes them.
 
     Raises:
-        SpecError: there are fewer than two candidates, they are about different answers, there are too few to split, or
-            no candidate has the criterion.
+        SpecError: there are fewer than two candidates, they are about different answers, there are too few to split, no
+            candidate has the criterion, or its values are neither better nor worse.
     """
     store = MemoryStore() if store is None else store
     total = _check(candidates)
     chooses = _choose_half(next(iter(candidates.values())), seed)
-    ranked = []
-    for label, labelled in candidates.items():
-        card = make_card(labelled.where(lambda item: item.example in chooses), MemoryStore(), **options)
-        ranked.append(_rank(label, card, criterion))
-    ranked.sort(key=lambda each: -math.inf if math.isnan(each.estimate.value) else each.estimate.value, reverse=True)
+    halves = {label: each.where(lambda item: item.example in chooses) for label, each in candidates.items()}
+    ranked = _rank(halves, criterion, options)
     best = ranked[0]
     if math.isnan(best.estimate.value):
         raise SpecError(f"no judge can be chosen by {criterion}: {best.estimate.reason}")
     whole = candidates[best.name]
-    _warn_of_earlier(store, whole.digest, seed)
+    _warn_of_other_split(store, whole.digest, seed)
     others = sorted(labelled.judge.digest for labelled in candidates.values())
     part = {"of": whole.digest, "items": total, "seed": seed, "criterion": criterion, "chosen_from": others}
     rest = whole.where(lambda item: item.example not in chooses)
-    return Tuning(criterion, ranked, make_card(rest, store, part=part, name=name, **options))
+    origin = {REPORTED_BEFORE: len(_find_choices(store, whole.digest, seed))}
+    found = Tuning(criterion, ranked, make_card(rest, store, part=part, name=name, origin=origin, **options))
+    if n := found.reported_before:
+        warn(
+            f"this half of the labels has reported {plural(n, 'time')} before, about other choices; the best of several"
+            " reports looks better than the judge is: label more answers, which have not reported yet"
+        )
+    return found
 
 
 def _check(candidates: Mapping[str, LabelledSet]) -> int:
@@ -134,7 +153,10 @@ _FEWEST: Final = 4
 
 
 def _choose_half(labelled: LabelledSet, seed: int) -> set[str]:
-    """Examples with about half of the items, by chance; the same for every judge and order of the items."""
+    """Examples with half of the items, by chance; the same for every judge and order of the items.
+
+    Examples are not divided, so it may be more than half: by up to the items of one example.
+    """
     sizes: dict[str, int] = {}
     for item in labelled.items:
         sizes[item.example] = sizes.get(item.example, 0) + 1
@@ -148,16 +170,70 @@ def _choose_half(labelled: LabelledSet, seed: int) -> set[str]:
     return chosen
 
 
-def _rank(name: str, card: JudgeCard, criterion: str) -> Candidate:
-    found = next((each for part in _PARTS if (each := card.find(criterion, part)) is not None), None)
-    if found is None:
-        known = list(dict.fromkeys(row["measure"] for row in card.measures))
-        raise SpecError(f"cards of these labels have no {criterion!r}{nearest(criterion, known)}: {', '.join(known)}")
-    abstained = card.find("abstained")
-    return Candidate(name, found, 0.0 if abstained is None else abstained.value, card)
+def _rank(halves: Mapping[str, LabelledSet], criterion: str, options: Mapping[str, Any]) -> list[Candidate]:
+    """The candidates on the answers that all judged, the best first; those that abstain too often come last."""
+    abstained = {name: _share_abstained(half) for name, half in halves.items()}
+    least = min(abstained.values())
+    compared = [name for name, share in abstained.items() if share <= least + MOST_ABSTAINED + _ROUNDING]
+    unjudged = {item.key for name in compared for item in halves[name].items if not _is_judged(item)}
+    if all(item.key in unjudged for item in halves[compared[0]].items):
+        raise SpecError(f"no judge can be chosen by {criterion}: {', '.join(compared)} judged no answer in common")
+    ranked = []
+    for name in compared:
+        card = make_card(halves[name].where(lambda item: item.key not in unjudged), MemoryStore(), **options)
+        ranked.append(Candidate(name, _find_criterion(card, criterion), abstained[name], card))
+    sign = -1.0 if DIRECTIONS[criterion] == "lower" else 1.0
+    ranked.sort(key=lambda each: _or_least(sign * each.estimate.value), reverse=True)
+    for name in (each for each in halves if each not in compared):
+        reason = f"abstained on {100 * abstained[name]:.0f} %, another judge on {100 * least:.0f} % of the answers"
+        card = make_card(halves[name], MemoryStore(), **options)
+        ranked.append(Candidate(name, undefined(reason), abstained[name], card))
+    return ranked
 
 
-def _warn_of_earlier(store: Store, labels: str, seed: int) -> None:
+_ROUNDING: Final = 1e-9
+
+
+def _share_abstained(labelled: LabelledSet) -> float:
+    return sum(not _is_judged(item) for item in labelled.items) / len(labelled.items)
+
+
+def _is_judged(item: Item) -> bool:
+    """Whether the judge said something, in each order that it was asked in."""
+    asked = [each for each in (item.judgements, item.swapped) if each]
+    return bool(asked) and all(any(one.label is not None for one in each) for each in asked)
+
+
+def _or_least(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _find_criterion(card: JudgeCard, criterion: str) -> Estimate:
+    """The measure that decides.
+
+    Raises:
+        SpecError: the card does not have it, or its values are neither better nor worse.
+    """
+    known = list(dict.fromkeys(row["measure"] for row in card.measures if DIRECTIONS[row["measure"]]))
+    usable = {name: found for name in known if (found := _find_part(card, name)) is not None}
+    if criterion in usable:
+        return usable[criterion]
+    if criterion in DIRECTIONS and DIRECTIONS[criterion] is None:
+        raise SpecError(f"no value of {criterion!r} is better than another; choose by one of {', '.join(usable)}")
+    raise SpecError(f"cards of these labels have no {criterion!r}{nearest(criterion, usable)}: {', '.join(usable)}")
+
+
+def _find_part(card: JudgeCard, criterion: str) -> Estimate | None:
+    return next((each for part in _PARTS if (each := card.find(criterion, part)) is not None), None)
+
+
+def _find_choices(store: Store, labels: str, seed: int) -> list[JudgeCard]:
+    """The cards of earlier choices by the same split of these labels."""
+    parts = ((card, card.manifest["spec"].get("part") or {}) for card in stored_cards(store))
+    return [card for card, part in parts if part.get("of") == labels and part.get("seed") == seed]
+
+
+def _warn_of_other_split(store: Store, labels: str, seed: int) -> None:
     """Warns if another split of these labels has chosen a judge before."""
     for card in stored_cards(store):
         part = card.manifest["spec"].get("part") or {}
