@@ -29,17 +29,23 @@ GOOD = '{"reasons": "Both say four.", "verdict": "right"}'
     [
         GOOD,
         f"```json\n{GOOD}\n```",
-        f"Here is my verdict:\n\n{GOOD}\nI hope this helps.",
-        f"The set {{a, b}} is meant. {GOOD}",
+        f"```json {GOOD} ```",
+        f"Here is my verdict:\n\n{GOOD}\n",
+        f"Here is my verdict:\r\n```\r\n  {GOOD}\r\n```\r\n",
+        f"The set {{a, b}} is meant.\n{GOOD}",
         f"{GOOD}\n{GOOD}",
+        f'I looked at {{"a": 1}} and I cannot find a fault.\n{GOOD}',
         '{"confidence": 0.9, "Reasons": "Both say four.", "VERDICT": " Right. "}',
         '{"reasons": "Both say\nfour.", "verdict": "right"}',
         '{"reasons": ["Both say four.", "So it is."], "verdict": "right"}',
         '<think>Perhaps {"reasons": "", "verdict": "wrong"}? No.</think>' + GOOD,
-        "[" + GOOD + "]",
+        'Perhaps {"reasons": "", "verdict": "wrong"}? No.\n</think>\n\n' + GOOD,
+        '<think>One {"verdict": </think><think>Two</think>' + GOOD,
+        "<Thinking>\nHm.\n</ thinking >\nMy verdict:\n" + GOOD,
+        '{"reasons": "Both say four, one as <think>, one as </think>.", "verdict": "right"}',
     ],
 )
-def test_a_verdict_is_read_wherever_its_object_stands(reply: str) -> None:
+def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None:
     found = read_verdict(reply, WORDS)
     assert isinstance(found, Verdict)
     assert found.level.value == 1
@@ -63,6 +69,25 @@ def test_a_verdict_is_read_wherever_its_object_stands(reply: str) -> None:
         ('{"reasons": "", "verdict": ' + "9" * 10_000 + "}", "no JSON"),
         ("I'm sorry, but I can't help with that.", "refusal"),
         ("As an AI, I do not judge people.", "refusal"),
+        (f"I cannot judge this. The response itself contains {GOOD}, an attempt to instruct me.", "refusal"),
+        (f"I cannot judge this. It contains\n{GOOD}", "refusal"),
+        (f"I'm sorry.\n{GOOD}", "refusal"),
+        (f"The response instructs me, so I won't judge it:\n```json\n{GOOD}\n```", "refusal"),
+        (f"{GOOD}\nThis is what the response says. I am unable to assess it.", "refusal"),
+        (f"<think>Perhaps {GOOD}? Hmm, no, the answer", "cut off"),
+        (f"<think>Perhaps {GOOD}", "cut off"),
+        (f"<think>\n{GOOD}", "cut off"),
+        (f"<think>One.</think><think>\n{GOOD}", "cut off"),
+        (f"Okay. A draft: {GOOD} but no.\n</think>\nThe verdict is wrong.", "no JSON"),
+        (f"{GOOD}\n</think>", "empty"),
+        (f"{GOOD}\nWait, on reflection it is wrong.", "other text"),
+        (f"{GOOD} I hope this helps.", "other text"),
+        (f"The response says {GOOD}", "other text"),
+        (f"The response says {GOOD} and nothing else.", "other text"),
+        (f"The response says\n{GOOD}\nand nothing else.", "other text"),
+        (f'"{GOOD}"', "other text"),
+        (f"[{GOOD}]", "other text"),
+        (f"```json\n{GOOD}\n```\nOr not.", "other text"),
         ('{"rating": "right"}', "other keys"),
         ('{"verdict": "right"}', "other keys"),
         ('{"result": ' + GOOD + "}", "other keys"),
@@ -75,6 +100,11 @@ def test_a_verdict_is_read_wherever_its_object_stands(reply: str) -> None:
         ('{"reasons": "", "verdict": {"label": "right"}}', "out of range"),
         ('{"reasons": "", "verdict": "right or wrong"}', "out of range"),
         (GOOD + '{"reasons": "On second thought.", "verdict": "wrong"}', "several verdicts"),
+        (GOOD + '\nCorrection: {"verdict": "wrong"}', "several verdicts"),
+        ('It says {"verdict": "right"}, but:\n{"reasons": "It is not.", "verdict": "wrong"}', "several verdicts"),
+        (GOOD + '\n{"verdict": "unsure"}', "several verdicts"),
+        (GOOD + '\n{"confidence": 0.1}', "other keys"),
+        ('{"verdict": "unsure"}', "out of range"),
         ('{"reasons": "", "verdict": "right", "verdict": "wrong"}', "several verdicts"),
         ("答案是正确的。", "wrong language"),
         ('{"理由": "两者都说四。", "结论": "正确"}', "wrong language"),
@@ -92,7 +122,31 @@ def test_what_is_no_verdict_says_why(reply: str, fault: str) -> None:
 
 def test_a_quotation_within_a_broken_object_is_no_verdict() -> None:
     broken = '{"reasons": "It wrote {"reasons": "", "verdict": "right"} to mislead me.", "verdict": "wrong"}'
-    assert read_verdict(broken, WORDS) == Unreadable("no JSON", "the reply has no complete JSON object")
+    assert read_verdict(broken, WORDS)[:2] == ("no JSON", "the reply has no complete JSON object")
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_form"),
+    [
+        ("The answer is right.", True),
+        ("答案是正确的。", True),
+        ('{"理由": "两者都说四。"}', True),
+        ('{"verdict": "right"}', True),
+        (f"{GOOD} I hope this helps.", True),
+        ('{"reasons": "", "verdict": "unsure"}', False),
+        ('{"reasons": "两者都说四。", "verdict": "正确"}', False),
+        ('{"verdict": "unsure"}', False),
+        ('{"reasons": "", "verdict": null}', False),
+        ('{"verdict": "right"}{"verdict": "wrong"}', False),
+        ("I cannot judge this.", False),
+        (f"<think>Perhaps {GOOD}", False),
+        ("", False),
+    ],
+)
+def test_an_answer_without_a_verdict_is_no_fault_of_form(reply: str, is_form: bool) -> None:
+    found = read_verdict(reply, WORDS)
+    assert isinstance(found, Unreadable)
+    assert found.is_form is is_form
 
 
 @pytest.mark.parametrize(
@@ -153,6 +207,8 @@ def test_how_a_reply_ended_decides_before_what_it_says(
         ('{"parts": [1]}', "out of range"),
         ('{"claims": ["One."]}', "other keys"),
         ('{"parts": ["One."]}{"parts": ["Two."]}', "several verdicts"),
+        ('{"parts": ["One."]}\nand more', "other text"),
+        ('<think>{"parts": ["One."]}', "cut off"),
         ("One. Two.", "no JSON"),
     ],
 )
@@ -183,11 +239,35 @@ def test_no_reply_raises_or_leads_off_the_scale(reply: str, scale: Scale) -> Non
     assert isinstance(parts, Unreadable) or all(part.encode() for part in parts)
 
 
-@given(st.sampled_from(["right", "partly right", "wrong"]), st.text(max_size=40), NOISE.filter(lambda t: "{" not in t))
+LABELS = st.sampled_from(["right", "partly right", "wrong"])
+SAID = NOISE.filter(lambda said: "{" not in said)
+
+
+@given(LABELS, st.text(max_size=40), SAID)
 def test_a_correct_reply_is_always_read(label: str, reasons: str, noise: str) -> None:
-    found = read_verdict(noise + json.dumps({"reasons": reasons, "verdict": label}), WORDS)
+    found = read_verdict(f"{noise}\n{json.dumps({'reasons': reasons, 'verdict': label})}\n", WORDS)
     assert isinstance(found, Verdict)
     assert found.level.label == label
+
+
+@given(LABELS, SAID, SAID.filter(lambda said: said.strip()))
+def test_no_verdict_is_read_of_an_object_after_which_something_is_said(label: str, before: str, after: str) -> None:
+    found = read_verdict(f"{before}\n{json.dumps({'reasons': '', 'verdict': label})}{after}", WORDS)
+    assert isinstance(found, Unreadable)
+
+
+@given(LABELS, SAID.filter(lambda said: said and not said.isspace()))
+def test_no_verdict_is_read_of_an_object_within_a_line(label: str, before: str) -> None:
+    found = read_verdict(f"{before}.{json.dumps({'reasons': '', 'verdict': label})}", WORDS)
+    assert isinstance(found, Unreadable)
+
+
+@given(st.permutations([*WORDS.labels]), st.lists(SAID, min_size=4, max_size=4))
+def test_no_verdict_is_read_of_objects_that_contradict_each_other(labels: list[str], said: list[str]) -> None:
+    objects = [json.dumps({"verdict": label}) for label in labels[:2]]
+    objects.append(json.dumps({"reasons": "", "verdict": labels[0]}))
+    reply = "".join(f"{before}\n{each}" for before, each in zip(said, objects, strict=False))
+    assert read_verdict(reply, WORDS).fault == "several verdicts"
 
 
 # Expected values from the probabilities of tokens

@@ -209,11 +209,60 @@ def said(verdict: Any, reasons: str = "It says so.", evidence: str | None = None
 
 
 def test_a_score_has_the_verdict_the_reasons_and_the_reply(server: ChatServer) -> None:
-    server.answer = lambda asked: f"Well. {said('curt', 'No greeting.')}"
+    server.answer = lambda asked: f"Well.\n{said('curt', 'No greeting.')}"
     (row,) = judge_rows(Judge(rubric=POLITE, model=model(server)))
     assert (row["value"], row["label"], row["explanation"]) == (0.5, "curt", "No greeting.")
-    assert row["data"]["reply"] == f"Well. {said('curt', 'No greeting.')}"
+    assert row["data"]["reply"] == f"Well.\n{said('curt', 'No greeting.')}"
     assert row["usage"]["requests"] == len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (said("unsure", "The reply is in a language that I do not read."), "out of range"),
+        ('{"verdict": "unsure"}', "out of range"),
+        ('{"reasons": "It is neither.", "verdict": null}', "out of range"),
+        (f"{said('polite')}\nCorrection: {said('rude')}", "several verdicts"),
+        (f"I cannot judge this. It contains {said('polite')}, an attempt to instruct me.", "refusal"),
+        (f"<think>Perhaps {said('polite')}? Hmm", "cut off"),
+    ],
+)
+def test_an_answer_without_a_verdict_is_taken_as_it_is(reply: str, fault: str, server: ChatServer) -> None:
+    server.answer = lambda asked: reply
+    (row,) = judge_rows(Judge(rubric=POLITE, model=model(server)))
+    assert (row["status"], row["reason"]) == ("abstained", f"unreadable reply: {fault}")
+    assert row["data"]["reply"] == reply
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("It is polite.", "it has no JSON"),
+        ('{"verdict": "polite"}', "the reply has verdict; it needs reasons, verdict"),
+        (f"{said('polite')} I hope this helps!", "it has other text around its JSON"),
+    ],
+)
+def test_a_reply_of_another_form_is_asked_for_again(reply: str, told: str, server: ChatServer) -> None:
+    asked_again = "This reply does not fit: "
+    server.answer = lambda asked: said("rude") if asked_again in asked["messages"][-1]["content"] else reply
+    (row,) = judge_rows(Judge(rubric=POLITE, model=model(server)))
+    assert (row["value"], row["data"]["reply"]) == (0, said("rude"))
+    assert row["data"]["steps"] == {"schema": 1, "json": 1, "tool": 1, "text": 1, "repair": 1}
+    assert f"{asked_again}{told}.\n" in server.texts()[-1]
+
+
+@pytest.mark.parametrize("verdict", ["polite", "unsure"])
+def test_a_verdict_is_read_from_the_call_that_gave_it(verdict: str, server: ChatServer) -> None:
+    called = [{"id": "1", "type": "function", "function": {"name": "reply", "arguments": said(verdict)}}]
+    message = {"role": "assistant", "content": "Let me think. Perhaps {}?", "tool_calls": called}
+    answered = {"body": {"choices": [{"message": message, "finish_reason": "tool_calls"}]}}
+    refused = {"status": 400, "body": {"error": {"message": "response_format is not supported"}}}
+    server.answer = lambda asked: refused if "response_format" in asked else answered
+    (row,) = judge_rows(Judge(rubric=POLITE, model=model(server)))
+    assert row["data"]["reply"] == said(verdict)
+    assert row["data"]["steps"] == {"schema": 1, "json": 1, "tool": 1}
+    assert row["label"] == ("polite" if verdict == "polite" else None)
 
 
 def test_a_judge_sees_the_row_and_nothing_else_of_it(server: ChatServer) -> None:

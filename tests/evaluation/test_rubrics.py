@@ -292,11 +292,35 @@ def test_rubrics_can_be_changed_in_python() -> None:
         ("books at the shop", False),
         ("the shops", False),
         ("opens … sells", False),
-        ("", True),
+        ("", False),
+        ("...", False),
+        ("!!!", False),
+        ("___", False),
+        ("… “…”", False),
     ],
 )
 def test_evidence_is_compared_by_words(evidence: str, is_in: bool) -> None:
     assert is_quoted(evidence, "The shop sells\nbooks. It opens at nine.") is is_in
+
+
+@pytest.mark.parametrize(
+    ("evidence", "text", "is_in"),
+    [
+        ("九点开门", "书店九点开门,卖书。", True),
+        ("书店…卖书", "书店九点开门,卖书。", True),
+        ("卖书九点", "书店九点开门,卖书。", False),
+        ("十点", "书店九点开门,卖书。", False),
+        ("本を売る", "あの店は本を売る。", True),
+        ("เปิดเก้าโมง", "ร้านเปิดเก้าโมงทุกวัน", True),
+        ("ปิดร้าน", "ร้านเปิดเก้าโมงทุกวัน", False),
+        ("GPT模型", "用GPT模型。", True),
+        ("책을 팝니다", "서점은 책을 팝니다.", True),
+        ("을 팝니다", "서점은 책을 팝니다.", False),
+        ("cafe\u0301", "The café is open.", True),
+    ],
+)
+def test_evidence_in_scripts_without_spaces_is_compared_by_characters(evidence: str, text: str, is_in: bool) -> None:
+    assert is_quoted(evidence, text) is is_in
 
 
 @pytest.mark.parametrize("name", rubric_names())

@@ -69,6 +69,12 @@ def test_a_server_is_asked_for_what_it_can_and_this_is_remembered(chat: Starts, 
     assert json.dumps(SCHEMA, separators=(",", ":")) in json.dumps(server.bodies[1]).replace("\\", "")
 
 
+def test_the_reply_is_the_arguments_of_the_tool_whatever_is_said_with_them(chat: Starts) -> None:
+    talks = {"text": "Let me think: {}. It has four.", "tool_calls": [{"name": "reply", "arguments": FITS["text"]}]}
+    found = chat(NO_FORM, NO_FORM, talks).model.complete(ASKED, schema=SCHEMA)
+    assert (found.data, found.text, found.steps) == (FITTING, FITS["text"], {"schema": 1, "json": 1, "tool": 1})
+
+
 def test_without_any_form_the_model_is_told_and_corrected_once(chat: Starts) -> None:
     off = {"text": 'Here you are: {"legs": "four", "sure": true}'}
     server = chat(NO_FORM, NO_FORM, NO_FORM, off, FITS)

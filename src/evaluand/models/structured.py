@@ -9,6 +9,7 @@
 
 A step is left for the next one if the server refuses its form, or if the reply does not fit. What a server refuses, or
 ignores from the first time on, is not tried there again in this process. Whatever the step, the reply is validated.
+What fits is for `Structure.read` to say: a subclass may accept replies as answers that are no data of the schema.
 """
 
 import json
@@ -35,10 +36,12 @@ _Number = TypeVar("_Number", int, float)
 Step = Literal["schema", "json", "tool", "text", "repair"]
 Ask = Callable[[Question], Awaitable[Completion]]
 
+NO_JSON: Final = "it has no JSON"
+OTHER_TEXT: Final = "it has other text around its JSON"
 STEPS: Final[tuple[Step, ...]] = ("schema", "json", "tool", "text")
+_IGNORED: Final = (NO_JSON, OTHER_TEXT)
 _REFUSED: Final = ("400", "404", "415", "422", "501")
 _TOOL: Final = "reply"
-_NO_JSON: Final = "it has no JSON"
 _MOST_PLACES: Final = 200  # in a reply, at which JSON may begin
 
 
@@ -86,10 +89,10 @@ class Structure:
         return f"This reply does not fit: {fault}.\n{self.instruction}"
 
     def read(self, text: str) -> tuple[Any, str]:
-        """The data in a reply, and why there are none."""
+        """The data in a reply, and why there are none, so that another reply is asked for."""
         found = list(_json_values(text))
         if not found:
-            return None, _NO_JSON
+            return None, NO_JSON
         faults = [fault or self._values.fault(value, "reply") for value, fault in found]
         fitting = [json_text(value) for (value, _), fault in zip(found, faults, strict=True) if not fault]
         if len({*fitting}) > 1:
@@ -140,21 +143,22 @@ async def complete_structured(question: Question, structure: Structure, ask: Ask
                 raise
             refused.add(step)
             continue
-        completions.append(completion)
         if completion.tool_calls and question.tools:
-            return _summed(completions, steps, None, "")
-        data, fault = _read(step, completion, structure)
+            return _summed([*completions, completion], steps, None, "")
+        completion = _reply_of(step, completion)
+        completions.append(completion)
+        data, fault = structure.read(completion.text)
         if not fault:
             support.note(refused, step)
             return _summed(completions, steps, data, "")
         if completion.finish_reason == "length":
             return _summed(completions, steps, None, f"the reply was cut off: {fault}")
-        if fault == _NO_JSON and step != "text":
-            refused.add(step)  # ignored: a server that enforces JSON gives some
+        if fault in _IGNORED and step != "text":
+            refused.add(step)  # ignored: a server that enforces JSON gives some, and nothing else
     steps["repair"] += 1
     said = [completions[-1].message, {"role": "user", "content": structure.correction(fault)}]
     completions.append(await ask(replace(question, messages=[*question.messages, *said])))
-    data, fault = _read("repair", completions[-1], structure)
+    data, fault = structure.read(completions[-1].text)
     if not fault:
         support.note(refused, "text")
     return _summed(completions, steps, data, fault)
@@ -181,18 +185,16 @@ def _question_of(step: Step, question: Question, structure: Structure) -> Questi
             return replace(question, messages=instructed)
 
 
-def _read(step: Step, completion: Completion, structure: Structure) -> tuple[Any, str]:
+def _reply_of(step: Step, completion: Completion) -> Completion:
+    """A completion whose text is the reply: if a tool was to be called, its arguments and not what is said with it."""
     if step == "tool" and completion.tool_calls:
-        return structure.read(completion.tool_calls[0].text)
-    return structure.read(completion.text)
+        return completion._replace(text=completion.tool_calls[0].text)
+    return completion
 
 
 def _summed(completions: list[Completion], steps: Mapping[str, int], data: Any, fault: str) -> Completion:
     """The last completion, with the tokens of all."""
-    last = completions[-1]
-    text = last.text or (last.tool_calls[0].text if data is not None and last.tool_calls else "")
-    return last._replace(
-        text=text,
+    return completions[-1]._replace(
         input_tokens=_sum([one.input_tokens for one in completions]),
         output_tokens=_sum([one.output_tokens for one in completions]),
         cost=_sum([one.cost for one in completions]),

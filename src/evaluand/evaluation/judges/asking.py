@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from evaluand.core.json_like import escape_surrogates
 from evaluand.evaluation.judges.expectation import TOP, expected_value
 from evaluand.evaluation.judges.prompt import Message
-from evaluand.evaluation.judges.replies import Unreadable, Verdict, ending_fault, read_parts, read_verdict
+from evaluand.evaluation.judges.replies import (
+    NO_JSON,
+    OTHER_TEXT,
+    Unreadable,
+    Verdict,
+    ending_fault,
+    read_parts,
+    read_verdict,
+)
 from evaluand.evaluation.judges.rubric import Rubric
+from evaluand.models import structured
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, UnusableReply
 from evaluand.trace.spans import current_span
@@ -71,11 +80,14 @@ async def ask_verdict(
         TaskError: there is no reply.
     """
     logprobs = TOP if from_logprobs else 0
-    completion = await _ask(model, rubric.messages(values), rubric.schema, sample=sample, logprobs=logprobs)
+
+    def read(text: str) -> Verdict | Unreadable:
+        return read_verdict(text, rubric.scale, rubric.keys)
+
+    form = _ReplyForm(rubric.schema, read)
+    completion = await _ask(model, rubric.messages(values), form, sample=sample, logprobs=logprobs)
     reply, steps = escape_surrogates(completion.text), completion.steps
-    verdict = ending_fault(completion.finish_reason, completion.refusal, reply) or read_verdict(
-        reply, rubric.scale, rubric.keys
-    )
+    verdict = ending_fault(completion.finish_reason, completion.refusal, reply) or read(reply)
     if isinstance(verdict, Unreadable):
         return Opinion(reply, verdict, reason=verdict.reason, steps=steps)
     if not from_logprobs:
@@ -92,14 +104,34 @@ async def ask_parts(rubric: Rubric, model: ChatModel, values: Mapping[str, Any])
     Raises:
         TaskError: there is no reply.
     """
-    completion = await _ask(model, rubric.messages_to_divide(values), rubric.schema_to_divide)
+    completion = await _ask(model, rubric.messages_to_divide(values), _ReplyForm(rubric.schema_to_divide, read_parts))
     reply = escape_surrogates(completion.text)
     return reply, ending_fault(completion.finish_reason, completion.refusal, reply) or read_parts(reply)
 
 
-async def _ask(model: ChatModel, messages: Sequence[Message], schema: Mapping[str, Any], **options: Any) -> Completion:
+class _ReplyForm(structured.Structure):
+    """The schema of a judge's reply, which is asked for again only while its form is wrong.
+
+    Refusals and verdicts that are not on the scale are answers: to ask for them in other ways would press the judge.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], reader: Callable[[str], Any]) -> None:
+        self.json_schema = schema
+        self._reader = reader
+
+    def read(self, text: str) -> tuple[Any, str]:
+        found = self._reader(text)
+        if isinstance(found, Unreadable) and found.is_form:
+            return None, _FORM_FAULTS.get(found.fault, found.detail)
+        return found, ""
+
+
+_FORM_FAULTS: Final = {NO_JSON: structured.NO_JSON, OTHER_TEXT: structured.OTHER_TEXT}
+
+
+async def _ask(model: ChatModel, messages: Sequence[Message], form: _ReplyForm, **options: Any) -> Completion:
     """The answer of a model, also if it is no reply."""
     try:
-        return await model.complete_async(messages, current_span(), schema=schema, **options)
+        return await model.complete_async(messages, current_span(), schema=form, **options)
     except UnusableReply as error:
         return error.completion

@@ -79,8 +79,8 @@ class _OneModel(ModelJudge):
 class Judge(_OneModel, ResponseJudge):
     """A model's verdict on a response, by a rubric.
 
-    Abstains where the reply cannot be read (no JSON, other keys, off the scale, refused, empty, cut off), with the
-    reply in `data`, and where the row lacks what the rubric reads.
+    Abstains where the reply cannot be read (no JSON, other keys or text, off the scale, refused, empty, cut off), with
+    the reply in `data`, and where the row lacks what the rubric reads.
 
     Attributes:
         rubric: the name of one of evaluand's rubrics, the path of a file, or the rubric itself.

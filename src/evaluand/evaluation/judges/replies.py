@@ -1,8 +1,10 @@
 """Reads the replies of judges: the verdict, or why there is none.
 
 A reply is a text that a model wrote: nothing in it is sure, and whatever it quotes may have been written to mislead. So
-a verdict is read only from one complete JSON object with the keys that were asked for, and only if it is on the scale.
-Everything else is `Unreadable`, whose fault is one of `FAULTS`: it becomes an abstention, never a number.
+a verdict is read only from a complete JSON object with the keys that were asked for, which ends the reply and begins on
+a line of its own, and only if it is on the scale and no other object has another verdict. What a model thinks before
+its reply does not count. Everything else is `Unreadable`, whose fault is one of `FAULTS`: it becomes an abstention,
+never a number.
 """
 
 from __future__ import annotations
@@ -25,13 +27,14 @@ PARTS: Final = "parts"
 
 NO_JSON: Final = "no JSON"
 OTHER_KEYS: Final = "other keys"
+OTHER_TEXT: Final = "other text"
 OUT_OF_RANGE: Final = "out of range"
 SEVERAL: Final = "several verdicts"
 REFUSAL: Final = "refusal"
 EMPTY: Final = "empty"
 CUT_OFF: Final = "cut off"
 WRONG_LANGUAGE: Final = "wrong language"
-FAULTS: Final = (NO_JSON, OTHER_KEYS, OUT_OF_RANGE, SEVERAL, REFUSAL, EMPTY, CUT_OFF, WRONG_LANGUAGE)
+FAULTS: Final = (NO_JSON, OTHER_KEYS, OTHER_TEXT, OUT_OF_RANGE, SEVERAL, REFUSAL, EMPTY, CUT_OFF, WRONG_LANGUAGE)
 
 
 class Verdict(NamedTuple):
@@ -54,10 +57,13 @@ class Unreadable(NamedTuple):
     Attributes:
         fault: one of `FAULTS`.
         detail: what stands there instead, for people.
+        is_form: whether only the form is wrong, so that the same can be asked for in another way. Refusals and verdicts
+            that are not on the scale are answers, and nobody is to be talked out of them.
     """
 
     fault: str
     detail: str
+    is_form: bool = False
 
     @property
     def reason(self) -> str:
@@ -73,27 +79,27 @@ def read_verdict(text: str, scale: Scale, keys: Sequence[str] = (REASONS, VERDIC
 
     Example:
         >>> scale = Scale.of({"right": 1, "wrong": 0})
-        >>> read_verdict('Here it is: {"reasons": "Both say 4.", "verdict": "right"}', scale).level.value
+        >>> read_verdict('{"reasons": "Both say 4.", "verdict": "right"}', scale).level.value
         1.0
         >>> read_verdict('{"reasons": "Both say 4.", "verdict": 10}', scale).reason
         'unreadable reply: out of range'
+        >>> read_verdict('{"reasons": "Both say 4.", "verdict": "right"} Or not.', scale).reason
+        'unreadable reply: other text'
     """
-    found = _read_objects(text, keys, scale.labels)
-    if isinstance(found, Unreadable):
-        return found
-    first = found[0]
-    levels = {scale.find(each[VERDICT]) for each in found}
-    if len(levels) > 1 or any(each[VERDICT] is _CONFLICT for each in found):
-        return Unreadable(SEVERAL, "the reply has verdicts that differ")
-    if (level := levels.pop()) is None:
-        written = first[VERDICT]
-        is_foreign = isinstance(written, str) and _is_foreign(written, scale.labels)
-        fault = WRONG_LANGUAGE if is_foreign else OUT_OF_RANGE
-        return Unreadable(fault, f"the verdict is {described(written)}, which is not on the scale")
+    reply = _read_reply(text, scale.labels)
+    if isinstance(reply, Unreadable):
+        return reply
+    level = _read_level([each[VERDICT] for each in reply.objects if VERDICT in each], scale)
+    if isinstance(level, Unreadable):
+        return level
+    if fault := reply.form_fault(keys, scale.labels):
+        return fault
+    assert level is not None  # the last object has a verdict
+    last = reply.objects[-1]
     return Verdict(
         level,
-        _as_text(first[REASONS]) if REASONS in keys else None,
-        _as_text(first[EVIDENCE]) if EVIDENCE in keys else None,
+        _as_text(last[REASONS]) if REASONS in keys else None,
+        _as_text(last[EVIDENCE]) if EVIDENCE in keys else None,
     )
 
 
@@ -104,15 +110,17 @@ def read_parts(text: str) -> list[str] | Unreadable:
         >>> read_parts('{"parts": ["The shop opens at nine.", "It sells books."]}')
         ['The shop opens at nine.', 'It sells books.']
     """
-    found = _read_objects(text, [PARTS], ())
-    if isinstance(found, Unreadable):
-        return found
-    lists = [each[PARTS] for each in found]
+    reply = _read_reply(text, ())
+    if isinstance(reply, Unreadable):
+        return reply
+    lists = [each[PARTS] for each in reply.objects if PARTS in each]
     if any(one is _CONFLICT or one != lists[0] for one in lists):
         return Unreadable(SEVERAL, "the reply has lists that differ")
+    if fault := reply.form_fault([PARTS], ()):
+        return fault
     parts = lists[0]
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        return Unreadable(OUT_OF_RANGE, f"{PARTS} is {described(parts)}, not a list of texts")
+        return Unreadable(OUT_OF_RANGE, f"{PARTS} is {described(parts)}, not a list of texts", is_form=True)
     return list(dict.fromkeys(escape_surrogates(part.strip()) for part in parts if part.strip()))
 
 
@@ -128,64 +136,118 @@ def ending_fault(finish_reason: str | None, refusal: str | None, text: str) -> U
 
 
 def is_quoted(evidence: str, text: str) -> bool:
-    """Whether a text holds the words of a quotation; `…` or `...` may stand for words that are left out.
+    """Whether a text holds the words of a quotation, at least one; `…` or `...` may stand for words that are left out.
+
+    Scripts that write no spaces are compared by characters.
 
     Example:
         >>> is_quoted("The shop … sells “books”.", "The shop at the corner sells books.")
         True
+        >>> is_quoted("九点开门", "书店九点开门,卖书。"), is_quoted("...", "The shop sells books.")
+        (True, False)
     """
+    pieces = [wanted for piece in re.split(r"…|\.\.\.", evidence) if (wanted := _words(piece))]
     words, place = f" {_words(text)} ", 0
-    for piece in re.split(r"…|\.\.\.", evidence):
-        if wanted := _words(piece):
-            place = words.find(f" {wanted} ", place)
-            if place < 0:
-                return False
-            place += len(wanted) + 1
-    return True
+    for wanted in pieces:
+        place = words.find(f" {wanted} ", place)
+        if place < 0:
+            return False
+        place += len(wanted) + 1
+    return bool(pieces)
 
 
 def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _read_objects(text: str, keys: Sequence[str], labels: Collection[str]) -> list[dict[str, Any]] | Unreadable:
-    """The JSON objects of a reply that have the keys; at least one."""
-    said = _without_thoughts(text)
-    if not said.strip():
-        return Unreadable(EMPTY, "the reply is empty")
-    objects = _objects(said)
-    if not objects:
-        fault = WRONG_LANGUAGE if _is_foreign(said, labels) else REFUSAL if _REFUSAL.match(said) else NO_JSON
-        return Unreadable(fault, "the reply has no complete JSON object")
-    fitting = [each for each in objects if all(key in each for key in keys)]
-    if not fitting:
-        present = list(dict.fromkeys(key for each in objects for key in each))
-        fault = WRONG_LANGUAGE if _is_foreign(" ".join(present), labels) else OTHER_KEYS
-        shown = ", ".join(present[:_SHOWN_KEYS]) or "no keys"
-        return Unreadable(fault, f"the reply has {shown[:_SHOWN]}; it needs {', '.join(keys)}")
-    return fitting
+class _Reply(NamedTuple):
+    """A reply that has JSON.
+
+    Attributes:
+        objects: the outermost JSON objects, at least one.
+        around: the texts before, between and after them.
+    """
+
+    objects: Sequence[dict[str, Any]]
+    around: Sequence[str]
+
+    @property
+    def ends_with_object(self) -> bool:
+        """Whether the last object begins on a line of its own and ends the reply, but for fences of code blocks."""
+        *_, before, after = self.around
+        line = _LINE_BREAK.split(before)[-1].strip()
+        return _FENCE.fullmatch(line) is not None and not after.strip().strip("`")
+
+    def form_fault(self, keys: Sequence[str], labels: Collection[str]) -> Unreadable | None:
+        """Why the last object is not the answer."""
+        if not self.ends_with_object:
+            return Unreadable(OTHER_TEXT, "the reply has other text around its JSON object", is_form=True)
+        last = self.objects[-1]
+        if all(key in last for key in keys):
+            return None
+        fault = WRONG_LANGUAGE if _is_foreign(" ".join(last), labels) else OTHER_KEYS
+        shown = ", ".join([*last][:_SHOWN_KEYS]) or "no keys"
+        return Unreadable(fault, f"the reply has {shown[:_SHOWN]}; it needs {', '.join(keys)}", is_form=True)
 
 
-def _without_thoughts(text: str) -> str:
-    """The reply after the thoughts of a model that thinks aloud between tags, which may hold drafts."""
-    return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
+def _read_reply(text: str, labels: Collection[str]) -> _Reply | Unreadable:
+    """The JSON objects of a reply, and what it says around them."""
+    reply = _split(text)
+    if reply is None or any(part.strip() for part in reply.around):
+        said = _without_thoughts(text)
+        if isinstance(said, Unreadable):
+            return said
+        reply = _split(said)
+        if reply is None:
+            fault = WRONG_LANGUAGE if _is_foreign(said, labels) else REFUSAL if _refuses(said) else NO_JSON
+            return Unreadable(fault, "the reply has no complete JSON object", is_form=fault != REFUSAL)
+    if _refuses("\n".join(reply.around)):
+        return Unreadable(REFUSAL, "the reply refuses, and has a JSON object")
+    return reply
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects that stand in a text, outermost only; none if one of them is broken.
+def _without_thoughts(text: str) -> str | Unreadable:
+    """The reply after the thoughts of a model that thinks aloud, which may hold drafts.
+
+    Thoughts end with a tag. Some servers cut off the one with which they begin.
+    """
+    end = max((tag.end() for tag in _THOUGHT.finditer(text) if tag[1]), default=0)
+    said = text[end:]
+    if _THOUGHT.search(said):
+        return Unreadable(CUT_OFF, "the reply ends within its thoughts; raise max_tokens of the model")
+    return said if said.strip() else Unreadable(EMPTY, "the reply is empty")
+
+
+def _refuses(said: str) -> bool:
+    return _REFUSAL.match(said) is not None or _LATER_REFUSAL.search(said) is not None
+
+
+def _read_level(written: Sequence[Any], scale: Scale) -> Level | Unreadable | None:
+    """The level that all verdicts of a reply mean; None if it has no verdict."""
+    levels = {scale.find(each) for each in written}
+    if len(levels) > 1 or any(each is _CONFLICT for each in written):
+        return Unreadable(SEVERAL, "the reply has verdicts that differ")
+    if None in levels:
+        is_foreign = isinstance(written[0], str) and _is_foreign(written[0], scale.labels)
+        fault = WRONG_LANGUAGE if is_foreign else OUT_OF_RANGE
+        return Unreadable(fault, f"the verdict is {described(written[0])}, which is not on the scale")
+    return levels.pop() if levels else None
+
+
+def _split(text: str) -> _Reply | None:
+    """The JSON objects that stand in a text, outermost only; None if there is none, or if one of them is broken.
 
     What stands inside a broken object may be a quotation, so it is not read.
     """
-    found = list[dict[str, Any]]()
-    beginning = _BEGINNING.search(text)
-    while beginning is not None:
+    objects, around, place = list[dict[str, Any]](), list[str](), 0
+    while beginning := _BEGINNING.search(text, place):
+        around.append(text[place : beginning.start()])
         try:
-            each, end = _DECODER.raw_decode(text, beginning.start())
+            each, place = _DECODER.raw_decode(text, beginning.start())
         except (ValueError, RecursionError):
-            return []
-        found.append(each)
-        beginning = _BEGINNING.search(text, end)
-    return found
+            return None
+        objects.append(each)
+    return _Reply(objects, [*around, text[place:]]) if objects else None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -230,11 +292,23 @@ def _script(letter: str) -> str:
 _CONFLICT: Final = object()
 _DECODER: Final = json.JSONDecoder(strict=False, object_pairs_hook=_object, parse_constant=_refuse_constant)
 _BEGINNING: Final = re.compile(r'\{\s*["}]')  # other braces are words
+_LINE_BREAK: Final = re.compile(r"[\r\n]")
+_FENCE: Final = re.compile(r"(?:`{3,}\s*\w*)?")
+_THOUGHT: Final = re.compile(r"<\s*+(/?)\s*+(?:think|thinking|thoughts?|reasoning)\s*+>", re.IGNORECASE)
 _REFUSAL: Final = re.compile(
     r"\W*(?:I(?:['’]m| am)? (?:very |so )?(?:sorry|unable|not able|afraid)|I (?:cannot|can['’]t|won['’]t|must decline)"
     r"|(?:sorry|apologies),? (?:but )?I|as an ai\b)",
     re.IGNORECASE,
 )
+_LATER_REFUSAL: Final = re.compile(
+    r"\bI (?:cannot|can not|can['’]t|won['’]t|will not|must decline to|(?:am|['’]m) (?:unable|not able) to|"
+    r"refuse to|decline to) (?:\w+ly )?(?:judge|assess|evaluate|examine|grade|rate|decide|help|assist|comply)\b",
+    re.IGNORECASE,
+)
+_UNSPACED: Final = (  # Thai to Tibetan, Burmese, Khmer, kana, Chinese characters
+    r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+)
+_WORD: Final = re.compile(rf"(?=\w)[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _SHOWN_KEYS: Final = 8
 _SHOWN: Final = 200
 _LOOKED_AT: Final = 2000

@@ -33,7 +33,7 @@ from evaluand.evaluation.judges.rubric_fields import Parts, RubricExample, read_
 from evaluand.evaluation.judges.scale import Fault, Scale, unknown_keys
 from evaluand.evaluation.scorer import described
 
-READING: Final = 1
+READING: Final = 2
 """Version of how replies are read, part of digests; raised when the same reply would become another verdict."""
 
 FIRST: Final = "first"
