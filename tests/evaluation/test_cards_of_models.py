@@ -12,8 +12,10 @@ from support.chat_answers import Body, ChatServer
 from support.labelled import label_numbers, play_numbers
 
 from evaluand import Evaluation, Evaluator, MemoryStore, Run
-from evaluand.evaluation import Judge, Jury, make_card, read_labelled_evaluation, standings
+from evaluand.comparison.gates import check_gates
+from evaluand.evaluation import Judge, Jury, OutputView, make_card, read_labelled_evaluation, standings
 from evaluand.evaluation.judges.cards.card import JudgeCard
+from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity
 from evaluand.evaluation.judges.cards.standing import Standing
 from evaluand.models import ChatModel
 
@@ -83,6 +85,7 @@ def test_a_judge_with_a_model_is_measured_by_its_card(measured: tuple[Run, Judge
         ({}, {"version": "2"}, {}, "model"),
         ({}, {"temperature": 0.7}, {}, "model"),
         ({}, {}, {"from_logprobs": True}, "from_logprobs"),
+        ({}, {}, {"variables": {"output": "input"}}, "variables"),
     ],
 )
 def test_whatever_may_change_a_verdict_makes_the_card_stale(
@@ -114,7 +117,42 @@ def test_a_judge_whose_model_may_change_behind_its_name_says_so(server: ChatServ
     label_numbers(run, tmp_path, {"ann": [int(n >= 16) for n in NUMBERS]})
     evaluation = judged(run, Judge(rubric=LARGE, model=model(server, version=None)))
     make_card(read_labelled_evaluation(evaluation, "large"), run.store)
-    assert standings(evaluation)["large"].text.endswith("it has no declared version, so it may have changed since")
+    reservation = "no version is declared, so its model may have changed since"
+    assert standings(evaluation)["large"].text.endswith(reservation)
+    [result] = check_gates(["mean >= 0.1"], {"mine": evaluation})
+    assert result.passed
+    assert reservation in result.message
+
+
+def test_a_card_of_an_unpinned_model_is_none_of_the_same_name_elsewhere(server: ChatServer, tmp_path: Path) -> None:
+    run = play_numbers(MemoryStore(), NUMBERS)
+    label_numbers(run, tmp_path, {"ann": [int(n >= 16) for n in NUMBERS]})
+    evaluation = judged(run, Judge(rubric=LARGE, model=model(server, version=None)))
+    make_card(read_labelled_evaluation(evaluation, "large"), run.store)
+    with ChatServer(says_large) as elsewhere:
+        found = standing(run, Judge(rubric=LARGE, model=model(elsewhere, version=None)))
+    assert found.finding.startswith("stale: address changed since card ")
+
+
+def test_a_card_is_bound_to_the_view_of_the_output(server: ChatServer) -> None:
+    judge = Judge(rubric=LARGE, model=model(server))
+    plain, viewed = judge.identify(), OutputView(judge, [{"kind": "TransformJSON", "configuration": "$"}]).identify()
+    digests = [JudgeIdentity("large", each.spec, each.parts).digest for each in (plain, viewed)]
+    assert digests[0] == judge.judge_digest != digests[1]
+
+
+def test_the_version_of_a_kind_is_part_of_a_judge(measured: tuple[Run, JudgeCard]) -> None:
+    _, card = measured
+    spec = dict(card.judge.spec)
+    assert card.judge._replace(spec=spec).digest == card.judge_digest
+    assert card.judge._replace(spec={**spec, "version": 2}).digest != card.judge_digest
+    assert card.judge._replace(spec={**spec, "kind": "jury"}).digest != card.judge_digest
+
+
+def test_the_order_of_a_jury_is_no_part_of_it(server: ChatServer) -> None:
+    members = [model(server, version=None), model(server, name="other", version=None)]
+    one, other = (Jury(rubric=LARGE, models=each) for each in (members, members[::-1]))
+    assert one.judge_digest == other.judge_digest
 
 
 def test_a_card_tells_what_judging_has_cost_and_how_long_it_took(measured: tuple[Run, JudgeCard]) -> None:

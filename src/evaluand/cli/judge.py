@@ -108,8 +108,8 @@ def card(
     NAME is an evaluation or a run with a judge among its scorers, or matches; FILE has a column with the label of
     people, and one with what the judge said. A file with two responses in each row holds pairs.
 
-    The card is bound to the judge's rubric, model and parameters: if one of them changes, the card is stale, and gates
-    on the judge are refused until it is measured again.
+    The card is bound to all that may change a verdict, such as rubric, model and parameters: if one of them changes, it
+    is stale, and gates on the judge are refused until it is measured again.
     """
     store = DirectoryStore(folder)
     with show_notes(), spelled_for("command"):

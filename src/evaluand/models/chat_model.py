@@ -301,6 +301,11 @@ class ChatModel:
         return Question(read_messages(messages), read_tools(tools), logprobs=logprobs)
 
     @property
+    def unpinned_address(self) -> str | None:
+        """A hash of the address, which decides which model answers while no version is declared; None with one."""
+        return None if self.version is not None else identity.digest(self.url.partition("?")[0].rstrip("/")).hex()
+
+    @property
     def _unpinned(self) -> str:
         where = self.url.partition("?")[0]
         return f"{self.name}: what answers at {where} cannot be seen from here; declare the model's `version` to pin it"

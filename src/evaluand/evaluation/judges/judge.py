@@ -68,7 +68,7 @@ class _OneModel(ModelJudge):
         return (self.questioner,)
 
     @property
-    def judge_digest(self) -> str:
+    def questions_digest(self) -> str:
         return self.questioner.digest
 
     async def decide(self, values: Mapping[str, Any]) -> Score:

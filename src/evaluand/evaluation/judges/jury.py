@@ -64,7 +64,7 @@ class _SeveralModels(ModelJudge):
         return [Questioner(self.rubric, model) for model in self.models]
 
     @property
-    def judge_digest(self) -> str:
+    def questions_digest(self) -> str:
         members = sorted(questioner.digest for questioner in self.questioners)
         return identity.digest({"members": members, "combine": self.combine, "quorum": self.quorum}).hex()
 

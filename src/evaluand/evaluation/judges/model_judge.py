@@ -1,7 +1,8 @@
 """What judges have in common, whether they ask one model, several, or several questions one after the other.
 
 A judge reads the variables of its rubrics from a row and decides; what cannot be read becomes an abstention. Its
-`judge_digest` covers rubrics, models and parameters: measurements of a judge are bound to it.
+`judge_digest` covers rubrics, models and parameters, and what of a row is shown: measurements of a judge are bound to
+it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from evaluand.core.errors import DataError, ParameterError, SpecError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
 from evaluand.data.dataset import Example
+from evaluand.evaluation.judges.judge_digest import ADDRESS, digest_judge
 from evaluand.evaluation.judges.questioner import Questioner
 from evaluand.evaluation.judges.rubric import Rubric, is_path
 from evaluand.evaluation.judges.scale import Fault, Scale
@@ -46,8 +48,14 @@ class ModelJudge:
 
     @property
     @abstractmethod
-    def judge_digest(self) -> str:
+    def questions_digest(self) -> str:
         """32 hexadecimal digits: a hash of rubrics, models and parameters."""
+
+    @property
+    def judge_digest(self) -> str:
+        """32 hexadecimal digits: a hash of all that may change a verdict, to which cards are bound."""
+        identified = self.identify()
+        return digest_judge(identified.spec, identified.parts)
 
     @abstractmethod
     async def decide(self, values: Mapping[str, Any]) -> Score:
@@ -68,7 +76,7 @@ class ModelJudge:
     def identify(self) -> Identity:
         if not type(self).__module__.startswith("evaluand."):  # a subclass may judge otherwise
             return code_identity("scorer", self, type(self).__qualname__)
-        spec = {"kind": self.kind, "version": self.version, "judge": self.judge_digest, "variables": self.variables}
+        spec = {"kind": self.kind, "version": self.version, "judge": self.questions_digest, "variables": self.variables}
         asked = [questioner.spec for questioner in self.questioners]
         why = dict.fromkeys(why for each in self.questioners for why in each.model.identity(self.kind).unpinned)
         return Identity({**spec, "asked": asked}, not why, tuple(why), self._parts)
@@ -77,6 +85,9 @@ class ModelJudge:
     def _parts(self) -> dict[str, str]:
         """What its identity consists of, to explain changes."""
         parts = {"variables": encode(self.variables).decode()}
+        addresses = {(each.model.name, each.model.unpinned_address) for each in self.questioners}
+        if unpinned := sorted((name, address) for name, address in addresses if address is not None):
+            parts[ADDRESS] = encode(unpinned).decode()
         for number, each in enumerate(self.questioners, 1):
             prefix = f"{number}. " if len(self.questioners) > 1 else ""
             parts[f"{prefix}rubric"] = f"{each.rubric.title} {each.rubric.digest}"

@@ -135,7 +135,7 @@ class JudgeTree(ResponseJudge):
         return [node.questioner for node in self.nodes.values()]
 
     @property
-    def judge_digest(self) -> str:
+    def questions_digest(self) -> str:
         return identity.digest([[name, node.spec] for name, node in self.nodes.items()]).hex()
 
     @property

@@ -16,6 +16,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.text.sentences import sentences
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.judges.asking import Opinion
+from evaluand.evaluation.judges.judge_digest import ADDRESS
 from evaluand.evaluation.judges.outcomes import abstained, score_of_parts, score_of_samples
 from evaluand.evaluation.judges.questioner import Questioner, ask_together
 from evaluand.evaluation.judges.replies import Unreadable, ending_fault
@@ -119,7 +120,9 @@ class LLMProvider(Provider):
         asked: dict[str, Any] = {} if judged is None else {"rubric": judged.usual_rubric(self.options or {}).digest}
         if self.options:
             asked["options"] = dict(self.options)
-        return self.model.identity("provider", provider=type(self).__qualname__, method=method, **asked)
+        identified = self.model.identity("provider", provider=type(self).__qualname__, method=method, **asked)
+        address = self.model.unpinned_address
+        return identified if address is None else replace(identified, parts={**identified.parts, ADDRESS: address})
 
     def check(self, method: str) -> None:
         self.model.check()

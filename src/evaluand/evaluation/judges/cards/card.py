@@ -1,7 +1,7 @@
 """The card of a judge: what it is worth by the labels of people, as a stored artifact.
 
-A card is bound to the digests of the judge (its rubric, model and parameters), of the labels and of what the judge said
-about them. So a changed rubric has no card until it is measured again.
+A card is bound to the digests of the judge (rubric, model, parameters, what of a row it is shown), of the labels and of
+what the judge said about them. So a changed rubric has no card until it is measured again.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class JudgeCard(Artifact):
 
     @property
     def judge_digest(self) -> str:
-        """That of the judge's rubric, model and parameters."""
+        """That of all that may change a verdict, such as rubric, model and parameters."""
         return str(self.manifest["spec"]["judge"]["digest"])
 
     @property

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from evaluand.core import identity
-from evaluand.store.shapes import ID
+from evaluand.evaluation.judges.judge_digest import digest_judge
 
 Label = float | str
 """A number, or a word. Of a pair: the share of the win that `a` gets: 1, ½ for a tie, 0, or a probability."""
@@ -73,14 +73,13 @@ class JudgeIdentity(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What a card is bound to: of a judge with a rubric the digest of rubric, model and parameters.
+        """What a card is bound to, see `digest_judge`.
 
         Example:
             >>> len(JudgeIdentity("polite", {"kind": "function", "code": "3f2a"}).digest)
             32
         """
-        own = self.spec.get("judge")
-        return own if isinstance(own, str) and ID.fullmatch(own) else identity.digest(self.spec).hex()
+        return digest_judge(self.spec, self.parts)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Standing(NamedTuple):
     @property
     def _reservations(self) -> str:
         newer = "" if self.newer is None else f"; a newer card has only {plural(self.newer.clusters, 'example')}"
-        return newer + ("" if self.judge.pinned else "; it has no declared version, so it may have changed since")
+        return newer + ("" if self.judge.pinned else "; no version is declared, so its model may have changed since")
 
 
 _SHOWN: Final = 3

@@ -1,0 +1,33 @@
+"""The digest of a judge, to which cards are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evaluand.core import identity
+
+ADDRESS: Final = "address"
+"""The part of a judge that says where a model without a declared version answers; it is no part of its identity."""
+
+_ASKED: Final = "asked"
+
+
+def digest_judge(spec: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
+    """32 hexadecimal digits: a hash of all that may change a verdict.
+
+    That is the whole identity, such as kind, version, rubrics, models and what of a row is shown; and the address of a
+    model without a version, which may be another one elsewhere.
+
+    Args:
+        spec: the identity of the judge, as in manifests.
+        parts: what it consists of.
+
+    Example:
+        >>> judge = {"kind": "judge", "version": 1, "judge": "3f2a", "variables": {}}
+        >>> digest_judge(judge, {}) == digest_judge({**judge, "variables": {"context": "output.passages"}}, {})
+        False
+    """
+    covered = (_ASKED,) if "judge" in spec else ()  # whose digest is `judge`, whatever the order of a jury's members
+    bound = {name: value for name, value in spec.items() if name not in covered}
+    return identity.digest([bound, parts.get(ADDRESS)]).hex()
