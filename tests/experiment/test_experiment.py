@@ -175,7 +175,7 @@ def test_faults_of_form_hide_none_of_data_code_and_pace(place: Place) -> None:
         "6: dataset.attributes",
         "8: tasks.mine",
         "9: tasks.other",
-        "11: scorers.same",
+        "11: scorers.same.kind",
         "12: scorers.empty",
         "14: metrics.0",
         "15: metrics.1",
@@ -284,7 +284,9 @@ def test_faulty_rows_keep_their_own_place_with_faults_of_the_file(place: Place) 
     (place.folder / "rows.csv").write_text("question,answer,topic\na,a\nb,c,y,z\n")
     assert isinstance(place.error(), DataError)
     assert place.reported((": exact_match", ": exact_mach"))[0] == "rows.csv:2:4: 2 values where the header names 3"
-    assert place.reported((": exact_match", ": exact_mach"))[2].startswith("10: scorers.same: no scorer is called")
+    assert place.reported((": exact_match", ": exact_mach"))[2].startswith(
+        "10: scorers.same.kind: no kind of scorer is "
+    )
     assert isinstance(place.error((": exact_match", ": exact_mach")), SpecError)
 
 

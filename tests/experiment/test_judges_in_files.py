@@ -130,3 +130,15 @@ def test_the_access_of_a_file_has_the_hosts_of_every_model_of_a_jury(tmp_path: P
 )
 def test_words_of_other_tools_lead_to_a_rubric(group: str, word: str, rubric: str) -> None:
     assert word_advice(group, word) == f"write {{kind: judge, rubric: {rubric}, model: MODEL}}"
+
+
+def test_a_faulty_scorer_is_no_fault_of_the_gates_on_it(tmp_path: Path) -> None:
+    text = FILE.replace("rubrics/polite.yaml", "correctnes").partition("matches:")[0]
+    path = write(
+        tmp_path, "http://127.0.0.1:9/v1", text + "gates: [mean >= 0.5, mean(polite) >= 0.5, mean(rude) > 0]\n"
+    )
+    with pytest.raises(SpecError) as raised:
+        Experiment.from_file(path)
+    reported = [line.removeprefix(f"{path}:") for line in str(raised.value).split("\n")]
+    assert [line.partition(": ")[2].partition(":")[0] for line in reported] == ["scorers.polite.rubric", "gates.2"]
+    assert "mean()" not in str(raised.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,40 @@ def test_faults_are_reported_once_where_they_are_written(folder: Path) -> None:
 )
 def test_what_is_no_matrix_is_refused(folder: Path, changed: Any, fault: str) -> None:
     assert any(found.startswith(fault) for found in faults(folder, ENTRY | changed))
+
+
+def test_faults_of_models_are_reported_at_each_model(folder: Path) -> None:
+    models = {"bare": "gpt-5-mini", "misspelt": "opnai/gpt-5", "nameless": "http://127.0.0.1:1/v1", "good": SMALL}
+    found = faults(folder, ENTRY | {"models": models})
+    assert [line.partition(": model ")[0] for line in found] == [
+        "bare | tasks.ask.models.bare",
+        "misspelt | tasks.ask.models.misspelt",
+        "nameless | tasks.ask.models.nameless",
+    ]
+    assert "(did you mean 'openai'?)" in found[1]
+    assert found[2].endswith("add the name of the model there, as in http://127.0.0.1:1/v1#NAME")
+
+
+def test_an_unknown_kind_is_reported_at_its_line(folder: Path) -> None:
+    entry = {"prompt": "{{ question }}", "model": SMALL, "kind": "chats"}
+    [found] = faults(folder, entry)
+    assert found.startswith("kind | tasks.ask.kind: no kind of task is called 'chats' (did you mean 'chat'?)")
+    [found] = faults(folder, "chats")
+    assert found.startswith("ask | tasks.ask: no kind of task is called 'chats'")
+
+
+def test_without_a_library_for_templates_the_fault_is_at_each_prompt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    for part in ("sandbox", "syntax"):
+        monkeypatch.delitem(sys.modules, f"evaluand.core.text.template_{part}", raising=False)
+    remedy = "templates need Jinja2: pip install 'evaluand[llm]'"
+    assert faults(folder, ENTRY) == [
+        f"system | tasks.ask.system: {remedy}",
+        f"short | tasks.ask.prompts.short: {remedy}",
+        f"long | tasks.ask.prompts.long: {remedy}",
+    ]
 
 
 def test_a_task_of_the_matrix_and_another_entry_may_not_have_one_name(folder: Path) -> None:
@@ -279,3 +314,18 @@ def test_the_example_asks_each_prompt_with_each_setting(
     }
     assert any(is_judge)
     assert asked == {(2, 0.0), (2, 0.8), (8, 0.0), (8, 0.8)}
+
+
+def test_a_server_of_this_machine_that_receives_nothing_is_listed_on_request_only(folder: Path) -> None:
+    path = write(
+        folder, {"ask": ENTRY, "far": ENTRY | {"models": {"far": SMALL | {"url": "http://models.example/v1"}}}}
+    )
+    lines = [line for line in call(folder, "validate", path).output.splitlines() if line.startswith("host")]
+    assert [line.partition(": ")[2] for line in lines] == [
+        "http://models.example would receive no environment variable"
+    ]
+    assert (
+        "http://127.0.0.1:1 would receive no environment variable" in call(folder, "validate", path, "--access").output
+    )
+    hosts = json.loads(call(folder, "validate", path, "--json").output)["access"]["hosts"]
+    assert {host["host"] for host in hosts} == {"http://127.0.0.1:1", "http://models.example"}

@@ -7,6 +7,7 @@ from math import prod
 from pathlib import Path
 from shlex import join
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import click
 from click.exceptions import Exit
@@ -15,6 +16,7 @@ from evaluand.cli.options import experiment_argument, json_option, model_option,
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
+from evaluand.core.secret_hosts import is_loopback
 from evaluand.data.dataset import Dataset
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
@@ -248,7 +250,7 @@ def _print(facts: Facts, only_access: bool) -> None:
         click.echo(f"fault  {safe(place)}{safe(fault['message'])}")
     for note in facts["notes"]:
         click.echo(f"note   {safe(note)}")
-    _print_access(facts["access"])
+    _print_access(facts["access"], with_own=only_access)
     for task in facts["plan"]:
         words = {"reused": "reused", "kept": "already stored"}
         done = "".join(f", {task[name]:,} {word}" for name, word in words.items() if task[name])
@@ -267,9 +269,16 @@ def _print(facts: Facts, only_access: bool) -> None:
         click.echo(f"{safe(facts['file'])} names no host, no program and no code")
 
 
-def _print_access(access: Facts) -> None:
+def _print_access(access: Facts, *, with_own: bool) -> None:
+    """Prints what an experiment reaches.
+
+    Args:
+        with_own: also servers of this machine that receive no environment variable.
+    """
     contacts: dict[str, list[str]] = {}
     for host in access["hosts"]:
+        if not with_own and not host["variables"] and is_loopback(urlsplit(host["host"]).hostname or ""):
+            continue
         names = [
             f"{name}, which you have not allowed" if name in host["refused"] else name for name in host["variables"]
         ]

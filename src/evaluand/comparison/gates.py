@@ -429,7 +429,7 @@ def _find_scorer(gate: Gate, known: Sequence[str], usual: str | None, declared: 
         of_metric = [scorer for scorer in known if _is_declared(gate.metric, scorer, declared)]
         if len(of_metric) == 1:
             return of_metric[0]
-        raise SpecError(f"gate {gate.text!r}: name the scorer: {gate.metric}({' | '.join(known)}) …")
+        raise SpecError(f"gate {gate.text!r}: name the scorer: {gate.metric}({' | '.join(known) or 'SCORER'}) …")
     if name not in known:
         raise SpecError(
             f"gate {gate.text!r}: no scorer is called {name!r}{nearest(name, known)}; there are {', '.join(known)}"

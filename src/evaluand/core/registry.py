@@ -34,8 +34,19 @@ def find(group: str, name: str) -> Any:
     """
     known = _entry_points(group)
     if name not in known:
-        raise SpecError(f"no {singular(group)} is called {name!r}{alternatives(name, sorted(known))}")
+        raise SpecError(f"{no_kind(group, name)}{alternatives(name, sorted(known))}")
     return known[name].load()
+
+
+def no_kind(group: str, name: str) -> str:
+    """That no kind has a name. Tasks and scorers have names of their own, which are not those of their kinds.
+
+    Example:
+        >>> no_kind("tasks", "chats"), no_kind("metrics", "acuracy")
+        ("no kind of task is called 'chats'", "no metric is called 'acuracy'")
+    """
+    word = f"kind of {singular(group)}" if group in ("scorers", "tasks") else singular(group)
+    return f"no {word} is called {name!r}"
 
 
 def make_default(group: str, name: str, **parameters: Any) -> Any:

@@ -14,7 +14,7 @@ from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.core import registry
-from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest, singular
+from evaluand.core.errors import DataError, ParameterError, SpecError, alternatives, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
 from evaluand.core.redaction import is_secret_variable
@@ -33,6 +33,7 @@ from evaluand.experiment.near_keys import parameter_advice, word_advice
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     GRADED_BY,
+    NAMED,
     NO_RATING,
     CodeSpec,
     DatasetSpec,
@@ -481,9 +482,12 @@ def _place_in(parameters: Mapping[str, Any], place: tuple[str | int, ...]) -> tu
 
 
 def _check_kind(group: str, kind: str) -> None:
-    """Reports an unknown kind by what it probably means."""
-    if kind not in registry.names(group) and (words := word_advice(group, kind)):
-        raise SpecError(f"no {singular(group)} is called {kind!r}; {words}")
+    """Reports an unknown kind at its place, by what it probably means."""
+    known = registry.names(group)
+    if kind not in known:
+        words = word_advice(group, kind)
+        remedy = f"; {words}" if words else alternatives(kind, known)
+        raise ParameterError([((("kind",) if group in NAMED else ()), f"{registry.no_kind(group, kind)}{remedy}")])
 
 
 def _parameter_names(group: str, kind: str) -> list[str]:

@@ -227,7 +227,7 @@ class Experiment(metaclass=NearNames):
         if len(rated) == len(spec.matches) and not spec.partial_matches:  # else gates may be about those with faults
             check_gates_of_matches(document, gates, rated, spec.task_names)
         of_metrics = {i: gate for i, gate in gates.items() if not ("matches" in document.value and is_match_gate(gate))}
-        check_gates(document, of_metrics, dataset, scorers, measures)
+        check_gates(document, of_metrics, dataset, scorers, measures, {*spec.scorer_names} - {*scorers})
         document.check()
         assert spec.name is not None
         assert dataset is not None

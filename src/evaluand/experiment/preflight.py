@@ -1,6 +1,6 @@
 """Finds parts of an experiment that do not fit together, before anything is called."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -88,12 +88,19 @@ def check_gates(
     dataset: Dataset | None,
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
+    faulty: Collection[str],
 ) -> None:
-    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
+    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later.
+
+    Args:
+        faulty: names of scorers that could not be made, whose gates have no faults of their own.
+    """
     declared = [measure for those in measures.values() for measure in those]
     is_graded = {"scorers", "metrics"} & {*document.value} or "matches" not in document.value
     kinds = {measure.metric.kind for measure in declared}
     for i, gate in rules.items() if dataset is not None and (declared or not is_graded) else ():
+        if faulty and (gate.scorer is None or gate.scorer in faulty):
+            continue
         with document.at("gates", i):
             if is_match_gate(gate) and not (gate.metric in {*kinds, *scorers} or is_name(gate.metric)):
                 raise SpecError(f"gate {gate.text!r} is about matches; {ADD_MATCHES}")

@@ -33,6 +33,9 @@ ADD_MATCHES = "add matches: FILE.py:JUDGE"
 MATCHES_NAME = "matches"
 """The name of matches that the file does not name."""
 
+NAMED = ("tasks", "scorers")
+"""The groups whose entries have names."""
+
 NO_RATING = "none"
 """In place of a method of rating: the systems are not rated."""
 
@@ -518,7 +521,7 @@ def parse_file(path: Path, content: bytes | None = None, model: str | None = Non
     value = _write_out(document.value)
     if isinstance(value.get("tasks"), dict):
         value["tasks"] = expand_matrices(value["tasks"], document, model)
-    for group in ("tasks", "scorers"):
+    for group in NAMED:
         if isinstance(value.get(group), dict):
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
@@ -587,6 +590,7 @@ def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
     Version and model stay text even if YAML reads numbers: 1.10 is not 1.1.
     """
     if isinstance(entry, str):
+        document.place((group, name, "kind"), (group, name))
         return _long_form(entry)
     if not isinstance(entry, dict):
         return entry

@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from evaluand.core.errors import SpecError
+from evaluand.core import registry
+from evaluand.core.errors import SpecError, alternatives
 from evaluand.core.files.yaml import Document, Place
 from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment import build
@@ -130,8 +131,12 @@ def _graded_scorer(judge: JudgeEntry, scorers: Mapping[str, Scorer], folder: Pat
     entry = graded_by(judge)
     if entry is None:
         return None
-    known = scorers.get(entry.kind) if isinstance(entry, KindSpec) and not entry.parameters else None
-    return known or build.scorer(entry, folder)
+    if isinstance(entry, KindSpec) and not entry.parameters:
+        if entry.kind in scorers:
+            return scorers[entry.kind]
+        if entry.kind not in (kinds := registry.names("scorers")):
+            raise SpecError(f"no scorer is called {entry.kind!r}{alternatives(entry.kind, [*scorers, *kinds])}")
+    return build.scorer(entry, folder)
 
 
 def _refers_to_invalid(judge: JudgeEntry | None, spec: ValidParts, scorers: Mapping[str, Scorer]) -> bool:

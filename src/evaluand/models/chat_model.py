@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, Final, Literal
 
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 
 from evaluand.core import identity
 from evaluand.core.errors import ParameterError, SpecError, TaskError, alternatives, kind_of
@@ -115,7 +115,7 @@ class ChatModel:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Files may write a model as a text; see `of`."""
-        return core_schema.no_info_before_validator_function(_read_short, handler(source))
+        return core_schema.no_info_before_validator_function(_read_short_or_report, handler(source))
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
@@ -386,6 +386,14 @@ class ChatModel:
         for name in _OWN:
             if name in self.parameters:
                 yield ("parameters", name), "must not be set here: it has its own parameter, or the task sets it"
+
+
+def _read_short_or_report(model: Any) -> Any:
+    """As `_read_short`, with a fault that keeps the place of the model in a file."""
+    try:
+        return _read_short(model)
+    except SpecError as error:
+        raise PydanticCustomError("model", "{message}", {"message": str(error)}) from None
 
 
 def _read_short(model: Any) -> Any:

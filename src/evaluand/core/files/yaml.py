@@ -100,6 +100,10 @@ class Document:
         above[place[-1]] = value
         self._sources |= {(*place, *part): source for part, source in sources.items()}
 
+    def place(self, place: Place, source: Place) -> None:
+        """Says where a part is written that the document means: `mine: recorded` is the kind of `mine`."""
+        self._sources[place] = source
+
     def add(self, place: Place, message: str) -> None:
         """Adds a fault of the file, at a place or at the nearest place above it that has a line."""
         self._error = SpecError

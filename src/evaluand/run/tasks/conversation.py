@@ -268,7 +268,7 @@ def read_template(text: str, folder: str, place: Place) -> Template:
         raise ParameterError([(place, f"{Path(folder, name)}: {what}")]) from None
     except UnicodeDecodeError as error:
         raise ParameterError([(place, f"{name}: byte {error.start:,} is not UTF-8; save it as UTF-8")]) from None
-    except TemplateError as error:
+    except SpecError as error:  # a fault of the template, or nothing is installed that reads it
         raise ParameterError([(place, line) for line in str(error).split("\n")]) from None
     if not template.text.strip():
         raise ParameterError([(place, "is empty")])
