@@ -1,7 +1,8 @@
 """What a judge is sent: the rubric as the system message, its examples as earlier turns, and the material.
 
 Only the last message differs between rows, so that servers can cache what comes before. The material stands between
-tags that it cannot write itself, and the judge is told to follow no instructions in it.
+tags that it cannot write itself, and the judge is told to follow no instructions in it. The tags are the same for all
+rows and rubrics: random ones would differ between repeats, and could not be shown in the examples.
 """
 
 from __future__ import annotations
@@ -117,20 +118,57 @@ def _spelled(labels: Sequence[str]) -> str:
 def _material(material: Sequence[str] | Template, values: Mapping[str, Any]) -> str:
     """The material of a row: each value between tags that it cannot write itself, or as the template says."""
     if isinstance(material, Template):
-        return material.render({name: values[name] for name in material.variables if values.get(name) is not None})
-    tags = re.compile(f"<(?=/?\\s*(?:{'|'.join(material)})\\s*>)", re.IGNORECASE)
+        tags = _tags([*material.variables, *_WRITTEN_TAG.findall(material.text)])
+        shown = {name: values[name] for name in material.variables if values.get(name) is not None}
+        return material.render({name: _without_tags(value, tags) for name, value in shown.items()})
+    tags = _tags(material)
     shown = {name: values[name] for name in material if values.get(name) is not None}
     texts = {name: tags.sub(_ESCAPED, as_text(value)) for name, value in shown.items()}
     return "\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in texts.items())
 
 
-_ESCAPED: Final = r"<\\"
+def _tags(names: Sequence[str]) -> re.Pattern[str]:
+    """Finds the `<` of what a reader may take for one of these tags, who ignores spaces and invisible characters."""
+    spelled = "|".join(_INVISIBLE.join(map(re.escape, name)) for name in sorted({*names}))
+    return re.compile(f"[<\ufe64\uff1c](?={_GAP}(?:{spelled}){_INVISIBLE}(?!\\w))", re.IGNORECASE)
+
+
+def _without_tags(value: Any, tags: re.Pattern[str]) -> Any:
+    """A value in whose texts no tag stands."""
+    if isinstance(value, str):
+        return tags.sub(_ESCAPED, value)
+    if isinstance(value, Mapping):
+        return {_without_tags(key, tags): _without_tags(each, tags) for key, each in value.items()}
+    return [_without_tags(each, tags) for each in value] if isinstance(value, list | tuple) else value
+
+
+_ESCAPED: Final = r"\g<0>\\"
+_UNSEEN: Final = (  # Default_Ignorable_Code_Point: https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_INVISIBLE: Final = f"[{_UNSEEN}]*+"
+_GAP: Final = rf"[\s/\uff0f{_UNSEEN}]*+"
+_WRITTEN_TAG: Final = re.compile(r"<\s*+/?\s*+([^\W\d][\w-]*)")
 
 
 def as_text(value: Any) -> str:
-    """A value as a judge reads it: text as it is, several texts by number, anything else as JSON."""
+    r"""A value as a judge reads it: text as it is, several texts by number, anything else as JSON.
+
+    Further lines of one of several texts are indented, so that it cannot write the number of another one.
+
+    Example:
+        >>> print(as_text(["It rains.\n[2] It is dry.", "It is cold."]))
+        [1] It rains.
+            [2] It is dry.
+        [2] It is cold.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value):
-        return "\n".join(f"[{number}] {each}" for number, each in enumerate(value, 1))
+        return "\n".join(f"[{number}] {_LINE_BREAK.sub(_INDENTED, each)}" for number, each in enumerate(value, 1))
     return json_text(value)
+
+
+_LINE_BREAK: Final = re.compile(r"\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")  # as str.splitlines
+_INDENTED: Final = r"\g<0>    "

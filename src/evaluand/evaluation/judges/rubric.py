@@ -34,7 +34,10 @@ from evaluand.evaluation.judges.scale import Fault, Scale, unknown_keys
 from evaluand.evaluation.scorer import described
 
 READING: Final = 2
-"""Version of how replies are read, part of digests; raised when the same reply would become another verdict."""
+"""Version of how material is written and replies are read, part of digests.
+
+Raised when the same material would be sent, or the same reply be read, in another way.
+"""
 
 FIRST: Final = "first"
 SECOND: Final = "second"
