@@ -108,7 +108,7 @@ def test_measures_of_probabilities(pairs: list[tuple[int, float]]) -> None:
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=3, max_size=30))
 def test_measures_of_numbers(pairs: list[tuple[float, float]]) -> None:
-    pairs = [(round(a, 3) + 0.0001, round(b, 3)) for a, b in pairs]  # which are no grades
+    pairs = [(round(a, 3) + 0.0001, round(b, 3)) for a, b in [(-9, -9), (9, 9), *pairs]]  # which are no grades
     card = card_of([{"label": a, "judgement": b} for a, b in pairs])
     assert value(card, "krippendorff_alpha") == pytest.approx(alpha([[*pair] for pair in pairs], squared), nan_ok=True)
     people, said = zip(*pairs, strict=True)
@@ -166,7 +166,11 @@ def test_measures_of_pairs(rows: list[tuple[Any, Any, Any]]) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=4), min_size=1, max_size=15))
 def test_retest(judgements: list[list[int]]) -> None:
-    rows = [{"id": n, "label": 1, "judgement": each} for n, said in enumerate(judgements) for each in said]
+    rows = [
+        {"id": n, "label": 1, "judgement": each, "repeat": i}
+        for n, said in enumerate(judgements)
+        for i, each in enumerate(said)
+    ]
     card = card_of(rows)
     repeated = [said for said in judgements if len(said) > 1]
     if not repeated:

@@ -158,7 +158,7 @@ def test_an_answer_that_was_labelled_twice_alike_counts_once() -> None:
 
 
 def test_all_faults_of_doubled_labels_are_named(tmp_path: Path) -> None:
-    rows = [{"id": 1, "label": n % 2, "judgement": 1} for n in range(4)]
+    rows = [{"id": 1, "label": n % 2, "judgement": 1, "response": "x"} for n in range(4)]
     path = tmp_path / "labels.jsonl"
     path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     with pytest.raises(DataError) as error:

@@ -23,7 +23,7 @@ from evaluand.evaluation.judges.cards.from_matches import read_labelled_matches
 from evaluand.evaluation.judges.cards.standing import correct_mean, standings
 from evaluand.evaluation.judges.cards.tuning import tune_judges
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
-from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.report.verification import verify
 
 NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]  # the judge takes the upper half for right
@@ -138,7 +138,7 @@ def test_what_a_judge_did_not_judge_is_counted() -> None:
 
 
 def test_a_judge_that_is_asked_again_may_say_something_else() -> None:
-    rows = [{"id": n // 2, "label": 1, "judgement": int(n < 30 or n % 2)} for n in range(80)]
+    rows = [{"id": n // 2, "label": 1, "judgement": int(n < 30 or n % 2), "repeat": n % 2} for n in range(80)]
     card = card_of(rows)
     assert value(card, "retest_agreement") == pytest.approx(15 / 40)
     assert card.manifest["spec"]["items"] == 40
@@ -198,6 +198,67 @@ def test_labels_that_cannot_be_compared_are_refused(
         card_of(rows, **options)
 
 
+FIVE = [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("people", "judge", "message"),
+    [
+        ([0, 1], FIVE, r"people say right or wrong .*numbers from 1 to 5.*such as `--threshold 5`"),
+        ([0, 1], [0, 100], r"people say right or wrong .*numbers from 0 to 100"),
+        (FIVE, [0, 1], r"people give numbers from 1 to 5 and the judge gives numbers from 0 to 1, which are different"),
+        (FIVE, [0.0, 0.25, 0.5, 1.0], r"people give numbers from 1 to 5 and the judge gives numbers from 0 to 1"),
+        (
+            [0, 1, 2, 3, 4],
+            [0, 1],
+            r"from 0 to 4 .* from 0 to 1, .*list all grades of both, such as `--order 0,1,2,3,4`",
+        ),
+        (FIVE, [60, 80], r"from 1 to 5 and the judge gives numbers from 60 to 80"),
+    ],
+)
+def test_numbers_on_different_scales_are_refused(people: list[Any], judge: list[Any], message: str) -> None:
+    rows = [{"label": people[n % len(people)], "judgement": judge[n % len(judge)]} for n in range(40)]
+    with pytest.raises(DataError, match=message):
+        card_of(rows)
+
+
+def test_a_threshold_or_an_order_makes_scales_fit() -> None:
+    rows = [{"label": n % 2, "judgement": 5 if n % 4 else 1} for n in range(40)]
+    card = card_of(rows, threshold=4)
+    assert value(card, "specificity") == 0.5
+    assert value(card, "mean_difference") == 0.25  # of verdicts
+    assert {row["difference"] for row in card.misses} == {1.0}
+    harsh = [{"label": n % 5, "judgement": n % 2} for n in range(40)]
+    graded = card_of(harsh, order=["0", "1", "2", "3", "4"])
+    assert value(graded, "mean_absolute_error") == pytest.approx(np.mean([abs(n % 5 - n % 2) for n in range(40)]))
+
+
+@dataclass(frozen=True)
+class Grading(Scorer):
+    """Always says 1, on a scale from 1 to 5."""
+
+    kind = "grading"
+    version = 1
+    is_judge = True
+    ranges = {"value": (1.0, 5.0)}  # noqa: RUF012
+
+    def score(self, output: Any, expected: Any) -> Score:
+        return Score(1.0)
+
+
+def test_the_scale_of_a_stored_judge_is_known_whatever_it_said(tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), NUMBERS, Grading())
+    label_numbers(evaluation.run, tmp_path, {"ann": [truth(n) for n in NUMBERS]})  # type: ignore[arg-type]
+    with pytest.raises(
+        DataError, match=r"people say right or wrong \(1 or 0\) and the judge gives numbers from 1 to 5"
+    ):
+        make_card(read_labelled_evaluation(evaluation, "fine"))
+    assert value(make_card(read_labelled_evaluation(evaluation, "fine"), threshold=4), "specificity") == 1.0
+    label_numbers(evaluation.run, tmp_path, {"ann": [n % 6 for n in NUMBERS]})  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="people give numbers from 0 to 5 and the judge gives numbers from 1 to 5"):
+        make_card(read_labelled_evaluation(evaluation, "fine"))
+
+
 def test_faults_of_a_file_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     rows = [
@@ -216,9 +277,34 @@ def test_faults_of_a_file_are_reported_together(tmp_path: Path) -> None:
 
 
 def test_rows_about_one_answer_must_have_one_label() -> None:
-    rows = [{"id": 1, "label": 1, "judgement": 1}, {"id": 1, "label": 0, "judgement": 1}]
+    rows = [{"id": 1, "label": label, "judgement": 1, "response": "x"} for label in (1, 0)]
     with pytest.raises(DataError, match="other labels than an earlier row with the same answer"):
         card_of(rows)
+
+
+def test_answers_of_several_models_stay_several() -> None:
+    rows = [{"id": n // 2, "model": "ab"[n % 2], "label": n % 2, "judgement": 1 - n % 2} for n in range(40)]
+    for more in ({}, {"response": "Paris"}):
+        card = card_of([row | more for row in rows])
+        assert card.manifest["spec"]["items"] == 40
+        assert card.find("retest_agreement") is None
+    pairs = [
+        {"id": 1, "label": 1, "judgement": 1, "response_a": "x", "response_b": "y", "model_a": "a", "model_b": model}
+        for model in "bc"
+    ]
+    assert len(read_labelled_file(pairs, "mine").items) == 2
+
+
+def test_rows_of_one_example_without_responses_are_different_answers_unless_they_are_counted() -> None:
+    rows = [{"id": n % 10, "label": n % 3 % 2, "judgement": 1} for n in range(20)]
+    assert card_of(rows).find("retest_agreement") is None
+    assert len({item.key for item in read_labelled_file(rows, "mine").items}) == 20
+    assert len({item.example for item in read_labelled_file(rows, "mine").items}) == 10
+    again = [{"id": n % 10, "label": n % 2, "judgement": 1, "try": n // 10} for n in range(20)]
+    labelled = read_labelled_file(again, "mine", columns={"repeat": "try"})
+    assert [len(item.judgements) for item in labelled.items] == [2] * 10
+    with pytest.raises(DataError, match="has the repeat 1 of an earlier row with the same answer"):
+        read_labelled_file([again[-1], again[-1]], "mine", columns={"repeat": "try"})
 
 
 @pytest.mark.parametrize(
@@ -245,7 +331,7 @@ def test_a_file_needs_labels_and_judgements() -> None:
 def test_the_order_of_rows_changes_nothing(pairs: list[tuple[int, int]], random: Any) -> None:
     rows = [{"id": n, "label": label, "judgement": said} for n, (label, said) in enumerate(pairs)]
     mixed = random.sample(rows, len(rows))
-    one, other = card_of(rows), card_of(mixed)
+    one, other = (card_of(each, order=["0", "1", "2"]) for each in (rows, mixed))
     assert one.manifest["spec"] == other.manifest["spec"]
     for row, same in zip(one.measures, other.measures, strict=True):
         assert row["value"] == pytest.approx(same["value"], nan_ok=True)

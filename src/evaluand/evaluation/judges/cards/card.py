@@ -203,7 +203,7 @@ def make_card(
         labelled: the answers, or pairs, with labels and judgements.
         store: where the card is stored; default: in memory.
         positive: the word that means right, if labels are words; any other word is wrong.
-        order: all words from the lowest to the highest.
+        order: all labels from the lowest to the highest.
         threshold: from which number on the judge takes an answer for right, if people say right or wrong.
         judge_model: the model that judges, to find answers that it wrote itself; by default that of the judge.
         confidence: of the intervals.
@@ -230,7 +230,14 @@ def make_card(
         raise SpecError("no answer is both labelled by people and judged, so there is nothing to measure")
     judge, model = labelled.judge, judge_model or labelled.judge.model
     options = {"positive": positive, "order": list(order), "threshold": threshold, "judge_model": model}
-    readings = read_items(labelled.items, is_pairs=labelled.is_pairs, positive=positive, order=order)
+    readings = read_items(
+        labelled.items,
+        is_pairs=labelled.is_pairs,
+        positive=positive,
+        order=order,
+        threshold=threshold,
+        judge_range=labelled.judge_range,
+    )
     spec = {
         "judge": {"name": judge.name, "digest": judge.digest, "spec": dict(judge.spec)},
         "labels": labelled.digest,
@@ -256,7 +263,7 @@ def make_card(
 
 def _count_clusters(readings: Readings) -> int:
     """How many examples have both a label of people and one of the judge."""
-    truth = readings.mean if readings.scale == "numbers" else readings.majority
+    truth = readings.mean if readings.kind == "numbers" else readings.majority
     judged = np.concatenate([readings.judge, readings.swapped], axis=1)
     both = ~np.isnan(truth) & ~np.isnan(judged).all(axis=1)
     return len(np.unique(readings.example[both]))

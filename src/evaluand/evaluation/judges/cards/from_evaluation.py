@@ -61,7 +61,8 @@ def read_labelled_evaluation(
             raise SpecError(f"{found!r} has labels of another run; import the files of labels for this run")
         people, given = _read_labels(found)
         made_from.append(("evaluations", found.id))
-    scores = _read_scores(evaluation, scorer, of_numbers=_are_numbers(given))
+    of_numbers = _are_numbers(given)
+    scores = _read_scores(evaluation, scorer, of_numbers=of_numbers)
     items, usage = [], []
     for answer in _read_answers(run):
         if answer.key not in given or answer.key not in scores:
@@ -71,7 +72,9 @@ def read_labelled_evaluation(
         items.append(answer.item(given[answer.key], score.judgement))
     judge = judge_of(evaluation, scorer)
     judge = judge._replace(model=answering_model(usage) or judge.model)
-    return LabelledSet(items, judge, people, usage=usage, seconds=read_seconds(usage), made_from=made_from)
+    range = evaluation.ranges.get(scorer, {}).get("value") if of_numbers else None
+    seconds = read_seconds(usage)
+    return LabelledSet(items, judge, people, usage=usage, seconds=seconds, made_from=made_from, judge_range=range)
 
 
 def judge_of(evaluation: Evaluation, scorer: str) -> JudgeIdentity:

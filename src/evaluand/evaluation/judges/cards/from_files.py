@@ -1,8 +1,9 @@
 """Labelled sets from files: a column with the label of people, and one with what a judge said.
 
 A row is an answer or, if it has two responses, a pair; the label and the judgements of a pair name the better response:
-1 or 2, `a` or `b`, `first` or `second`, or `tie`. Rows that agree in example and responses are one answer, which was
-judged several times. No judge is asked.
+1 or 2, `a` or `b`, `first` or `second`, or `tie`. Rows that agree in example, responses and models are one answer that
+was judged several times; without responses only if the field `repeat` counts the judgements, since an example may have
+several answers. No judge is asked.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "explanation": ("explanation",),
     "swapped_explanation": ("swapped_explanation",),
     "id": ("id", "example_id", "question_id"),
+    "repeat": ("repeat",),
     "cluster": (),
     "input": ("input", "instruction", "prompt", "question"),
     "response": ("response", "output"),
@@ -143,6 +145,8 @@ class _Rows:
         self.seconds: list[float] = []
         self.faults: list[Fault] = []
         self.number = 0
+        self.repeats: set[tuple[str, str]] = set()
+        self.unknown: dict[str, int] = {}
 
     def add(self, row: Mapping[str, Any], where: str) -> None:
         """Reads a row; one without a label is left out."""
@@ -151,6 +155,7 @@ class _Rows:
         if all(label is None for label in labels):
             return
         item = self._item(row, where, labels)
+        item = item._replace(key=self._identify(item, row, where))
         known = self.items.get(item.key)
         if known is not None:
             if known.labels != item.labels:
@@ -173,10 +178,9 @@ class _Rows:
         models = [self._get(row, field) for field in (("model_a", "model_b") if self.is_pairs else ("model",))]
         own = id if id is not None else given if given is not None else self.number
         group = self._get(row, "cluster")
-        known = [response for response in responses if response is not None]
         return Item(
             identity.digest(["cluster", group] if group is not None else ["example", own]).hex(),
-            identity.digest([own, *responses] if known or id is not None else [self.number]).hex(),
+            identity.digest([own, *responses, *(models if any(models) else ())]).hex(),
             str(own) if id is not None else f"row {self.number}",
             labels,
             tuple(self._judgement(row, place, "explanation", where) for place in self.places["judgement"]),
@@ -185,6 +189,20 @@ class _Rows:
             tuple(None if each is None else str(each) for each in models) if any(models) else (),
             {"input": given} | dict(zip(fields, responses, strict=True)),
         )
+
+    def _identify(self, item: Item, row: Mapping[str, Any], where: str) -> str:
+        """The key of the answer: that of an earlier row only if these are known to be the same answer."""
+        repeat = self._get(row, "repeat")
+        if repeat is not None:
+            known = item.key, str(repeat)
+            if known in self.repeats:
+                self.faults.append(Fault(where, f"has the repeat {repeat} of an earlier row with the same answer"))
+            self.repeats.add(known)
+            return item.key
+        if any(response is not None for name, response in item.texts.items() if name != "input"):
+            return item.key
+        self.unknown[item.key] = n = self.unknown.get(item.key, 0) + 1
+        return item.key if n == 1 else identity.digest([item.key, n]).hex()
 
     def _judgement(self, row: Mapping[str, Any], place: str, field: str, where: str) -> Judgement:
         label = self._label(row, place, where)

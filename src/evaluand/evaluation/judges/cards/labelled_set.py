@@ -95,6 +95,7 @@ class LabelledSet:
         seconds: how long each judgement, or each request of one, took, as far as that is known.
         made_from: (kind, id) of the artifacts that it was read from.
         source: the file that it was read from; None for artifacts.
+        judge_range: the lowest and the highest number that the judge may give; None if unknown.
     """
 
     items: Sequence[Item]
@@ -105,6 +106,7 @@ class LabelledSet:
     seconds: Sequence[float] = ()
     made_from: Sequence[tuple[str, str]] = ()
     source: str | None = None
+    judge_range: tuple[float, float] | None = None
 
     @cached_property
     def digest(self) -> str:

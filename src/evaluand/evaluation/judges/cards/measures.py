@@ -97,7 +97,7 @@ def undecided(items: Sequence[Item], judge: np.ndarray, readings: Readings, conf
         judge: items × judgements, each of which should be known.
     """
     for name, without in (("abstained", np.isnan(judge).any(axis=1)), ("disputed", np.isnan(readings.majority))):
-        if without.any() and not (name == "disputed" and readings.scale == "numbers"):
+        if without.any() and not (name == "disputed" and readings.kind == "numbers"):
             found = share(without.astype(np.float64), readings.example, confidence=confidence)
             note = f"{int(without.sum()):,} of {len(without):,}"
             yield Measure(name, "", found, note + (_main_reason(items) if name == "abstained" else ""))
@@ -114,7 +114,7 @@ def people(readings: Readings, confidence: float) -> Iterator[Measure]:
     """How far people agree with each other, where several have labelled the same."""
     known = (~np.isnan(readings.people)).sum(axis=1)
     if (known > 1).any():
-        alpha = KrippendorffAlpha(level=_LEVELS[readings.scale], confidence=confidence)
+        alpha = KrippendorffAlpha(level=_LEVELS[readings.kind], confidence=confidence)
         note = f"{int((known > 1).sum()):,} labelled by several"
         yield Measure("people_alpha", "", estimate(alpha, {RATINGS: readings.people}, readings.example), note)
 
@@ -133,15 +133,16 @@ class _Grades:
 
     def __init__(self, items: Sequence[Item], readings: Readings, threshold: float | None, confidence: float) -> None:
         self.items, self.readings, self.confidence = items, readings, confidence
-        self.scale, self.example = readings.scale, readings.example
+        self.kind, self.example = readings.kind, readings.example
         self.first = readings.judge[:, 0] if readings.judge.shape[1] else np.full(len(items), np.nan)
         self.verdict = to_verdicts(readings.judge, readings, threshold)
         self.said = self.verdict[:, 0] if self.verdict.shape[1] else self.first
         self.truth = readings.majority
+        self._numbers = numbers_like_people(readings, threshold)
 
     def labels(self) -> Iterator[Measure]:
         """Agreement beyond chance, and how often each label is found."""
-        if self.scale == "numbers":
+        if self.kind == "numbers":
             ratings = np.stack([self.readings.mean, self.first], axis=1)
             yield Measure("krippendorff_alpha", "", self._alpha(ratings))
             return
@@ -154,7 +155,7 @@ class _Grades:
         values, codes = np.unique(np.concatenate([truth, said]), return_inverse=True)
         names = [int(value) if not self.readings.names else self.readings.name(value) for value in values]
         people, judge = codes[: len(truth)], codes[len(truth) :]
-        if self.scale == "grades":
+        if self.kind == "grades":
             for weights in ("linear", "quadratic"):
                 found = lacking or kappa(people, judge, names, example, weights=weights, confidence=self.confidence)
                 yield Measure("weighted_kappa", weights, found)
@@ -162,13 +163,13 @@ class _Grades:
             found = lacking or kappa(people, judge, names, example, confidence=self.confidence)
             yield Measure("cohen_kappa", "", found)
         yield Measure("krippendorff_alpha", "", lacking or self._alpha(np.stack([self.truth, self.said], axis=1)))
-        if self.scale == "right_wrong":
+        if self.kind == "right_wrong":
             for name, value, word in (("sensitivity", 1.0, "right"), ("specificity", 0.0, "wrong")):
                 rows = truth == value
                 nothing = None if rows.any() else undefined(f"people took no answer for {word}")
                 found = lacking or nothing or share(right[rows], example[rows], confidence=self.confidence)
                 yield Measure(name, "", found, _count_right(right[rows]))
-        elif self.scale == "labels" and len(values) <= _MOST_LABELS:
+        elif self.kind == "labels" and len(values) <= _MOST_LABELS:
             for value in np.unique(truth).tolist():
                 rows = truth == value
                 found = share(right[rows], example[rows], confidence=self.confidence)
@@ -176,7 +177,7 @@ class _Grades:
 
     def numbers(self) -> Iterator[Measure]:
         """How far the judge's numbers lie from people's, and whether they mean what they say."""
-        if self.scale == "labels":
+        if self.kind == "labels":
             return
         known = self._comparable
         truth, said, example = self.readings.mean[known], self._numbers[known], self.example[known]
@@ -187,20 +188,20 @@ class _Grades:
         if self._is_probability:
             squares = share(np.square(difference), example, confidence=self.confidence)
             yield Measure("brier", "", squares)
-        elif self.scale != "right_wrong":
+        elif self.kind != "right_wrong":
             error = MeanAbsoluteError(confidence=self.confidence)
             yield Measure("mean_absolute_error", "", estimate(error, {VALUE: np.abs(difference)}, example))
             rows = {TRUTH: truth, PREDICTION: said}
             yield Measure("spearman", "", estimate(Spearman(confidence=self.confidence), rows, example))
         _, width = self._range
         yield Measure("mean_difference", "", mean_difference(difference, example, width, confidence=self.confidence))
-        if self.scale != "right_wrong" or self._is_probability:
+        if self.kind != "right_wrong" or self._is_probability:
             rows = {TRUTH: truth, PREDICTION: said}
             yield Measure("calibration_slope", "", estimate(Slope(confidence=self.confidence), rows, example))
 
     def retest(self) -> Iterator[Measure]:
         """How far a judge that is asked again says the same."""
-        verdict = self.verdict if self.scale != "numbers" and not self._lacks_verdicts() else self.readings.judge
+        verdict = self.verdict if self.kind != "numbers" and not self._lacks_verdicts() else self.readings.judge
         repeated = (~np.isnan(verdict)).sum(axis=1) > 1
         if not repeated.any():
             return
@@ -213,7 +214,7 @@ class _Grades:
 
     def biases(self, judge_model: str | None) -> Iterator[Measure]:
         """Whether the judge's numbers for answers with the same label depend on length, or on who wrote them."""
-        if self.scale == "labels":
+        if self.kind == "labels":
             return
         lengths = np.array([item.lengths[0] if item.lengths else 0 for item in self.items], np.float64)
         rows = self._comparable & (lengths > 0)
@@ -231,20 +232,14 @@ class _Grades:
         """Which answers have a label of people and a number of the judge."""
         return np.asarray(~np.isnan(self.readings.mean) & ~np.isnan(self._numbers))
 
-    @property
-    def _numbers(self) -> np.ndarray:
-        """The judge's numbers on the scale of people: of right and wrong, verdicts unless they are probabilities."""
-        is_verdict = self.scale == "right_wrong" and not _within_one(self.first[~np.isnan(self.first)])
-        return self.said if is_verdict else self.first
-
     def _slope(self, by: np.ndarray, rows: np.ndarray) -> Estimate:
         people, numbers = self.readings.mean[rows], self._numbers[rows]
-        of_people = {"covariate" if self.scale == "numbers" else "stratum": people}
+        of_people = {"covariate" if self.kind == "numbers" else "stratum": people}
         return slope_within(numbers, by[rows], self.example[rows], confidence=self.confidence, **of_people)
 
     def _contrast(self, chosen: np.ndarray, rows: np.ndarray) -> Estimate:
         """The judge's mean number of some answers minus that of others with the same label."""
-        if self.scale == "numbers":
+        if self.kind == "numbers":
             return self._slope(chosen.astype(np.float64), rows)
         low, width = self._range
         shares = (self._numbers[rows] - low) / width
@@ -253,27 +248,27 @@ class _Grades:
         return found._replace(value=width * found.value, low=width * found.low, high=width * found.high)
 
     def _alpha(self, ratings: np.ndarray) -> Estimate:
-        metric = KrippendorffAlpha(level=_LEVELS[self.scale], confidence=self.confidence)
+        metric = KrippendorffAlpha(level=_LEVELS[self.kind], confidence=self.confidence)
         return estimate(metric, {RATINGS: ratings}, self.example)
 
     @property
     def _is_probability(self) -> bool:
         """Whether the judge gives numbers between right and wrong."""
         known = self.first[~np.isnan(self.first)]
-        return self.scale == "right_wrong" and not np.isin(known, (0.0, 1.0)).all() and _within_one(known)
+        return self.kind == "right_wrong" and not np.isin(known, (0.0, 1.0)).all() and _within_one(known)
 
     def _lacks_verdicts(self) -> Estimate | None:
         """Why there are no verdicts to compare with people's; None if there are."""
         if not (~np.isnan(self.truth) & ~np.isnan(self.first)).any():
             return undefined(_NOTHING_IN_COMMON)
-        if self.scale == "right_wrong" and np.isnan(self.said).all() and not np.isnan(self.first).all():
+        if self.kind == "right_wrong" and np.isnan(self.said).all() and not np.isnan(self.first).all():
             return undefined("the judge gives numbers, not right or wrong; give the threshold from which it is right")
         return None
 
     @property
     def _range(self) -> tuple[float, float]:
         """The lowest possible number and the largest possible difference, as far as the labels show them."""
-        if self.scale == "right_wrong":
+        if self.kind == "right_wrong":
             return 0.0, 1.0
         if self.readings.names:
             return 0.0, float(len(self.readings.names) - 1) or 1.0
@@ -297,12 +292,22 @@ def _within_one(numbers: np.ndarray) -> bool:
 
 def to_verdicts(judge: np.ndarray, readings: Readings, threshold: float | None) -> np.ndarray:
     """Judgements as labels: of numbers between right and wrong, those by a threshold, NaN without one."""
-    if readings.scale != "right_wrong":
+    if readings.kind != "right_wrong":
         return judge
     known = ~np.isnan(judge)
     if threshold is not None:
         return np.where(known, judge >= threshold, np.nan)
     return judge if np.isin(judge[known], (0.0, 1.0)).all() else np.full(judge.shape, np.nan)
+
+
+def numbers_like_people(readings: Readings, threshold: float | None) -> np.ndarray:
+    """The first judgement of each item on the scale of people: of right and wrong a verdict, if not from 0 to 1."""
+    if not readings.judge.shape[1]:
+        return np.full(len(readings.judge), np.nan)
+    first = readings.judge[:, 0]
+    if readings.kind != "right_wrong" or _within_one(first[~np.isnan(first)]):
+        return first
+    return np.asarray(to_verdicts(readings.judge, readings, threshold)[:, 0])
 
 
 def same_shares(verdicts: np.ndarray) -> np.ndarray:

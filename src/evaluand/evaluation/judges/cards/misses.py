@@ -11,7 +11,7 @@ import numpy as np
 from evaluand.core import identity
 from evaluand.core.files.json import none_if_nan
 from evaluand.evaluation.judges.cards.labelled_set import Item
-from evaluand.evaluation.judges.cards.measures import to_verdicts
+from evaluand.evaluation.judges.cards.measures import numbers_like_people, to_verdicts
 from evaluand.evaluation.judges.cards.scales import Readings, mean_of
 from evaluand.metrics.judging.estimate import share
 from evaluand.metrics.probabilities import assign_bins
@@ -47,10 +47,10 @@ def confusion_rows(readings: Readings, threshold: float | None) -> list[dict[str
 
 def _verdicts(readings: Readings, threshold: float | None) -> np.ndarray | None:
     """The first judgement of each item as a label; None where the judge gives numbers."""
-    if readings.scale == "pairs":
+    if readings.kind == "pairs":
         both = mean_of(np.stack([mean_of(readings.judge), mean_of(readings.swapped)], axis=1))
         return np.asarray(np.where(np.isnan(both), np.nan, 0.5 + 0.5 * np.sign(both - 0.5)))
-    if readings.scale == "numbers" or not readings.judge.shape[1]:
+    if readings.kind == "numbers" or not readings.judge.shape[1]:
         return None
     verdicts = to_verdicts(readings.judge, readings, threshold)[:, 0]
     return None if np.isnan(verdicts).all() else verdicts
@@ -58,7 +58,7 @@ def _verdicts(readings: Readings, threshold: float | None) -> np.ndarray | None:
 
 def calibration_rows(readings: Readings, confidence: float) -> list[dict[str, Any]]:
     """The mean number of people by the judge's number, in bins of equally many answers; none of labels and pairs."""
-    if readings.scale in ("labels", "pairs") or not readings.judge.shape[1]:
+    if readings.kind in ("labels", "pairs") or not readings.judge.shape[1]:
         return []
     said, truth = readings.judge[:, 0], readings.mean
     known = ~np.isnan(said) & ~np.isnan(truth)
@@ -85,13 +85,13 @@ def miss_rows(items: Sequence[Item], readings: Readings, threshold: float | None
     said, difference = _differences(readings, threshold)
     order = np.argsort(-np.nan_to_num(difference), kind="stable")
     worst = [place for place in order[:MOST_MISSES].tolist() if difference[place] > 0]
-    truth = readings.mean if readings.scale == "numbers" else readings.majority
+    truth = readings.mean if readings.kind == "numbers" else readings.majority
     return [
         {
             "id": items[place].id,
             "people": readings.name(float(truth[place])),
             "judge": said[place],
-            "difference": None if readings.scale == "labels" else float(difference[place]),
+            "difference": None if readings.kind == "labels" else float(difference[place]),
             "explanation": _shorten(_explanation(items[place])),
             "texts": identity.encode(_shorten_all(items[place].texts)).decode(),
         }
@@ -101,16 +101,16 @@ def miss_rows(items: Sequence[Item], readings: Readings, threshold: float | None
 
 def _differences(readings: Readings, threshold: float | None) -> tuple[list[str], np.ndarray]:
     """What the judge said about each item, and how far that lies from people."""
-    if readings.scale == "pairs":
+    if readings.kind == "pairs":
         orders = np.stack([mean_of(readings.judge), mean_of(readings.swapped)], axis=1)
         names = [" / ".join(readings.name(each) for each in row if each == each) for row in orders.tolist()]
         return names, np.abs(mean_of(orders) - readings.majority)
     first = readings.judge[:, 0] if readings.judge.shape[1] else np.full(len(readings.people), np.nan)
     names = [readings.name(each) for each in first.tolist()]
-    if readings.scale == "labels":
+    if readings.kind == "labels":
         unequal = (first != readings.majority) & ~np.isnan(first) & ~np.isnan(readings.majority)
         return names, unequal.astype(np.float64)
-    return names, np.abs(first - readings.mean)
+    return names, np.abs(numbers_like_people(readings, threshold) - readings.mean)
 
 
 def _explanation(item: Item) -> str | None:

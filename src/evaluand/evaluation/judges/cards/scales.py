@@ -13,7 +13,7 @@ import numpy as np
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.evaluation.judges.cards.labelled_set import Item, Label
 
-Scale = Literal["right_wrong", "labels", "grades", "numbers", "pairs"]
+LabelKind = Literal["right_wrong", "labels", "grades", "numbers", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Readings:
     """Labels and judgements as numbers.
 
     Attributes:
-        scale: `right_wrong` (1 or 0; a judge may give any number, such as a probability), `labels` without an order
+        kind: `right_wrong` (1 or 0; a judge may give any number, such as a probability), `labels` without an order
             (their places in `names`), `grades` (integers, or the places of words in their order), `numbers`, or `pairs`
             (1 where `a` is better, 0 where `b` is, ½ for a tie).
         names: the words that the numbers stand for; empty if they are numbers themselves.
@@ -31,7 +31,7 @@ class Readings:
         example: the number of each item's example.
     """
 
-    scale: Scale
+    kind: LabelKind
     names: Sequence[str]
     people: np.ndarray
     judge: np.ndarray
@@ -54,7 +54,7 @@ class Readings:
 
     def name(self, value: float) -> str:
         """A value as people read it."""
-        if self.scale == "pairs":
+        if self.kind == "pairs":
             return "a" if value > 0.5 else "b" if value < 0.5 else "tie"
         if self.names and not math.isnan(value):
             return self.names[int(value)]
@@ -69,14 +69,22 @@ def mean_of(matrix: np.ndarray) -> np.ndarray:
 
 
 def read_items(
-    items: Sequence[Item], *, is_pairs: bool = False, positive: str | None = None, order: Sequence[str] = ()
+    items: Sequence[Item],
+    *,
+    is_pairs: bool = False,
+    positive: str | None = None,
+    order: Sequence[str] = (),
+    threshold: float | None = None,
+    judge_range: tuple[float, float] | None = None,
 ) -> Readings:
     """The labels and judgements of items, on the scale that fits both.
 
     Args:
         is_pairs: items are pairs of answers.
         positive: the word that means right, if labels are words; any other word is wrong.
-        order: all words from the lowest to the highest.
+        order: all labels from the lowest to the highest.
+        threshold: from which number on the judge takes an answer for right, if people say right or wrong.
+        judge_range: the lowest and the highest number that the judge may give; None if unknown.
 
     Raises:
         SpecError: `positive` or `order` does not fit the labels.
@@ -90,21 +98,27 @@ def read_items(
     of_people: Read = float
     of_judge: Read = float
     if is_pairs:
-        scale: Scale = "pairs"
+        kind: LabelKind = "pairs"
     elif positive is not None:
-        scale, names = "right_wrong", ("wrong", "right")
+        kind, names = "right_wrong", ("wrong", "right")
         of_people, of_judge = _read_positive(given, said, positive)
     elif order:
-        scale, names = "grades", tuple(order)
+        kind, names = "grades", tuple(order)
         of_people = of_judge = _read_order(given, said, order)
     elif all(map(_is_number, (*given, *said))):
-        scale = _scale_of(given, said)
+        kind = _kind_of(given, said)
     else:
-        scale, names = "labels", _merge_words(given, said)
+        kind, names = "labels", _merge_words(given, said)
         of_people = of_judge = _read_places(names)
     example = np.unique([item.example for item in items], return_inverse=True)[1].astype(np.int64)
-    by_judge = _numbers(judge, of_judge), _numbers(swapped, of_judge)
-    return Readings(scale, names, _numbers(people, of_people), *by_judge, example)
+    by_people, by_judge, by_swapped = (
+        _numbers(people, of_people),
+        _numbers(judge, of_judge),
+        _numbers(swapped, of_judge),
+    )
+    if not is_pairs and not order and all(map(_is_number, said)):
+        _check_ranges(kind, by_people, by_judge, threshold, judge_range)
+    return Readings(kind, names, by_people, by_judge, by_swapped, example)
 
 
 Read = Callable[[Any], float]
@@ -135,10 +149,51 @@ def _numbers(matrix: Sequence[Sequence[Label | None]], read: Read) -> np.ndarray
     return np.array(rows, np.float64).reshape(len(matrix), -1)
 
 
-def _scale_of(given: Sequence[Label], said: Sequence[Label]) -> Scale:
+def _kind_of(given: Sequence[Label], said: Sequence[Label]) -> LabelKind:
     if all(float(label) in (0.0, 1.0) for label in given):
         return "right_wrong"
     return "grades" if all(float(label).is_integer() for label in (*given, *said)) else "numbers"
+
+
+def _check_ranges(
+    kind: LabelKind,
+    people: np.ndarray,
+    judge: np.ndarray,
+    threshold: float | None,
+    judge_range: tuple[float, float] | None,
+) -> None:
+    """Refuses numbers of people and judge that are on different scales, as far as these can be known.
+
+    Raises:
+        DataError: they are.
+    """
+    given, said = (np.unique(each[~np.isnan(each)]) for each in (people, judge))
+    if not len(given) or not len(said):
+        return
+    is_declared = judge_range is not None and all(map(math.isfinite, judge_range))
+    least, most = judge_range if judge_range is not None and is_declared else (float(said[0]), float(said[-1]))
+    numbers = "the judge gives " + (f"numbers from {least:g} to {most:g}" if least < most else f"{least:g} alone")
+    if kind == "right_wrong":
+        if threshold is None and not (least >= 0 and most <= 1):
+            raise DataError(
+                f"people say right or wrong (1 or 0) and {numbers}, which are different scales; give the threshold from"
+                f" which on it says right, such as `--threshold {most:g}`, or list all grades of both, such as"
+                " `--order 0,1,2,3,4`"
+            )
+        return
+    low, high = float(given[0]), float(given[-1])
+    if is_declared:
+        fits, remedy = least <= low and high <= most, "label answers on the scale of the judge"
+    else:
+        may_be_share = least >= 0 and most <= 1 and not (low >= 0 and high <= 1)
+        is_one_grade = len(said) == 1 and low <= least <= high
+        is_elsewhere = len(given) > 1 and len(said) > 1 and (most < low or least > high)
+        fits = is_one_grade or not (may_be_share or is_elsewhere)
+        remedy = "bring both onto one scale, or list all grades of both, such as `--order 0,1,2,3,4`"
+    if not fits:
+        raise DataError(
+            f"people give numbers from {low:g} to {high:g} and {numbers}, which are different scales; {remedy}"
+        )
 
 
 def _read_positive(given: Sequence[Label], said: Sequence[Label], positive: str) -> tuple[Read, Read]:
@@ -157,22 +212,27 @@ def _read_positive(given: Sequence[Label], said: Sequence[Label], positive: str)
 
 def _read_order(given: Sequence[Label], said: Sequence[Label], order: Sequence[str]) -> Read:
     read = _read_places(order)
-    known = {word.casefold() for word in order}
+    known = {_spelling(word) for word in order}
     if len(known) < len(order):
         raise SpecError(f"the order {', '.join(order)} names a label twice; name each once")
-    if unknown := list(dict.fromkeys(str(label) for label in (*given, *said) if str(label).casefold() not in known)):
+    if unknown := list(dict.fromkeys(str(label) for label in (*given, *said) if _spelling(label) not in known)):
         raise SpecError(f"the order {', '.join(order)} lacks {_list(unknown)}; name all labels, from the lowest on")
     return read
 
 
 def _read_places(names: Sequence[str]) -> Read:
-    places = {name.casefold(): float(place) for place, name in enumerate(names)}
-    return lambda label: places[str(label).casefold()]
+    places = {_spelling(name): float(place) for place, name in enumerate(names)}
+    return lambda label: places[_spelling(label)]
+
+
+def _spelling(label: Label) -> str:
+    """What labels have in common that are the same word or number."""
+    return f"{float(label):g}" if _is_number(label) else str(label).casefold()
 
 
 def _merge_words(given: Sequence[Label], said: Sequence[Label]) -> tuple[str, ...]:
     """The words of people and judge, spelt as people spell them."""
-    by_people, by_judge = ({str(label).casefold(): str(label) for label in side} for side in (given, said))
+    by_people, by_judge = ({_spelling(label): str(label) for label in side} for side in (given, said))
     if by_judge and not by_people.keys() & by_judge.keys():
         raise DataError(
             f"people say {_list(given)} and the judge says {_list(said)}, so no label is the same; name the label that"
