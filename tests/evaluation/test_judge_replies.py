@@ -43,6 +43,9 @@ GOOD = '{"reasons": "Both say four.", "verdict": "right"}'
         '<think>One {"verdict": </think><think>Two</think>' + GOOD,
         "<Thinking>\nHm.\n</ thinking >\nMy verdict:\n" + GOOD,
         '{"reasons": "Both say four, one as <think>, one as </think>.", "verdict": "right"}',
+        '```json\n{"reasons": "Both say four, one as <think>.", "verdict": "right"}\n```',
+        '<think>Hm.</think>{"reasons": "Both say four, one as <think>, one as </think>.", "verdict": "right"}',
+        '[THINK]Perhaps {"reasons": "", "verdict": "wrong"}? No.[/THINK]' + GOOD,
     ],
 )
 def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None:
@@ -77,6 +80,8 @@ def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None
         (f"<think>Perhaps {GOOD}? Hmm, no, the answer", "cut off"),
         (f"<think>Perhaps {GOOD}", "cut off"),
         (f"<think>\n{GOOD}", "cut off"),
+        ("<think>What could they mean", "cut off"),
+        (f"[THINK]\n{GOOD}", "cut off"),
         (f"<think>One.</think><think>\n{GOOD}", "cut off"),
         (f"Okay. A draft: {GOOD} but no.\n</think>\nThe verdict is wrong.", "no JSON"),
         (f"{GOOD}\n</think>", "empty"),

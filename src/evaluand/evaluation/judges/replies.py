@@ -191,31 +191,26 @@ class _Reply(NamedTuple):
 
 
 def _read_reply(text: str, labels: Collection[str]) -> _Reply | Unreadable:
-    """The JSON objects of a reply, and what it says around them."""
-    reply = _split(text)
-    if reply is None or any(part.strip() for part in reply.around):
-        said = _without_thoughts(text)
-        if isinstance(said, Unreadable):
-            return said
-        reply = _split(said)
-        if reply is None:
-            fault = WRONG_LANGUAGE if _is_foreign(said, labels) else REFUSAL if _refuses(said) else NO_JSON
-            return Unreadable(fault, "the reply has no complete JSON object", is_form=fault != REFUSAL)
-    if _refuses("\n".join(reply.around)):
-        return Unreadable(REFUSAL, "the reply refuses, and has a JSON object")
-    return reply
+    """The JSON objects of a reply, and what it says around them, without the thoughts of a model that thinks aloud.
 
-
-def _without_thoughts(text: str) -> str | Unreadable:
-    """The reply after the thoughts of a model that thinks aloud, which may hold drafts.
-
-    Thoughts end with a tag. Some servers cut off the one with which they begin.
+    Thoughts, which may hold drafts, end with a tag; some servers cut off the one with which they begin. Where nothing
+    is said around an object, tags in it are quotations.
     """
-    end = max((tag.end() for tag in _THOUGHT.finditer(text) if tag[1]), default=0)
-    said = text[end:]
-    if _THOUGHT.search(said):
+    ends = [0, *(tag.end() for tag in _THOUGHT.finditer(text) if tag[1])]
+    for end in (*ends[:2], ends[-1]):
+        reply = _split(text[end:])
+        if reply is not None and not any(part.strip() for part in reply.around):
+            return reply
+    said = text[ends[-1] :]
+    if not said.strip():
+        return Unreadable(EMPTY, "the reply is empty")
+    around = said if reply is None else "\n".join(reply.around)
+    if _THOUGHT.search(around):
         return Unreadable(CUT_OFF, "the reply ends within its thoughts; raise max_tokens of the model")
-    return said if said.strip() else Unreadable(EMPTY, "the reply is empty")
+    if reply is None:
+        fault = WRONG_LANGUAGE if _is_foreign(said, labels) else REFUSAL if _refuses(said) else NO_JSON
+        return Unreadable(fault, "the reply has no complete JSON object", is_form=fault != REFUSAL)
+    return Unreadable(REFUSAL, "the reply refuses, and has a JSON object") if _refuses(around) else reply
 
 
 def _refuses(said: str) -> bool:
@@ -294,7 +289,7 @@ _DECODER: Final = json.JSONDecoder(strict=False, object_pairs_hook=_object, pars
 _BEGINNING: Final = re.compile(r'\{\s*["}]')  # other braces are words
 _LINE_BREAK: Final = re.compile(r"[\r\n]")
 _FENCE: Final = re.compile(r"(?:`{3,}\s*\w*)?")
-_THOUGHT: Final = re.compile(r"<\s*+(/?)\s*+(?:think|thinking|thoughts?|reasoning)\s*+>", re.IGNORECASE)
+_THOUGHT: Final = re.compile(r"[<\[]\s*+(/?)\s*+(?:think|thinking|thoughts?|reasoning)\s*+[>\]]", re.IGNORECASE)
 _REFUSAL: Final = re.compile(
     r"\W*(?:I(?:['’]m| am)? (?:very |so )?(?:sorry|unable|not able|afraid)|I (?:cannot|can['’]t|won['’]t|must decline)"
     r"|(?:sorry|apologies),? (?:but )?I|as an ai\b)",
