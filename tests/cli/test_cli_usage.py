@@ -85,7 +85,7 @@ def test_comparisons_show_what_each_side_used(folder: Folder) -> None:
     said = folder.done("compare", "shop/cheap", "shop/dear").splitlines()
     lines = [line.split() for line in said if "·" in line and ("calls" in line or "· judge" in line)]
     assert ["A", "·", "calls", "6", "600", "30", "1.50", "USD"] in lines
-    assert ["B", "·", "calls", "6", "600", "300", "10.00", "USD", "(5", "of", "6)"] in lines
+    assert ["B", "·", "calls", "6", "600", "300", "10.00", "USD", "(5", "of", "6", "rows", "known)"] in lines
     assert ["B", "·", "judge", "6", "240", "60", "3.00", "EUR"] in lines
     first, second = folder.json("compare", "shop/cheap", "shop/free")["evaluations"]
     assert first["usage"]["run"]["cost"] == {"USD": 1.5}
@@ -115,7 +115,7 @@ def test_the_report_has_a_table_of_tokens_and_cost(folder: Folder, monkeypatch: 
     folder.done("run", folder.experiment(text=EXPERIMENT), "--report")
     page = (folder.path / "shop.html").read_text()
     assert "<h3>Tokens and cost</h3>" in page
-    assert "<td>10.00 USD (5 of 6)</td>" in page
+    assert "<td>10.00 USD (5 of 6 rows known)</td>" in page
 
 
 # Budgets

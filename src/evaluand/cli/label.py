@@ -26,6 +26,7 @@ from evaluand.evaluation.human_labels import (
     read_labels,
     unmatched,
 )
+from evaluand.evaluation.judges.label_words import explain_foreign_labels
 from evaluand.report.export import write_csv
 from evaluand.report.facts.base import Names
 from evaluand.report.text import SHORT_ID, safe
@@ -138,6 +139,8 @@ def import_(
     strays = unmatched(run, labels)
     if len(strays) == len(labels.labels):
         raise SpecError(f"none of the {len(strays):,} labels matches an answer of run {run.id[:SHORT_ID]}")
+    if foreign := explain_foreign_labels(run, labels):
+        click.echo(f"note: {safe(foreign)}", err=True)
     name = name or (f"{run.name}/{_SCORER}" if run.name else None)
     evaluation = Evaluator(store).evaluate(run, {_SCORER: labels}, name=name)
     found = labelled(evaluation, _SCORER)

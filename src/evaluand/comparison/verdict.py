@@ -32,6 +32,8 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         first = (pair["difference"] > 0) == (pair["direction"] != "lower")
         return f"{b if first else a} is {word}: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
     finding = f"no difference could be shown: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
+    if family > 1 and pair["low"] is not None and not pair["low"] <= 0 <= pair["high"]:
+        finding += f" (the interval is not adjusted for the {family} comparisons)"
     rows = plural(pair["n_used"], "row")
     if pair["detectable"] is not None:
         least = f"{format_difference(pair['detectable'], pair)}{unit_suffix(pair)}"

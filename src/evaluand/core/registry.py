@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints, SelectableGroups
 
 GROUPS = ("formats", "schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats")
+NAMED = ("tasks", "scorers")
+"""The groups whose entries in experiment files have names of their own."""
 
 
 def find(group: str, name: str) -> Any:
@@ -39,13 +41,13 @@ def find(group: str, name: str) -> Any:
 
 
 def no_kind(group: str, name: str) -> str:
-    """That no kind has a name. Tasks and scorers have names of their own, which are not those of their kinds.
+    """That no kind has a name, which for `NAMED` groups is not that of an entry.
 
     Example:
         >>> no_kind("tasks", "chats"), no_kind("metrics", "acuracy")
         ("no kind of task is called 'chats'", "no metric is called 'acuracy'")
     """
-    word = f"kind of {singular(group)}" if group in ("scorers", "tasks") else singular(group)
+    word = f"kind of {singular(group)}" if group in NAMED else singular(group)
     return f"no {word} is called {name!r}"
 
 

@@ -33,7 +33,6 @@ from evaluand.experiment.near_keys import parameter_advice, word_advice
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     GRADED_BY,
-    NAMED,
     NO_RATING,
     CodeSpec,
     DatasetSpec,
@@ -487,7 +486,9 @@ def _check_kind(group: str, kind: str) -> None:
     if kind not in known:
         words = word_advice(group, kind)
         remedy = f"; {words}" if words else alternatives(kind, known)
-        raise ParameterError([((("kind",) if group in NAMED else ()), f"{registry.no_kind(group, kind)}{remedy}")])
+        raise ParameterError(
+            [((("kind",) if group in registry.NAMED else ()), f"{registry.no_kind(group, kind)}{remedy}")]
+        )
 
 
 def _parameter_names(group: str, kind: str) -> list[str]:

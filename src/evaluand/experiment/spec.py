@@ -33,9 +33,6 @@ ADD_MATCHES = "add matches: FILE.py:JUDGE"
 MATCHES_NAME = "matches"
 """The name of matches that the file does not name."""
 
-NAMED = ("tasks", "scorers")
-"""The groups whose entries have names."""
-
 NO_RATING = "none"
 """In place of a method of rating: the systems are not rated."""
 
@@ -521,7 +518,7 @@ def parse_file(path: Path, content: bytes | None = None, model: str | None = Non
     value = _write_out(document.value)
     if isinstance(value.get("tasks"), dict):
         value["tasks"] = expand_matrices(value["tasks"], document, model)
-    for group in NAMED:
+    for group in registry.NAMED:
         if isinstance(value.get(group), dict):
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):

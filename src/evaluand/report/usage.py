@@ -77,4 +77,4 @@ def _cells(total: UsageTotal) -> dict[str, str]:
 
 def _coverage(known: int, of: int) -> str:
     """How many of all rows have a known value; empty if all have."""
-    return "" if known == of else f" ({known:,} of {of:,})"
+    return "" if known == of else f" ({known:,} of {of:,} rows known)"

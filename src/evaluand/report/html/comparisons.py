@@ -7,11 +7,11 @@ from typing import Final
 
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
-from evaluand.report.html.page import clean, example_link, name, table, th
+from evaluand.report.html.page import clean, example_link, excerpt, name, table, th
 from evaluand.report.text import LABEL, clusters_text, numbers
 
 _FLIPS: Final = 100
-_VERDICT: Final = 200
+_VERDICT: Final = 400
 _LINE: Final = 2000
 _LINES: Final = 400
 _VALUE: Final = 400
@@ -32,7 +32,7 @@ def comparisons_section(facts: Facts) -> str:
         )
         clusters = clusters_text([row])
         basis = f'<span class="why">Interval and test by {clean(clusters)}.</span>' if clusters else ""
-        verdict = clean(row["verdict"], _VERDICT) + basis + _flips(row)
+        verdict = excerpt(row["verdict"], _VERDICT) + basis + _flips(row)
         pair = "".join(f'<th scope="row" class="text">{name(row[side])}</th>' for side in ("a", "b"))
         lines.append(
             f'<tr>{pair}<td class="text">{name(row["metric"])}</td><td class="value">{shown[0]}</td>'

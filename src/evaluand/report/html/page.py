@@ -18,6 +18,7 @@ from evaluand._version import __version__
 from evaluand.report.text import LABEL, safe
 
 _TITLE = 200
+_WHOLE = 4000
 
 
 def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip: str, images: bool = False) -> str:
@@ -79,6 +80,22 @@ def _hash(name: str) -> str:
 def clean(value: Any, limit: int = 0) -> str:
     """Escapes text for a page."""
     return escape(safe(value, limit))
+
+
+def excerpt(text: str, limit: int) -> str:
+    """A text that is cut at a word, with the whole of it as its title.
+
+    Example:
+        >>> excerpt("no difference could be shown", 20)
+        '<span title="no difference could be shown">no difference could…</span>'
+        >>> excerpt("b is better", 20)
+        'b is better'
+    """
+    if len(text) <= limit:
+        return clean(text)
+    start, space, _ = text[:limit].rpartition(" ")
+    shown = start if space else text[: limit - 1]
+    return f'<span title="{clean(text, _WHOLE)}">{clean(shown.rstrip(" ,;:"))}…</span>'
 
 
 def name(value: Any) -> str:

@@ -9,7 +9,6 @@ from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.usage import usage_cells, usage_totals
 
 _CAPTION = "What calls and judges have used; reused answers with what they cost when they were made"
-_COVERAGE = "; (2 of 3): of so many rows, the others do not say"
 
 
 def usage_section(tasks: Sequence[Facts]) -> str:
@@ -29,6 +28,5 @@ def usage_section(tasks: Sequence[Facts]) -> str:
         for (task, what, _), row in zip(used, cells, strict=True)
     )
     heads = th("Task", "text") + th("used by", "text") + "".join(map(th, columns))
-    is_partial = any(total.without_cost or total.without_tokens for *_, total in used)
-    rows = table(_CAPTION + _COVERAGE * is_partial, heads, f"<tbody>{lines}</tbody>")
+    rows = table(_CAPTION, heads, f"<tbody>{lines}</tbody>")
     return f"<h3>Tokens and cost</h3>\n{rows}"
