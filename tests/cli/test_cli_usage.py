@@ -67,8 +67,11 @@ def test_tokens_and_cost_are_shown_wherever_a_run_is(folder: Folder) -> None:
     said = folder.done("run", folder.experiment(text=EXPERIMENT), env={"COLUMNS": "200"})
     assert "6 requests, 600 input tokens, 30 output tokens, cost 1.50 USD\n" in said
     assert "6 requests, 600 input tokens, 300 output tokens, cost 10.00 USD and unknown for 1 of 6 rows\n" in said
-    assert said.count("judge: 6 requests, 240 input tokens, 60 output tokens, cost 3.00 EUR\n") == 3
-    assert said.count("requests") == 5  # nothing is said of what uses nothing
+    judged = "6 requests, 240 input tokens, 60 output tokens, cost 3.00 EUR"
+    assert f"judge: {judged}\n" in said
+    assert said.count(f"judge: nothing asked now (rows made earlier: {judged})\n") == 2  # the same answers
+    assert said.count("requests") == 6  # nothing is said of what uses nothing; the last line is the total
+    assert "this command: 18 requests, 1,440 input tokens, 390 output tokens, cost 3.00 EUR and 11.50 USD and" in said
     listed = folder.done("list", env={"COLUMNS": "200"})
     assert "6 completed; 630 tokens, 1.50 USD\n" in listed
     assert "judge: 6 scored; 300 tokens, 3.00 EUR\n" in listed
@@ -116,6 +119,53 @@ def test_the_report_has_a_table_of_tokens_and_cost(folder: Folder, monkeypatch: 
     page = (folder.path / "shop.html").read_text()
     assert "<h3>Tokens and cost</h3>" in page
     assert "<td>10.00 USD (5 of 6 rows known)</td>" in page
+
+
+def test_a_command_says_what_it_asked_and_what_reused_rows_took_when_they_were_made(folder: Folder) -> None:
+    experiment = folder.experiment(text=EXPERIMENT)
+    wide = {"COLUMNS": "250"}
+    said = folder.done("run", experiment, "--limit", "2", "--task", "cheap", env=wide)
+    assert "this command: 4 requests, 280 input tokens, 30 output tokens, cost 1.00 EUR and 0.50 USD\n" in said
+    said = folder.done("run", experiment, "--task", "cheap", env=wide)
+    assert (
+        "4 requests, 400 input tokens, 20 output tokens, cost 1.00 USD (rows made earlier: 2 requests, 200 input"
+        in said
+    )
+    assert "this command: 8 requests, 560 input tokens, 60 output tokens, cost 2.00 EUR and 1.00 USD\n" in said
+    said = folder.done("run", experiment, "--task", "cheap", env=wide)
+    assert "judge: nothing asked now (rows made earlier: 6 requests, 240 input tokens, 60 output tokens" in said
+    assert "this command: nothing asked\n" in said
+    results = folder.json("run", experiment)
+    [cheap, dear, _] = results["tasks"]
+    assert (cheap["run"]["receipt"]["usage"], cheap["run"]["usage"]["requests"]) == ({}, 6)
+    assert dear["run"]["receipt"]["usage"]["requests"] == 6
+    assert results["usage"]["requests"] == 6  # of dear, whose judgements are those of the same answers
+    assert results["usage"]["cost"] == {"USD": 10.0}
+
+
+def test_calls_in_processes_are_counted(folder: Folder) -> None:
+    text = EXPERIMENT.replace("concurrency: 1", "concurrency: 1, processes: true")
+    said = folder.done("run", folder.experiment(text=text), "--task", "dear")
+    assert "this command: 12 requests, 840 input tokens" in said
+
+
+def test_a_resumed_run_says_what_it_asked_since(folder: Folder) -> None:
+    folder.refused("run", folder.experiment(text=BUDGETED))
+    said = folder.done("resume", "--budget", "2 USD", env={"COLUMNS": "250"})
+    assert "2 requests, 200 input tokens, 10 output tokens, cost 0.50 USD (rows made earlier: 4 requests" in said
+    assert "this command: 2 requests, 200 input tokens, 10 output tokens, cost 0.50 USD\n" in said
+
+
+def test_the_report_and_lists_count_reused_rows_as_spent_once(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.path)
+    experiment = folder.experiment(text=EXPERIMENT)
+    folder.done("run", experiment, "--limit", "2", "--task", "cheap")
+    folder.done("run", experiment, "--report")
+    page = (folder.path / "shop.html").read_text()
+    assert "cost 2.00 EUR and 11.00 USD in total, without the rows that were reused" in page
+    listed = folder.done("list", env={"COLUMNS": "200"})
+    assert "6 completed; 630 tokens, 1.50 USD (spent 1.00 USD)\n" in listed
+    assert "2 completed; 210 tokens, 0.50 USD\n" in listed
 
 
 # Budgets

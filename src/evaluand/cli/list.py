@@ -15,7 +15,7 @@ from evaluand.core import registry
 from evaluand.core.errors import Fault, plural, singular
 from evaluand.metrics.name_table import AVERAGES
 from evaluand.metrics.names import averaged_names, metric_names
-from evaluand.report.facts.base import Facts, Names
+from evaluand.report.facts.base import Facts, Names, usage_facts
 from evaluand.report.terminal.report import Listing
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.directory import DirectoryStore
@@ -125,7 +125,7 @@ def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
     names = Names(store.refs())
     return [
         {name: value for name, value in entry.items() if name in _SHOWN}
-        | ({"usage": entry["usage"]} if entry["usage"] else {})
+        | usage_facts({name: entry[name] for name in ("usage", "spent") if entry[name]})
         | {"names": names.find(entry["kind"], entry["id"], entry["name"])}
         for entry in store.catalog.entries(kind)
     ]

@@ -38,6 +38,7 @@ from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
 from evaluand.experiment.spec import parse_file
+from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
@@ -304,6 +305,7 @@ def print_results(
             click.echo()
             show(gates_table(gates))
     if not (as_json or quiet):
+        _print_usage(facts)
         graded = facts["aggregation"]
         made_now = [("matches", each) for each in facts["matches"]] if graded is None else [("aggregation", graded)]
         for kind, made in made_now:
@@ -316,6 +318,17 @@ def print_results(
     for failure in failures:
         click.echo(f"error: {safe(failure)}", err=True)
     return bool(failures)
+
+
+def _print_usage(facts: Facts) -> None:
+    """Prints what the command has used, if it, or a row that it shows, has used anything."""
+    total = UsageTotal.read(facts["usage"])
+    steps = [*(task[name] or {} for task in facts["tasks"] for name in ("run", "evaluation")), *facts["matches"]]
+    if not any(step.get("usage") for step in steps):
+        return
+    is_partial = any((step.get("receipt") or {}).get("usage", {}) is None for step in steps)
+    others = ", and what other processes finished" if is_partial else ""
+    click.echo(f"\nthis command: {safe(total if total else 'nothing asked')}{others}")
 
 
 def _failed_calls(task: Facts) -> Iterator[str]:

@@ -86,6 +86,8 @@ class Receipt:
         failures: class of error → how many rows of the artifact failed so, now or earlier, most frequent first.
         retried: further attempts that transient errors took.
         why: the reason, as a sentence.
+        usage: what the units that were done now have used, in total or by scorer, as in manifests; None if unknown,
+            since another process has finished the step.
     """
 
     total: int
@@ -97,6 +99,7 @@ class Receipt:
     failed: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
     retried: int = 0
+    usage: Mapping[str, Any] | None = field(default_factory=dict)
 
     def __str__(self) -> str:
         parts = [f"{self.called:,} of {self.total:,} done now"]

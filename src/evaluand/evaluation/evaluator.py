@@ -63,7 +63,7 @@ from evaluand.evaluation.scorer import (
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.requests import in_attempt
-from evaluand.models.usage_total import UsageTotal
+from evaluand.models.usage_total import RowUsage
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -256,7 +256,7 @@ class Evaluator:
             job.seal(list(request.scorers.values()))
         stale = [check.why for check in inputs.values() if check.why] if job.called else []
         why = _why(stale, request.unpinned(in_experiment="experiment" in (origin or {})))
-        receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
+        receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
         evaluation = _warn_of_failed(Evaluation(store, manifest["id"], receipt))
         warn_of_unequal(evaluation, run, request.scorers)
         return evaluation
@@ -407,6 +407,8 @@ class _Job:
         self.prepared: list[Scorer] = []
         self.columns: dict[str, _KnownColumns] = {}
         self.called = self.reused = self.kept = self.failed = 0
+        self.used: dict[str, RowUsage] = {}  # by scorer
+        self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
 
     def grade(
         self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore] | ScoredRows
@@ -453,6 +455,7 @@ class _Job:
         if lane.n_done < lane.slots:
             self.prepared.append(scorer)
             scorer.prepare()
+        self.used[name] = RowUsage(lane.done(0))
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
         self._count(tally)
@@ -490,7 +493,6 @@ class _Job:
             return
         id, digests = self.manifest["id"], []
         counts: dict[str, dict[str, int]] = {}
-        used: dict[str, Any] = {}
         spent = {
             name: lane.spent
             for lane, name in zip(self.lanes, self.manifest["spec"]["scorers"], strict=True)
@@ -505,14 +507,14 @@ class _Job:
                         draft, f"scores/{name}", schema, own.stream, own.known, own.graded
                     )
                 else:
-                    total = UsageTotal()
-                    counts[name], digest = self._seal_scorer(draft, lane, name, schema, total)
-                    used |= {name: total.to_dict()} if total else {}
+                    counts[name], digest = self._seal_scorer(draft, lane, name, schema, self.used[name])
                 digests.append(digest)
             digest = ids.digest_of_digests(digests)
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
+            used = {name: one.total.to_dict() for name, one in self.used.items() if one.total}
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             draft.seal(self.manifest | facts)
+        self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
 
     def close(self) -> None:
         for scorer in self.prepared:
@@ -521,7 +523,7 @@ class _Job:
             lane.close()
 
     def _seal_scorer(
-        self, draft: Any, lane: WorkLog, name: str, schema: pa.Schema, used: UsageTotal
+        self, draft: Any, lane: WorkLog, name: str, schema: pa.Schema, used: RowUsage
     ) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
@@ -534,7 +536,7 @@ class _Job:
             for row, usage in table_rows(record, key, own):
                 state.update(row_digest(row))
                 counts[row[6]] = counts.get(row[6], 0) + 1
-                used.add(usage and orjson.loads(usage))
+                used.add(slot, usage and orjson.loads(usage))
                 cells = (*row[:N_SHARED], usage, *row[N_SHARED:])
                 gathered.add(cells, sum(len(c) for c in row[10:] if isinstance(c, str)))
             if gathered.is_full:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -79,6 +79,23 @@ class UsageTotal:
         for currency, cost in other.cost.items():
             self.cost[currency] = self.cost.get(currency, 0.0) + cost
 
+    def without(self, part: UsageTotal) -> UsageTotal:
+        """This total without that of some of its rows.
+
+        Example:
+            >>> whole, part = UsageTotal(), UsageTotal()
+            >>> for total in (whole, whole, part):
+            ...     total.add({"requests": 1, "cost": 0.1, "currency": "EUR"})
+            >>> str(whole.without(part))
+            '1 request, tokens unknown for 1 of 1 row, cost 0.10 EUR'
+        """
+        rest = type(self)(**{name: getattr(self, name) - getattr(part, name) for name in (*_COUNTS, *_ROWS)})
+        if rest:
+            for currency, cost in self.cost.items():
+                less = part.cost.get(currency, 0.0)
+                rest.cost[currency] = 0.0 if math.isclose(cost, less, rel_tol=1e-9) else max(cost - less, 0.0)
+        return rest
+
     def describe(self, row: str = "row") -> str:
         """The total in one line; `row` is the word for what was counted."""
         counts = (
@@ -116,6 +133,31 @@ class UsageTotal:
 
     def _share(self, n: int, row: str) -> str:
         return f"{n:,} of {plural(self.rows, row)}"
+
+
+class RowUsage:
+    """What the rows of a journal have used: all of them, and those that were made after some others.
+
+    Args:
+        earlier: the slots of these others in ascending order, which were reused or made before.
+
+    Attributes:
+        total: of all rows.
+        made_now: of those that are not among the earlier ones.
+    """
+
+    def __init__(self, earlier: Iterable[int] = ()) -> None:
+        self.total, self.made_now = UsageTotal(), UsageTotal()
+        self._is_earlier = bytearray()  # by slot, as there may be millions
+        for slot in earlier:
+            self._is_earlier.extend(bytes(slot - len(self._is_earlier)) + b"")
+
+    def add(self, slot: int, usage: Any) -> None:
+        """Adds the usage of a row, as `UsageTotal.add` does."""
+        if usage:
+            self.total.add(usage)
+            if slot >= len(self._is_earlier) or not self._is_earlier[slot]:
+                self.made_now.add(usage)
 
 
 _ROWS: Final = ("rows", "without_tokens", "without_cost")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluand.models.usage_total import UsageTotal
@@ -28,30 +28,83 @@ def usage_lines(usage: Any) -> Iterator[str]:
         yield safe(f"{name}: {total}" if name else str(total), _CELL)
 
 
+def step_usage_lines(step: Mapping[str, Any]) -> Iterator[str]:
+    """What a step has used now, a line for a run or matches, and one for each judge of an evaluation.
+
+    What rows have used that were reused or made before stands in parentheses, since it was paid then.
+
+    Args:
+        step: with `usage`, that of all rows, and `receipt`, as facts have them.
+    """
+    receipt = step.get("receipt")
+    if receipt is None:
+        return (yield from usage_lines(step.get("usage")))
+    made_now = None if receipt["usage"] is None else dict(usage_totals(receipt["usage"]))
+    for name, total in usage_totals(step.get("usage")):
+        now = UsageTotal() if made_now is None else made_now.get(name, UsageTotal())
+        text = (
+            str(now) if now else "nothing asked now" if made_now is not None else "what this process asked is unknown"
+        )
+        if earlier := total.without(now):
+            text += f" (rows made {'earlier' if made_now is not None else 'by any process'}: {earlier})"
+        yield safe(f"{name}: {text}" if name else text, _CELL)
+
+
+def command_usage(steps: Iterable[Mapping[str, Any] | None]) -> UsageTotal:
+    """What the steps of a command have used now, together."""
+    whole = UsageTotal()
+    for step in steps:
+        for _, total in usage_totals(((step or {}).get("receipt") or {}).get("usage")):
+            whole.merge(total)
+    return whole
+
+
 def spent_text(manifest: Mapping[str, Any]) -> str:
     """What making a run, an evaluation or matches has cost, where that is not what its rows have used.
 
     Rows that were reused were paid before; calls that were interrupted were paid and have no row.
     """
-    whole, spent = UsageTotal(), UsageTotal()
+    spent = _brief_spent(manifest)
+    return safe(f"{spent}, without reused rows and with interrupted calls", _CELL) if spent else ""
+
+
+def _brief_spent(manifest: Mapping[str, Any]) -> str:
+    """The cost of making an artifact; empty where it is that of its rows."""
+    whole, spent = UsageTotal(), total_spent([manifest])
     for _, total in usage_totals(manifest.get("usage")):
         whole.merge(total)
-    costs = manifest.get("spent") or {}
-    for one in costs.values() if any(isinstance(cost, Mapping) for cost in costs.values()) else [costs]:
-        spent.merge(UsageTotal.read({"cost": one}))
     currencies = whole.cost.keys() | spent.cost.keys()
     if all(math.isclose(whole.cost.get(each, 0.0), spent.cost.get(each, 0.0), rel_tol=1e-9) for each in currencies):
         return ""
-    return safe(f"{' and '.join(spent.costs()) or 'nothing'}, without reused rows and with interrupted calls", _CELL)
+    return " and ".join(spent.costs()) or "nothing"
 
 
-def brief_usage(usage: Any) -> str:
-    """Tokens and cost of a run, or of all judges of an evaluation together; empty where nothing is known."""
+def total_spent(made: Iterable[Mapping[str, Any]]) -> UsageTotal:
+    """What making some artifacts has cost, without the rows that they reuse.
+
+    Args:
+        made: their manifests, or facts with the same `spent`: costs by currency, in parts or not.
+    """
+    total = UsageTotal()
+    for costs in (each.get("spent") or {} for each in made):
+        for one in costs.values() if any(isinstance(cost, Mapping) for cost in costs.values()) else [costs]:
+            total.merge(UsageTotal.read({"cost": one}))
+    return total
+
+
+def brief_usage(entry: Mapping[str, Any]) -> str:
+    """Tokens and cost of the rows of an artifact together, and what making it has cost if that differs.
+
+    Args:
+        entry: with `usage` and `spent`, as its manifest has them.
+    """
     whole = UsageTotal()
-    for _, total in usage_totals(usage):
+    for _, total in usage_totals(entry.get("usage")):
         whole.merge(total)
     tokens = whole.input_tokens + whole.output_tokens
-    return ", ".join([*([f"{tokens:,} tokens"] if tokens else []), *([whole.describe_cost()] if whole.cost else [])])
+    parts = [*([f"{tokens:,} tokens"] if tokens else []), *([whole.describe_cost()] if whole.cost else [])]
+    spent = _brief_spent(entry) if parts else ""
+    return ", ".join(parts) + (f" (spent {spent})" if spent else "")
 
 
 def usage_cells(totals: Sequence[UsageTotal]) -> tuple[list[str], list[list[str]]]:

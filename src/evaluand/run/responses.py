@@ -31,7 +31,7 @@ from evaluand.engine.engine import Outcome
 from evaluand.engine.keyed_work import Tally
 from evaluand.engine.reuse import Inputs
 from evaluand.models.usage import Spending
-from evaluand.models.usage_total import UsageTotal
+from evaluand.models.usage_total import RowUsage
 from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -377,10 +377,19 @@ _SPAN_STATUSES = ("unset", "ok", "error")
 
 
 def seal(
-    store: Store, manifest: Manifest, records: Iterable[list[Any]], indices: array[int], replications: int
+    store: Store,
+    manifest: Manifest,
+    records: Iterable[list[Any]],
+    indices: array[int],
+    replications: int,
+    used: RowUsage | None = None,
 ) -> None:
-    """Write the journal records of a run to tables in the order of their keys, as a stream."""
-    used = UsageTotal()
+    """Write the journal records of a run to tables in the order of their keys, as a stream.
+
+    Args:
+        used: to what the usage of the rows is added.
+    """
+    used = used or RowUsage()
     of_items = bool(manifest["spec"]["task"].get("items"))
     counts: dict[str, int] = {}
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
@@ -399,7 +408,7 @@ def seal(
             content = _content(status, failure, texts, count, of_items)
             state.update(row_digest(index, replication, fold, content))
             counts[status] = counts.get(status, 0) + 1
-            used.add(usage)
+            used.add(slot, usage)
             head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
             responses.add((*head, attempts, usage, started, duration), sum(len(text) for _, text in texts or ()))
             for span in traced or ():
@@ -410,7 +419,7 @@ def seal(
         if (opened_files := inputs.batch()) is not None:
             draft.append(INPUTS, opened_files)
         facts = {"digest": state.hexdigest(), "counts": counts, "sealed": now()}
-        draft.seal(manifest | facts | ({"usage": used.to_dict()} if used else {}))
+        draft.seal(manifest | facts | ({"usage": used.total.to_dict()} if used.total else {}))
 
 
 def seal_recorded(

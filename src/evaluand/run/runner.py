@@ -35,6 +35,7 @@ from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.requests import repetition
 from evaluand.models.usage import Spending
+from evaluand.models.usage_total import RowUsage
 from evaluand.run.outputs import check_outputs, identify
 from evaluand.run.responses import (
     INPUTS,
@@ -364,17 +365,20 @@ class _Job:
                 return self._write(outputs)
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
+            used = RowUsage(self.lane.done(0))
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 self._work().perform()
-            if not self.is_sealed():
+            if is_mine := not self.is_sealed():
                 manifest = self.manifest | ({"spent": self.lane.spent} if self.lane.spent else {})
-                seal(self.store, manifest, self.lane.records(), self.calls.dataset.indices, self.calls.replications)
+                indices, replications = self.calls.dataset.indices, self.calls.replications
+                seal(self.store, manifest, self.lane.records(), indices, replications, used)
         finally:
             self.task.close()
             self.lane.close()
-        return self._receipt()
+        made_now = used.made_now.to_dict() if used.made_now else {}
+        return self._receipt(made_now if is_mine else None)
 
-    def _receipt(self) -> Receipt:
+    def _receipt(self, usage: Mapping[str, Any] | None) -> Receipt:
         tally = self.tally
         return Receipt(
             tally.total,
@@ -384,6 +388,7 @@ class _Job:
             skipped=tally.skipped,
             failed=tally.failed,
             retried=tally.retried,
+            usage=usage,
         )
 
     def _recorded(self) -> Recorded | None:
@@ -398,7 +403,7 @@ class _Job:
         """Write recorded outputs as tables, without a journal: if this is interrupted, they can be read again."""
         with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
             seal_recorded(self.store, self.manifest, self.calls.keys(), recorded, self.tally)
-        return self._receipt()
+        return self._receipt({})
 
     def _reuse(self) -> None:
         """Reuse the answers that earlier runs of the same work have completed, each for one row."""

@@ -33,7 +33,7 @@ from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"
-_LAYOUT: Final = 4  # of the stored rows, and of what is validated before they are stored; others are not read
+_LAYOUT: Final = 5  # of the stored rows, and of what is validated before they are stored; others are not read
 _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
 _UNUSED_SECONDS: Final = 90 * 86400.0  # after which the catalog of a store that nobody lists is removed
@@ -45,7 +45,7 @@ _Row = list[Any]  # [time, size, inode] of the file, and what was read from it
 class Entry(TypedDict):
     """An artifact as the catalog has it: `status` is open, sealed or damaged, and `damage` says why.
 
-    Memory depends on the number of artifacts: names, work, counts and usage are bounded.
+    Memory depends on the number of artifacts: names, work, counts, usage and costs are bounded.
     """
 
     kind: str
@@ -57,6 +57,7 @@ class Entry(TypedDict):
     digest: str | None
     counts: dict[str, Any]
     usage: dict[str, Any]
+    spent: dict[str, Any]
     damage: str
 
 
@@ -190,12 +191,13 @@ def _entry(kind: str, id: str, status: str, manifest: Manifest | None = None, da
         "digest": read.get("digest"),
         "counts": _countable(read.get("counts", {})),
         "usage": _countable(read.get("usage", {})),
+        "spent": _countable(read.get("spent", {})),
         "damage": damage,
     }
 
 
 def _countable(counts: dict[str, Any]) -> dict[str, Any]:
-    """Counts or usage of an artifact; none if they are very long, as only those of forged manifests are."""
+    """Counts, usage or costs of an artifact; none if they are very long, as only those of forged manifests are."""
     return counts if len(counts) <= _MOST_COUNTS and len(orjson.dumps(counts)) <= _MOST_COUNTS_BYTES else {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -123,16 +123,17 @@ class Judgements:
         self.numbers: list[Any] = []
         self.opened: list[tuple[int, list[Any]]] = []
         self.spans: list[tuple[int, list[Any]]] = []
-        self.used = UsageTotal()
+        self.used, self.used_now = UsageTotal(), UsageTotal()  # by all judgements; by those made now
         self._compares_all = compares_all
         self._cells: tuple[list[Any], ...] = tuple([] for _ in _CELLS)  # of the judgements that fill no chunk yet
         self._chunks: list[list[pa.Array]] = [[] for _ in _CELLS]
 
-    def read(self, lane: WorkLog, keys: np.ndarray) -> None:
+    def read(self, lane: WorkLog, keys: np.ndarray, earlier: Container[int] = ()) -> None:
         """Reads the lines of a round, whose judgements follow those of the rounds before.
 
         Args:
             keys: of its presentations.
+            earlier: the slots of judgements that were reused or made before.
 
         Raises:
             ValueError: a line is not of the presentation that its slot has.
@@ -144,6 +145,8 @@ class Judgements:
                 raise ValueError(f"judgement {place} is of another comparison")
             usage, spans = [*others, None, None][:2] if others else (None, None)
             self.used.add(usage)
+            if place not in earlier:
+                self.used_now.add(usage)
             if opened:
                 self.opened.append((number + place, opened))
             if spans:

@@ -167,11 +167,11 @@ class Matcher:
             why = "nothing to do: the same judge compared the same responses before"
             if matches.failures:
                 why += "; retry_failed repeats what failed"
-            return _with_receipt(matches, Tally(), why)
+            return _with_receipt(matches, Tally(), why, {})
         with closing(request.judge), closing(_Job(self, store, request, manifest, inputs)) as job:
             job.perform()
             job.seal()
-        return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why)
+        return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, job.usage)
 
 
 _INPUTS = "inputs"
@@ -297,12 +297,13 @@ def _has_failures(store: Store, id: str) -> bool:
     return store.is_sealed("matches", id) and bool(Matches(store, id).failures)
 
 
-def _with_receipt(matches: Matches, tally: Tally, why: str) -> Matches:
+def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, Any] | None) -> Matches:
     """The matches with their receipt, after a warning if the judge failed on all."""
     said = summarize_judgements(matches)
     kept = tally.kept if tally.done else said.total
     failures = matches.failures
-    matches.receipt = Receipt(said.total, tally.called, tally.reused, kept, why, failed=tally.failed, failures=failures)
+    done = said.total, tally.called, tally.reused, kept, why
+    matches.receipt = Receipt(*done, failed=tally.failed, failures=failures, usage=usage)
     if said.total and not said.n_answered:
         reason = said.reason.removeprefix(JUDGE_FAILED)
         warn(f"the judge failed on all {plural(said.total, 'comparison')}: {reason}", ScorerFailed)
@@ -328,6 +329,7 @@ class _Job:
         self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
         self.judgements = Judgements(request.judge.compares_all)
         self.tally = Tally("judge")
+        self.usage: dict[str, Any] | None = None  # of what was judged now, once this process has sealed the matches
 
     @property
     def why(self) -> str:
@@ -393,10 +395,11 @@ class _Job:
         work = None if self.manifest["fresh"] else self.request.work
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, keys)
+        earlier = frozenset(lane.done(0))
         self._call(lane, stream)
         if not self.is_sealed():
             with journalled("matches", id):
-                self.judgements.read(lane, keys)
+                self.judgements.read(lane, keys, earlier)
         self.close()
 
     def _move(self, lane: WorkLog, keys: np.ndarray) -> None:
@@ -507,6 +510,7 @@ class _Job:
             sealed |= {"spent": self.spent} if self.spent else {}
             sealed |= {"usage": self.judgements.used.to_dict()} if self.judgements.used else {}
             draft.seal(self.manifest | sealed)
+        self.usage = self.judgements.used_now.to_dict() if self.judgements.used_now else {}
 
     def _write_inputs(self, draft: Draft) -> None:
         inputs = Inputs()

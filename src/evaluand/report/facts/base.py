@@ -46,8 +46,8 @@ def _plain_cell(value: Any) -> Any:
 
 
 def usage_facts(manifest: Mapping[str, Any]) -> Facts:
-    """What the rows of a run or an evaluation have used, `usage`; nothing where no row says so."""
-    return {"usage": manifest["usage"]} if "usage" in manifest else {}
+    """What the rows of an artifact have used, `usage`, and what making it has cost, `spent`, as far as there is any."""
+    return {name: manifest[name] for name in ("usage", "spent") if name in manifest}
 
 
 def choose_rows(

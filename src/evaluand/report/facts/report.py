@@ -17,6 +17,7 @@ from evaluand.report.facts.base import Facts, usage_facts
 from evaluand.report.facts.judges import card_facts, judge_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
+from evaluand.report.usage import command_usage
 from evaluand.run.excerpts import to_json
 
 if TYPE_CHECKING:
@@ -192,20 +193,25 @@ class TaskResult(Protocol):
 def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation | None, matches: Sequence[Facts] = ()) -> Facts:
     """The results of an experiment: the receipt of each step, every value, and why rows are missing.
 
+    `usage` is what the steps have used now; that of a step is what its rows have used, whenever they were made.
+
     Args:
         aggregation: None where responses are compared and not graded.
         matches: as `matches_facts` returns them.
     """
+    steps: list[Facts] = [
+        {
+            "task": result.task,
+            "run": _step_facts(result.run),
+            "evaluation": None if result.evaluation is None else _step_facts(result.evaluation),
+            "missing": missing_facts(result.run, result.evaluation),
+        }
+        for result in tasks
+    ]
+    made = [*(step[name] for step in steps for name in ("run", "evaluation")), *matches]
     return {
-        "tasks": [
-            {
-                "task": result.task,
-                "run": _step_facts(result.run),
-                "evaluation": None if result.evaluation is None else _step_facts(result.evaluation),
-                "missing": missing_facts(result.run, result.evaluation),
-            }
-            for result in tasks
-        ],
+        "tasks": steps,
+        "usage": command_usage(made).to_dict(),
         "matches": list(matches),
         "judges": judge_facts({each.task: each.evaluation for each in tasks if each.evaluation is not None}),
         "aggregation": None if aggregation is None else _aggregation_head(aggregation),

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from evaluand.evaluation.matching.matches import JUDGE_FAILED
-from evaluand.report.facts.base import Facts, count_reasons
+from evaluand.report.facts.base import Facts, count_reasons, usage_facts
 from evaluand.report.facts.judges import matches_judge_facts
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def tournament_facts(name: str, matches: Matches, ratings: Ratings | None = None
         "judges": matches_judge_facts(matches),
         "ratings": None if ratings is None else ratings.to_dict(),
         "unrated": unrated,
-    }
+    } | usage_facts(matches.manifest)
 
 
 def _find_judge_error(missing: Sequence[Facts], judged: int) -> str | None:

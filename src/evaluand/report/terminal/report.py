@@ -45,7 +45,7 @@ from evaluand.report.text import (
     safe,
     seconds,
 )
-from evaluand.report.usage import brief_usage, spent_text, usage_lines
+from evaluand.report.usage import brief_usage, spent_text, step_usage_lines, usage_lines
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.store.store import Manifest
 
@@ -262,7 +262,7 @@ def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
     if not entry["names"] and entry["name"]:
         names = f"({safe(entry['name'], 2 * CELL)})"  # a later artifact has the name now
     counts = _format_counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
-    if usage := brief_usage(entry.get("usage")):
+    if usage := brief_usage(entry):
         counts += f"; {safe(usage, CELL)}"
     return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
 
@@ -349,8 +349,7 @@ def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> Renderable
                 if reason["status"] == "failed":
                     failed[_kind_of_error(reason["reason"])] += reason["count"]
             grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _describe_step(entry[step], failed))
-            for line in usage_lines(entry[step].get("usage")):
-                grid.add_row("", "", "", Text(line, "dim"))
+            _add_usage(grid, entry[step])
             label = ""
     _add_match_steps(grid, matches)
     return grid
@@ -375,6 +374,12 @@ def _add_match_steps(grid: Table, matches: Sequence[Facts]) -> None:
     for each in matches:
         failed = Counter({safe(kind, CELL): n for kind, n in each["failures"].items()})
         grid.add_row(Text(safe(each["matches"], CELL)), "judge", each["id"][:SHORT_ID], _describe_step(each, failed))
+        _add_usage(grid, each)
+
+
+def _add_usage(grid: Table, step: Facts) -> None:
+    for line in step_usage_lines(step):
+        grid.add_row("", "", "", Text(line, "dim"))
 
 
 def _kind_of_error(reason: str) -> str:
