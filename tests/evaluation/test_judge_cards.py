@@ -211,7 +211,7 @@ FIVE = [1, 2, 3, 4, 5]
         (
             [0, 1, 2, 3, 4],
             [0, 1],
-            r"from 0 to 4 .* from 0 to 1, .*list all grades of both, such as `--order 0,1,2,3,4`",
+            r"from 0 to 4 .* from 0 to 1, .*list all of its grades, such as `--order 0,1,2,3,4`",
         ),
         (FIVE, [60, 80], r"from 1 to 5 and the judge gives numbers from 60 to 80"),
     ],
@@ -600,7 +600,7 @@ def test_a_half_that_reports_again_says_so() -> None:
         with pytest.warns(UserWarning, match=f"this half of the labels has reported {n} times? before"):
             found = tune_judges(sets, store)
         assert found.reported_before == found.to_dict()["reported_before"] == n
-        assert f"none of which chose it, which had reported {n} time" in found.card.basis
+        assert f"none of which chose it, and which reported {n} time" in found.card.basis
     assert tune_judges(candidates(60, good=0.9, bad=0.6), store).reported_before == 0  # the first once more
 
 

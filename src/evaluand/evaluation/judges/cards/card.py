@@ -91,7 +91,7 @@ class JudgeCard(Artifact):
         spec = self.manifest["spec"]
         counted = plural(spec["items"], "pair" if spec["options"]["pairs"] else "answer")
         before = self.manifest["provenance"]["origin"].get("reported_before", 0)
-        again = f", which had reported {plural(before, 'time')} before" if before else ""
+        again = f", and which reported {plural(before, 'time')} before" if before else ""
         return f"{counted} labelled by people" + (f", none of which chose it{again}" if spec.get("part") else "")
 
     @property

@@ -177,8 +177,8 @@ def _check_ranges(
         if threshold is None and not (least >= 0 and most <= 1):
             raise DataError(
                 f"people say right or wrong (1 or 0) and {numbers}, which are different scales; give the threshold from"
-                f" which on it says right, such as `--threshold {most:g}`, or list all grades of both, such as"
-                " `--order 0,1,2,3,4`"
+                f" which on it says right, such as `--threshold {most:g}`, or, if these are grades, list all of them,"
+                " such as `--order 0,1,2,3,4`"
             )
         return
     low, high = float(given[0]), float(given[-1])
@@ -189,7 +189,7 @@ def _check_ranges(
         is_one_grade = len(said) == 1 and low <= least <= high
         is_elsewhere = len(given) > 1 and len(said) > 1 and (most < low or least > high)
         fits = is_one_grade or not (may_be_share or is_elsewhere)
-        remedy = "bring both onto one scale, or list all grades of both, such as `--order 0,1,2,3,4`"
+        remedy = "bring both onto one scale or, if they are on one, list all of its grades, such as `--order 0,1,2,3,4`"
     if not fits:
         raise DataError(
             f"people give numbers from {low:g} to {high:g} and {numbers}, which are different scales; {remedy}"
