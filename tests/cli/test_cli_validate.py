@@ -255,3 +255,34 @@ def test_a_pipe_is_not_waited_for(folder: Folder) -> None:
     for command in (("validate", "--access"), ("validate",), ("run",)):
         result = folder.call(*command, "pipe.yaml")
         assert (result.exit_code, "pipe.yaml: is not a regular file" in result.output) == (1, True)
+
+
+# Gates
+
+
+def test_a_baseline_that_run_would_not_find_is_a_fault_with_its_line(folder: Folder) -> None:
+    text = WHOLE + "gates:\n  - accuracy(same) >= 0.5\n  - accuracy(same) not worse than shop/other/small by 0.05\n"
+    text = text.replace("kind: count, scorer: same, by: [[parity, size]]", "kind: accuracy, scorer: same")
+    path = folder.experiment("app.py:whole", text=text)
+    line = 1 + path.read_text().split("\n").index("  - accuracy(same) not worse than shop/other/small by 0.05")
+    [fault] = json.loads(folder.call("validate", path, "--json").stdout)["faults"]
+    assert fault["message"].startswith(f"{path}:{line}: gates")
+    assert "no baseline is called 'shop/other/small'" in fault["message"]
+    for known in ("mine", "shop/mine"):
+        assert folder.json("validate", folder.experiment("app.py:whole", text=text.replace("shop/other/small", known)))
+
+
+def test_a_gate_on_an_unmeasured_judge_is_noted_and_judgements_are_counted(folder: Folder) -> None:
+    model = "{{model: 'http://127.0.0.1:9/v1#small', version: '1'}}"
+    judge = f"{{{{kind: judge, rubric: correctness, model: {model}}}}}"
+    text = WHOLE.replace("  luck: chance.py:grade", f"  right: {judge}")
+    text = text.replace("kind: count, scorer: same, by: [[parity, size]]", "kind: mean, scorer: right")
+    path = folder.experiment("app.py:whole", text=text + "gates: ['mean(right) >= 0.5']\n")
+    said = folder.done("validate", path)
+    assert "note   gate 'mean(right) >= 0.5' will be refused: judge 'right' is unmeasured: nobody knows" in said
+    assert "measure it with `evaluand judge card shop/mine --scorer right`, or allow it with" in said
+    assert "judge  right: at most 6 judgements" in said
+    allowed = folder.experiment(
+        "app.py:whole", text=text + "gates: ['mean(right) >= 0.5']\nallow_unmeasured_judges: true\n"
+    )
+    assert "will be refused" not in folder.done("validate", allowed)

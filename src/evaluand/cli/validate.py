@@ -14,14 +14,20 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import experiment_argument, json_option, model_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
+from evaluand.comparison.gates import check_fit
+from evaluand.comparison.judge_gates import ALLOW
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
 from evaluand.core.secret_hosts import is_loopback
 from evaluand.data.dataset import Dataset
 from evaluand.engine.event_loop import run_coroutine
+from evaluand.evaluation.judges.cards.from_evaluation import model_of
+from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity
+from evaluand.evaluation.judges.cards.standing import find_standing
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
+from evaluand.experiment.match_gates import is_match_gate
 from evaluand.experiment.spec import parse_file
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
@@ -95,16 +101,35 @@ def _facts(file: Path, model: str | None, store: DirectoryStore) -> Facts:
             experiment = Experiment.from_file(file, model=model)
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
+        facts["faults"] = _baseline_faults(file, model, experiment, store)
         facts["plan"] = list(_plan(experiment, store))
+        facts["judgements"] = list(_judgements(experiment))
         facts["matches"] = list(_match_plan(experiment))
     messages = (str(warning.message) for warning in caught if issubclass(warning.category, EvaluandWarning))
     facts["notes"] = [*dict.fromkeys(messages)]
     facts["notes"] += _task_notes(experiment)
     facts["notes"] += _scorer_notes(experiment)
+    facts["notes"] += _judge_notes(experiment, store)
     facts["notes"] += _example_notes(experiment)
     facts["notes"] += _group_notes(experiment)
     facts["dataset"] = {"id": experiment.dataset.id, "examples": len(experiment.dataset)}
     return facts
+
+
+def _baseline_faults(file: Path, model: str | None, experiment: Experiment, store: DirectoryStore) -> list[Facts]:
+    """Gates whose baseline is neither a task of the experiment nor in the store."""
+    _, document = parse_file(file, model=model)
+    names = [*experiment.tasks, *map(experiment.run_name, experiment.tasks)]
+    scorers, attributes = [*experiment.scorers], experiment.dataset.roles.attributes
+    for i, gate in enumerate(experiment.gates):
+        if gate.baseline is not None and not (experiment.matches and is_match_gate(gate)):
+            with document.at("gates", i):
+                check_fit([gate], scorers, experiment.measures_of_all_rows, attributes, names, store)
+    try:
+        document.check()
+    except EvaluandError as error:
+        return _faults(error)
+    return []
 
 
 def _faults(error: EvaluandError) -> list[Facts]:
@@ -169,6 +194,33 @@ def _scorer_notes(experiment: Experiment) -> Iterator[str]:
             yield f"scorer {name} is read by no metric"
     for tournament in experiment.matches:
         yield from tournament.unpinned_notes(in_yaml=True)
+
+
+def _judge_notes(experiment: Experiment, store: DirectoryStore) -> Iterator[str]:
+    """Judges whose gates would be refused, since no card in the store shows that they agree with people."""
+    gates = [gate for gate in experiment.gates if not (experiment.matches and is_match_gate(gate))]
+    if experiment.allow_unmeasured_judges:
+        return
+    for name, entry in experiment.scorers.items() if gates else ():
+        scorer = as_scorer(name, entry)
+        kinds = {measure.metric.kind for measure in experiment.measures_of_all_rows if measure.scorer == name}
+        gate = next((g for g in gates if g.scorer == name or (g.scorer is None and g.metric in kinds)), None)
+        if gate is None or not scorer.is_judge:
+            continue
+        found = scorer.identify()
+        judge = JudgeIdentity(name, found.spec, dict(found.parts), model_of(found.spec), found.pinned)
+        source = experiment.run_name(next(iter(experiment.tasks)))
+        standing = find_standing(store, judge, source, name if len(experiment.scorers) > 1 else None)
+        if standing.status != "measured":
+            yield f"gate {gate.text!r} will be refused: judge {name!r} is {standing.text}, or allow it with {ALLOW}"
+
+
+def _judgements(experiment: Experiment) -> Iterator[Facts]:
+    """Of each scorer that asks a model, how many rows it judges at most."""
+    rows = len(experiment.dataset) * (experiment.replications or 1) * len(experiment.tasks)
+    for name, entry in experiment.scorers.items():
+        if as_scorer(name, entry).is_judge:
+            yield {"scorer": name, "most": rows}
 
 
 def _example_notes(experiment: Experiment) -> Iterator[str]:
@@ -258,6 +310,9 @@ def _print(facts: Facts, only_access: bool) -> None:
         reason = "unpinned" if task["why"].startswith("unpinned") else task["why"]  # a note says why it is
         why = f" ({safe(reason)})" if reason and task["new"] else ""
         click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
+    for each in facts.get("judgements", ()):
+        most = plural(each["most"], "judgement")
+        click.echo(f"judge  {safe(each['scorer'])}: at most {most}; equal answers need one")
     for each in facts["matches"]:
         most = plural(each["most"], "comparison")
         systems = ", ".join(map(safe, each["systems"]))
