@@ -135,7 +135,7 @@ def test_an_unmeasured_judge_stops_a_gate_until_it_has_a_card(folder: Folder) ->
     measured = folder.call("run", "numbers.yaml")
     assert measured.exit_code == 0, measured.output
     shown = words(measured.output)
-    assert "judge even agreement 0.81 [0.71, 0.88], 80 answers labelled by people (card " in shown
+    assert "judge even agreement 0.81 [0.71, 0.88], 80 answers labelled by people (right) (card " in shown
     assert "mine: 0.500 judged right, 0.688 [0.496" in shown
     assert "corrected for its errors" in shown
 

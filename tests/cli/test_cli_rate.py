@@ -54,7 +54,7 @@ def test_columns_of_any_name_are_read(folder: Folder) -> None:
 )
 def test_gates_decide_the_exit_code(rule: str, code: int, folder: Folder) -> None:
     junit = folder.path / "gates.xml"
-    result = folder.call("rate", folder.path / "battles.jsonl", "--gate", rule, "--junit", junit)
+    result = folder.call("rate", folder.path / "battles.jsonl", "--by-people", "--gate", rule, "--junit", junit)
     assert result.exit_code == code
     assert ("passed" if code == 0 else "FAILED") in result.output
     assert "lower 95% bound 0.6129; win rate 0.75 of 40 matches" in result.output
@@ -62,7 +62,7 @@ def test_gates_decide_the_exit_code(rule: str, code: int, folder: Folder) -> Non
 
 
 def test_wrong_usage_is_one_sentence(folder: Folder) -> None:
-    folder.call("rate", folder.path / "battles.jsonl", "--name", "arena")
+    folder.call("rate", folder.path / "battles.jsonl", "--by-people", "--name", "arena")
     for arguments, message in (
         (["arina"], "arina: no such file, and no stored matches of this name (did you mean 'arena'?)"),
         (["arena", "--gate", "win_rate(mne, base) > 0"], "no system is called 'mne' (did you mean 'mine'?)"),

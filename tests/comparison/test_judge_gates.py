@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher,
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
-from evaluand.evaluation import RemoteProvider, asks
+from evaluand.evaluation import RecordedBattles, RemoteProvider, asks, read_battles
 from evaluand.evaluation.judges.cards.card import make_card
 from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
@@ -221,3 +222,63 @@ def test_ratings_by_an_unmeasured_judge_cannot_gate() -> None:
     recorded(store, matches, lambda n: 1 + (n == 0))
     [measured] = check_rating_gates([rule], ratings)
     assert (measured.passed, measured.facts["judges"][0]["status"]) == (True, "measured")
+
+
+def battles(judge: str | None, **options: Any) -> Any:
+    rows = [{"id": n, "model_a": "mine", "model_b": "base", "winner": "tie" if n % 9 == 0 else "a"} for n in range(60)]
+    return read_battles([row | ({} if judge is None else {"judge": judge}) for row in rows], **options)
+
+
+RATE = "win_rate(mine, base) >= 0.6 at 95%"
+
+
+@pytest.mark.parametrize("judge", [None, "gpt-4", "expert", "an arena_user_1"])
+def test_battles_judged_elsewhere_cannot_gate_until_somebody_says_that_people_judged(judge: str | None) -> None:
+    [refused] = check_rating_gates([RATE], rate(battles(judge), method="win_rate"))
+    assert not refused.passed
+    assert f"refused: judge {judge or 'unnamed'!r} is unmeasured; measure it with `evaluand judge card FILE" in (
+        refused.message
+    )
+    assert "if people have judged, read the file with --by-people" in refused.message
+    ratings = rate(battles(judge, by_people=True), method="win_rate")
+    [passed] = check_rating_gates([RATE], ratings)
+    assert (passed.passed, "judges" in passed.facts) == (True, False)
+    [allowed] = check_rating_gates([RATE], rate(battles(judge), method="win_rate"), allow_unmeasured_judges=True)
+    assert (allowed.passed, allowed.facts["judges"][0]["allowed"]) == (True, True)
+
+
+@pytest.mark.parametrize("judge", ["arena_user_973", "expert_17", "author_2"])
+def test_battles_of_known_people_gate(judge: str) -> None:
+    [passed] = check_rating_gates([RATE], rate(battles(judge), method="win_rate"))
+    assert (passed.passed, "judges" in passed.facts) == (True, False)
+
+
+def test_a_card_of_a_file_measures_the_judge_of_its_battles() -> None:
+    store = MemoryStore()
+    ratings = rate(battles("gpt-4", store=store), method="win_rate")
+    rows = [{"id": n, "label": 1 + n % 2, "judgement": 1 + n % 2, "response_a": "x"} for n in range(30)]
+    make_card(read_labelled_file(rows, "gpt-4"), store)
+    [passed] = check_rating_gates([RATE], ratings)
+    assert passed.passed
+    assert "; judge 'gpt-4': agreement" in passed.message
+
+
+def test_many_unmeasured_judges_are_counted() -> None:
+    rows = [{"id": n, "model_a": "mine", "model_b": "base", "winner": "a", "judge": f"m{n % 7}"} for n in range(60)]
+    [refused] = check_rating_gates([RATE], rate(read_battles(rows), method="win_rate"))
+    assert "; and 4 more judges, or allow it with" in refused.message
+    assert len(refused.facts["judges"]) == 7
+
+
+def test_recorded_battles_of_runs_are_judges_too(tmp_path: Path) -> None:
+    store = MemoryStore()
+    runs = play_runs(store, ["mine", "base"], 30)
+    ids = [example.id for example in runs[0].dataset]
+    path = tmp_path / "said.jsonl"
+    rows = [{"id": id, "model_a": "mine", "model_b": "base", "winner": "a", "judge": "gpt-4"} for id in ids]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for by_people in (False, True):
+        judge = RecordedBattles(str(path), by_people=by_people)
+        matches = Matcher().match(runs, judge, labels=["mine", "base"])
+        [result] = check_rating_gates([RATE], rate(matches, method="win_rate"))
+        assert result.passed == by_people

@@ -113,6 +113,7 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.option("--a", "first", metavar="SYSTEM", help="Battles: the first system, if no column has it.")
 @click.option("--b", "second", metavar="SYSTEM", help="Battles: the second system, if no column has it.")
 @click.option("--in-order", is_flag=True, help="Battles: the first system's response was shown first.")
+@click.option("--by-people", is_flag=True, help="Battles: people have judged, so gates need no card of a judge.")
 @click.option("--name", metavar="NAME", help="The name of the run or matches.  [default: the name of the file]")
 @store_option
 @json_option
@@ -134,6 +135,7 @@ def command(
     first: str | None,
     second: str | None,
     in_order: bool,
+    by_people: bool,
     name: str | None,
     folder: Path,
     as_json: bool,
@@ -150,7 +152,8 @@ def command(
     """
     _check_options(click.get_current_context(), battles=battles)
     if battles:
-        reading = {"a": first, "b": second, "in_order": in_order, "format": form, "delimiter": delimiter}
+        reading = {"a": first, "b": second, "in_order": in_order, "by_people": by_people}
+        reading |= {"format": form, "delimiter": delimiter}
         return _import_battles(file, folder, as_json, columns=parse_columns(columns), name=name or file.stem, **reading)
     if data is None:
         raise UsageError(f"--dataset is missing: a file of examples, or a stored dataset. {_suggest_score(file)}")
@@ -176,7 +179,7 @@ def command(
     return _print_run(run, folder, as_json, _suggest_grading(task, data, roles))
 
 
-_FOR_BATTLES: Final = ("columns", "first", "second", "in_order")
+_FOR_BATTLES: Final = ("columns", "first", "second", "in_order", "by_people")
 _FOR_BOTH: Final = ("file", "battles", "form", "delimiter", "name", "folder", "as_json")
 
 

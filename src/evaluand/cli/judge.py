@@ -70,7 +70,8 @@ def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--column",
             "columns",
             metavar="FIELD=COLUMN",
-            help="FILE: where a field is, such as label=ann or judgement=results[0].winner; repeatable.",
+            help="FILE: where a field is, such as label=ann or judgement=results[0].winner; repeatable. Of what is"
+            " stored, label=NAME says which of several questions to people the judge answers.",
         ),
         click.option("--judge-version", metavar="TEXT", help="FILE: the version of the judge, its rubric and model."),
         click.option("--by-place", is_flag=True, help="FILE: swapped judgements name the place, not the response."),
@@ -221,8 +222,7 @@ def _read_source(
                 f"{source}: no such file, and nothing stored with this name{nearest(source, names)}"
             ) from None
         return _read_file(source, judge, options)
-    of_files = ("columns", "judge_version", "by_place")
-    for name in of_files:
+    for name in ("judge_version", "by_place"):
         if options[name]:
             raise click.UsageError(f"{_flag(name)} is for files, and {source} is stored")
     if judge is not None:
@@ -233,7 +233,7 @@ def _read_source(
 
 
 def _flag(name: str) -> str:
-    return {"columns": "--column"}.get(name, f"--{name.replace('_', '-')}")
+    return f"--{name.replace('_', '-')}"
 
 
 def _has_only_matches(store: DirectoryStore, source: str) -> bool:
@@ -264,6 +264,8 @@ def _parse_columns(texts: Sequence[str]) -> dict[str, list[str]]:
 def _read_stored_matches(store: DirectoryStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
     if options["scorers"]:
         raise click.UsageError(f"--scorer names a scorer of an evaluation, and {source} are matches")
+    if options["columns"]:
+        raise click.UsageError(f"--column is for files, and {source} is stored")
     labels = None if options["labels"] is None else Matches.open(store, options["labels"])
     labelled = read_labelled_matches(Matches.open(store, source), labels)
     return {labelled.judge.name: labelled}
@@ -274,7 +276,20 @@ def _read_stored_evaluation(store: DirectoryStore, source: str, options: dict[st
     run = evaluation.run
     labels = None if options["labels"] is None or run is None else open_labels(store, options["labels"], run)
     names = options["scorers"] or _judges_of(evaluation, source)
-    return {name: read_labelled_evaluation(evaluation, name, labels) for name in names}
+    question = _read_question(options["columns"], source)
+    return {name: read_labelled_evaluation(evaluation, name, labels, question) for name in names}
+
+
+def _read_question(columns: Sequence[str], source: str) -> str | None:
+    """Which labels of people answer the question of the judge; None if that is not said."""
+    chosen = _parse_columns(columns)
+    if not chosen:
+        return None
+    if [*chosen] != ["label"] or len(chosen["label"]) > 1:
+        raise click.UsageError(
+            f"--column is for files, and {source} is stored; only --column label=NAME names its labels"
+        )
+    return chosen["label"][0]
 
 
 def _find_evaluation(store: DirectoryStore, source: str) -> Evaluation:

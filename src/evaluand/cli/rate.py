@@ -92,6 +92,7 @@ Examples:
 @click.option("--a", "first", metavar="SYSTEM", help="FILE: the first system, if no column has it.")
 @click.option("--b", "second", metavar="SYSTEM", help="FILE: the second system, if no column has it.")
 @click.option("--in-order", is_flag=True, help="FILE: the first system's response was shown first.")
+@click.option("--by-people", is_flag=True, help="FILE: people have judged, so gates need no card of a judge.")
 @click.option("--name", metavar="NAME", help="A name for the ratings.")
 @gate_options
 @judge_option
@@ -103,6 +104,7 @@ def command(
     first: str | None,
     second: str | None,
     in_order: bool,
+    by_people: bool,
     gates: tuple[str, ...],
     junit: Path | None,
     allow_unmeasured: bool,
@@ -118,7 +120,13 @@ def command(
     """
     store = DirectoryStore(folder)
     require_gates(gates, junit)
-    reading = {"columns": _parse_columns(columns), "a": first, "b": second, "in_order": in_order}
+    reading = {
+        "columns": _parse_columns(columns),
+        "a": first,
+        "b": second,
+        "in_order": in_order,
+        "by_people": by_people,
+    }
     rules = [Gate.parse(text) for text in gates]
     with show_notes(), spelled_for("command"):
         found = [each for source in sources for each in _find_matches(store, source, reading)]

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.rule import RELATIONS, Gate
+from evaluand.core.errors import plural
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.evaluation.judges.cards.standing import CorrectedMean, Standing
 
+_SHOWN: Final = 3
 ALLOW: Final = "--allow-unmeasured-judges (in an experiment file: allow_unmeasured_judges: true)"
 
 
@@ -48,7 +50,8 @@ def check_judged(
     facts = [_describe(each, allowed) for each in standings]
     lacking = [each for each in standings if each.status != "measured"]
     if lacking and not allowed:
-        why = "; ".join(f"judge {each.judge.name!r} is {each.finding}; {each.remedy}" for each in lacking)
+        why = "; ".join(f"judge {each.judge.name!r} is {each.finding}; {each.remedy}" for each in lacking[:_SHOWN])
+        why += f"; and {plural(len(lacking) - _SHOWN, 'more judge')}" if len(lacking) > _SHOWN else ""
         message = f"refused: {why}, or allow it with {ALLOW}"
         return GateResult(gate, subject, False, message, {"values": [], "judges": facts})
     result = check()

@@ -36,7 +36,7 @@ from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.ratings.tables import compute_tables, decide_missing
 from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, NOT_WORSE, RELATIONS, Gate
 from evaluand.core.errors import DataError, SpecError, nearest, plural
-from evaluand.evaluation.judges.cards.standing import Standing, standing_of_matches
+from evaluand.evaluation.judges.cards.standing import Standing, standings_of_matches
 from evaluand.metrics.stats.intervals import clopper_pearson
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -88,11 +88,10 @@ _OF_JUDGES: Final = ("position_bias", "inconsistency")
 
 
 def find_judges(ratings: Ratings) -> list[Standing]:
-    """The judges behind ratings, each once; people and functions are none."""
+    """The judges behind ratings, each once; people and functions are none, and whoever judged elsewhere is one."""
     found: dict[str, Standing] = {}
     for matches in ratings.matches:
-        standing = None if matches is None else standing_of_matches(matches)
-        if standing is not None:
+        for standing in () if matches is None else standings_of_matches(matches):
             found.setdefault(standing.judge.digest, standing)
     return [*found.values()]
 

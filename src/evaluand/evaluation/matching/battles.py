@@ -31,6 +31,7 @@ from evaluand.evaluation.matching.battle_rows import OWN, Battle, BattleColumns,
 from evaluand.evaluation.matching.column_options import column_option
 from evaluand.evaluation.matching.match_keys import battle_example, format_key, number_of, parse_example_key
 from evaluand.evaluation.matching.matches import (
+    BY_PEOPLE,
     EXAMPLES,
     EXAMPLES_SCHEMA,
     JUDGES,
@@ -55,6 +56,7 @@ def read_battles(
     a: str | None = None,
     b: str | None = None,
     in_order: bool = False,
+    by_people: bool = False,
     name: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -73,6 +75,8 @@ def read_battles(
         a: the name of the first system, if no column has it; `b` that of the second.
         in_order: the response of each row's first system was shown first, as in Chatbot Arena. Otherwise the order is
             unknown, unless the file says it, and these matches do not count towards position bias.
+        by_people: people have judged, not a model: gates then need no card of a judge. Files whose judges have the
+            names of Chatbot Arena's or MT-Bench's people (`arena_user_7`, `expert_3`) say so themselves.
         name: a name for the matches.
         format: as in `open_file`; `delimiter` as well.
 
@@ -100,7 +104,7 @@ def read_battles(
     for row, where in file.rows():
         tables.add(row, where)
     tables.check(file.name)
-    return _store_tables(store, tables, name, _file_origin(data, columns))
+    return _store_tables(store, tables, name, _file_origin(data, columns), by_people=by_people)
 
 
 _WEIGHT: Final = "weight"
@@ -171,7 +175,9 @@ def _file_origin(data: Any, fields: Mapping[str, str] | None) -> dict[str, Any]:
     return file_origin(data, fields) if isinstance(data, str | PathLike) else {}
 
 
-def _store_tables(store: Store, tables: _Tables, name: str | None, origin: Mapping[str, Any]) -> Matches:
+def _store_tables(
+    store: Store, tables: _Tables, name: str | None, origin: Mapping[str, Any], *, by_people: bool
+) -> Matches:
     systems, batches = tables.numbered()
     state = MatchDigest()
     for batch in batches:
@@ -189,6 +195,8 @@ def _store_tables(store: Store, tables: _Tables, name: str | None, origin: Mappi
         spec["battles"] = content.hexdigest()
     if origin and tables.needs_file():
         spec["file"] = dict(origin)
+    if by_people:
+        spec[BY_PEOPLE] = True
     id = artifact_id("matches", spec, 0)
     if not store.is_sealed("matches", id):
         made_from = provenance(None) | {"runs": [], **origin}

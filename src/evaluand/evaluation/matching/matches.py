@@ -34,6 +34,9 @@ EXAMPLES_SCHEMA = pa.schema(
 """The examples of matches that others have judged; matches of runs have those of their dataset. `id` is null where the
 file distinguishes examples by their inputs. `key` is that of an export (see `match_keys`)."""
 
+BY_PEOPLE: Final = "by_people"
+"""The key of the spec of matches, or of their judge, that says that people have judged elsewhere; absent if not."""
+
 TEXTS = "texts"
 TEXTS_SCHEMA = pa.schema([(name, pa.string()) for name in ("input", "response_a", "response_b")])
 """What a judge elsewhere saw, a row for each match, if it was recorded."""

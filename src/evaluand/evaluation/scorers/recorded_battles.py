@@ -16,7 +16,7 @@ from evaluand.evaluation.matching.battle_rows import Battle
 from evaluand.evaluation.matching.battles import BattleFile, file_origin
 from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.evaluation.matching.matches import BY_PEOPLE, Matches
 from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
 from evaluand.run.runner import Run
 
@@ -34,6 +34,7 @@ class RecordedBattles(ComparisonScorer):
         fields: field → column, as the columns of `read_battles`.
         a: the label of the first system, if no column has it; `b` that of the second.
         in_order: the response of each row's first system was shown first.
+        by_people: people have judged, not a model, so gates need no card of a judge.
         format: of the file, if its suffix does not say; `delimiter` of a CSV file, if not a comma.
     """
 
@@ -47,6 +48,7 @@ class RecordedBattles(ComparisonScorer):
     a: str | None = None
     b: str | None = None
     in_order: bool = False
+    by_people: bool = False
     format: str | None = None
     delimiter: str | None = None
 
@@ -54,6 +56,7 @@ class RecordedBattles(ComparisonScorer):
         digest = digest_of_files(self.path)
         options = {"a": self.a, "b": self.b, "in_order": self.in_order, "delimiter": self.delimiter}
         spec = {"kind": self.kind, "version": self.version, "file": digest, "fields": dict(self.fields)} | options
+        spec |= {BY_PEOPLE: True} if self.by_people else {}
         return Identity(spec, parts={os.path.basename(self.path): digest})
 
     def compare(self, first: Any, second: Any) -> Any:

@@ -55,12 +55,13 @@ def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
     """The same of the judges of matches, each once; their win rates are not corrected."""
     if not any(matches is not None and matches.manifest["provenance"].get("judges") for matches in sets):
         return []
-    from evaluand.evaluation.judges.cards.standing import standing_of_matches  # on use: needs NumPy
+    from evaluand.evaluation.judges.cards.standing import standings_of_matches  # on use: needs NumPy
 
     found: dict[str, Facts] = {}
     for matches in sets:
-        standing = None if matches is None else standing_of_matches(matches)
-        if standing is not None:
+        if matches is None or not matches.manifest["provenance"].get("judges"):
+            continue
+        for standing in standings_of_matches(matches):
             found[standing.judge.digest] = _describe(standing) | {"task": None} | _UNCORRECTED
     return [*found.values()]
 

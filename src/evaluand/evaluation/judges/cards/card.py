@@ -92,7 +92,9 @@ class JudgeCard(Artifact):
         counted = plural(spec["items"], "pair" if spec["options"]["pairs"] else "answer")
         before = self.manifest["provenance"]["origin"].get("reported_before", 0)
         again = f", and which reported {plural(before, 'time')} before" if before else ""
-        return f"{counted} labelled by people" + (f", none of which chose it{again}" if spec.get("part") else "")
+        question = spec.get("question")
+        named = f" ({question})" if question not in (None, spec["judge"]["name"], _USUAL_QUESTION) else ""
+        return f"{counted} labelled by people{named}" + (f", none of which chose it{again}" if spec.get("part") else "")
 
     @property
     def headline(self) -> str:
@@ -159,7 +161,7 @@ class JudgeCard(Artifact):
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
         spec, origin = self.manifest["spec"], self.manifest["provenance"]
-        facts = {name: spec[name] for name in ("labels", "judgements", "items", "confidence", "options")}
+        facts = {name: spec[name] for name in ("labels", "question", "judgements", "items", "confidence", "options")}
         costs = {name: origin.get(name) for name in ("usage", "seconds", "source")}
         head = {"id": self.id, "digest": self.digest, "name": self.name, "judge": spec["judge"], "basis": self.basis}
         tables = {table: self.read_rows(table) for table in TABLES}
@@ -171,6 +173,9 @@ class JudgeCard(Artifact):
 LEAST_CLUSTERS: Final = 20
 """The fewest examples on which a judge counts as measured: one that judges all of 20 as people do may still err on one
 in six of others (the lower end of the 95 % score interval is 0.84)."""
+
+_USUAL_QUESTION: Final = "human"
+"""What imported labels are called if nobody names them, which says nothing about the question."""
 
 _AGREEMENT: Final = ("agreement", "krippendorff_alpha")
 _BEYOND_CHANCE: Final = (("krippendorff_alpha", ""), ("cohen_kappa", ""), ("weighted_kappa", "quadratic"))
@@ -242,6 +247,8 @@ def make_card(
         "judge": {"name": judge.name, "digest": judge.digest, "spec": dict(judge.spec)},
         "labels": labelled.digest,
         "judgements": labelled.judgements_digest,
+        "details": labelled.details_digest,
+        "question": labelled.question,
         "items": len(labelled.items),
         "clusters": _count_clusters(readings),
         "confidence": float(confidence),

@@ -28,7 +28,7 @@ _KEY: Final = (INDEX, "replication", RESPONSE_INDEX)
 
 
 def read_labelled_evaluation(
-    evaluation: Evaluation, scorer: str, labels: Evaluation | str | None = None
+    evaluation: Evaluation, scorer: str, labels: Evaluation | str | None = None, question: str | None = None
 ) -> LabelledSet:
     """The answers of a run that people have labelled, with the scores of a judge.
 
@@ -41,10 +41,13 @@ def read_labelled_evaluation(
         labels: the evaluation of the same run with the labels of people, see `evaluand.HumanLabels`; or the column of
             the dataset that holds the label of each answer, `expected` or the name of one with metadata or an
             attribute. By default the newest evaluation of the run with such labels.
+        question: the scorer with these labels, if the evaluation holds labels for several questions; by default the one
+            called like the judge, or else the only one.
 
     Raises:
         NotFound: the store has lost the run, or nobody has labelled it.
-        SpecError: there is no such scorer or column, or the labels are of another run.
+        SpecError: there is no such scorer or column, the labels are of another run, or several questions were answered
+            and none is called like the judge.
     """
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
@@ -54,12 +57,14 @@ def read_labelled_evaluation(
         raise NotFound(f"the run of {evaluation!r} is not in the store, so its answers cannot be labelled")
     made_from = [("evaluations", evaluation.id)]
     if isinstance(labels, str):
+        question = labels
         people, given = _read_column(run, labels)
     else:
         found = find_labels(evaluation.store, run) if labels is None else labels
         if found.manifest["spec"]["run"] != run.digest:
             raise SpecError(f"{found!r} has labels of another run; import the files of labels for this run")
-        people, given = _read_labels(found)
+        question = choose_question(found, scorer, question)
+        people, given = _read_labels(found, question)
         made_from.append(("evaluations", found.id))
     of_numbers = _are_numbers(given)
     scores = _read_scores(evaluation, scorer, of_numbers=of_numbers)
@@ -74,7 +79,40 @@ def read_labelled_evaluation(
     judge = judge._replace(model=answering_model(usage) or judge.model)
     range = evaluation.ranges.get(scorer, {}).get("value") if of_numbers else None
     seconds = read_seconds(usage)
-    return LabelledSet(items, judge, people, usage=usage, seconds=seconds, made_from=made_from, judge_range=range)
+    return LabelledSet(
+        items,
+        judge,
+        people,
+        usage=usage,
+        seconds=seconds,
+        made_from=made_from,
+        judge_range=range,
+        question=question,
+    )
+
+
+def choose_question(labels: Evaluation, judge: str, question: str | None = None) -> str:
+    """The scorer with labels by people that answer the question of a judge.
+
+    Args:
+        question: its name; by default that of the judge, or else the only one.
+
+    Raises:
+        SpecError: there is none of this name, or several have other names than the judge.
+    """
+    known = human_scorers(labels)
+    if question is not None:
+        if question not in known:
+            raise SpecError(
+                f"{labels!r} has no labels called {question!r}{nearest(question, known)}: {', '.join(known)}"
+            )
+        return question
+    if judge in known or len(known) == 1:
+        return judge if judge in known else known[0]
+    raise SpecError(
+        f"people have answered several questions, none of which is called {judge!r}: {', '.join(known)}; name the one"
+        f" that the judge answers (--column label={known[0]}, in Python question={known[0]!r})"
+    )
 
 
 def judge_of(evaluation: Evaluation, scorer: str) -> JudgeIdentity:
@@ -211,9 +249,8 @@ def _read_column(run: Run, column: str) -> tuple[list[str | None], dict[_Key, tu
     return [None], found
 
 
-def _read_labels(evaluation: Evaluation) -> tuple[list[str | None], dict[_Key, tuple[Label | None, ...]]]:
+def _read_labels(evaluation: Evaluation, name: str) -> tuple[list[str | None], dict[_Key, tuple[Label | None, ...]]]:
     """The people who have labelled, and their labels of each answer; numbers where all labels have them."""
-    name = human_scorers(evaluation)[0]
     said: dict[_Key, list[Mapping[str, Any]]] = {}
     for batch in evaluation.batches(name, [*_KEY, "value", "label", "data", "by", "n_labels"]):
         for row in batch.to_pylist():

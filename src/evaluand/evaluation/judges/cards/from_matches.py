@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import orjson
+import pyarrow.compute as pc
 
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
@@ -14,11 +17,12 @@ from evaluand.evaluation.judges.cards.from_evaluation import answering_model, mo
 from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, LabelledSet
 from evaluand.evaluation.matching.agreement import mean_winner
 from evaluand.evaluation.matching.judging import SPANS_TABLE
-from evaluand.evaluation.matching.match_keys import read_example_ids, read_example_keys
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.evaluation.matching.match_keys import file_origin, read_example_ids, read_example_keys
+from evaluand.evaluation.matching.matches import BY_PEOPLE, Matches
 from evaluand.run.runner import Run
 
 PEOPLE = "people"
+RECORDED = "recorded"
 
 
 def read_labelled_matches(matches: Matches, labels: Matches | None = None) -> LabelledSet:
@@ -69,7 +73,38 @@ def judge_of_matches(matches: Matches) -> JudgeIdentity:
 
 def is_by_people(matches: Matches) -> bool:
     """Whether people have judged matches."""
-    return bool(matches.manifest["spec"].get("judge", {}).get("kind") == PEOPLE)
+    spec = matches.manifest["spec"]
+    judge = spec.get("judge", {})
+    return judge.get("kind") == PEOPLE or bool(spec.get(BY_PEOPLE) or judge.get(BY_PEOPLE))
+
+
+def is_from_elsewhere(matches: Matches) -> bool:
+    """Whether a file says what was judged."""
+    judge = matches.manifest["spec"].get("judge")
+    return judge is None or judge.get("kind") == RECORDED
+
+
+def judges_elsewhere(matches: Matches) -> list[JudgeIdentity]:
+    """The judges that a file names, each as the card of a file names it; none that are known to be people.
+
+    A file that names no judge is one judge with the name of the file.
+    """
+    origin = file_origin(matches) or {}
+    unnamed = Path(str(origin.get("source") or "")).stem or "unnamed"
+    names = {unnamed if name is None else name for name in _read_judges(matches)}
+    return [
+        JudgeIdentity(name, {"kind": RECORDED, "name": name, "version": None})
+        for name in sorted(names)
+        if not _PEOPLE_ELSEWHERE.fullmatch(name)
+    ]
+
+
+_PEOPLE_ELSEWHERE: Final = re.compile(r"(arena_user|expert|author)_\d+")
+"""Who judged in Chatbot Arena, and in MT-Bench's human judgements."""
+
+
+def _read_judges(matches: Matches) -> set[str | None]:
+    return {name for batch in matches.batches(["judge"]) for name in pc.unique(batch.column(0)).to_pylist()}
 
 
 def find_people(matches: Matches) -> Matches:

@@ -96,6 +96,7 @@ class LabelledSet:
         made_from: (kind, id) of the artifacts that it was read from.
         source: the file that it was read from; None for artifacts.
         judge_range: the lowest and the highest number that the judge may give; None if unknown.
+        question: what the labels are called: a scorer of people or a column; None if it is not known.
     """
 
     items: Sequence[Item]
@@ -107,6 +108,7 @@ class LabelledSet:
     made_from: Sequence[tuple[str, str]] = ()
     source: str | None = None
     judge_range: tuple[float, float] | None = None
+    question: str | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -126,6 +128,15 @@ class LabelledSet:
             for item in self.items
         )
         return identity.digest(rows).hex()
+
+    @cached_property
+    def details_digest(self) -> str:
+        """That of all else that measures, misses and costs are made of: lengths, models, texts, reasons, usage."""
+        rows = sorted(
+            repr([item.key, item.id, item.lengths, item.models, item.texts, item.labels, item.judgements, item.swapped])
+            for item in self.items
+        )
+        return identity.digest([rows, *(sorted(map(repr, each)) for each in (self.usage, self.seconds))]).hex()
 
     def where(self, chosen: Callable[[Item], bool]) -> LabelledSet:
         """The set with some of its items; what it cost is that of all."""

@@ -20,7 +20,12 @@ from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.card import KIND, JudgeCard, stored_cards
 from evaluand.evaluation.judges.cards.from_evaluation import judge_of
-from evaluand.evaluation.judges.cards.from_matches import judge_of_matches
+from evaluand.evaluation.judges.cards.from_matches import (
+    is_by_people,
+    is_from_elsewhere,
+    judge_of_matches,
+    judges_elsewhere,
+)
 from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.judging.correction import rogan_gladen
@@ -42,6 +47,7 @@ class Standing(NamedTuple):
         changed: what has changed since then, in words.
         measure_it: the command that measures it.
         newer: a newer card of the judge with fewer examples, which does not count; None if there is none.
+        otherwise: what else to do if it was not measured.
     """
 
     judge: JudgeIdentity
@@ -50,6 +56,7 @@ class Standing(NamedTuple):
     changed: tuple[str, ...]
     measure_it: str
     newer: JudgeCard | None = None
+    otherwise: str = ""
 
     @property
     def text(self) -> str:
@@ -74,7 +81,7 @@ class Standing(NamedTuple):
     def remedy(self) -> str:
         """How to measure it."""
         how = {"weak": "label more answers and measure it again", "stale": "measure it again"}
-        return f"{how.get(self.status, 'measure it')} with `{self.measure_it}`"
+        return f"{how.get(self.status, 'measure it')} with `{self.measure_it}`{self.otherwise}"
 
     @property
     def _reservations(self) -> str:
@@ -126,11 +133,25 @@ def standings(evaluation: Evaluation) -> dict[str, Standing]:
     }
 
 
-def standing_of_matches(matches: Matches) -> Standing | None:
-    """Whether the judge of matches was measured; None if it is no judge, such as a function or people."""
+def standings_of_matches(matches: Matches) -> list[Standing]:
+    """Whether the judges of matches were measured; none for people and functions.
+
+    Whoever judged elsewhere is taken for a judge, unless people are known to have done it.
+    """
+    if is_by_people(matches):
+        return []
+    name = matches.name or matches.id[:_SHORT]
+    if is_from_elsewhere(matches):
+        found = [
+            find_standing(matches.store, judge, f"FILE --judge {judge.name}") for judge in judges_elsewhere(matches)
+        ]
+        return [each._replace(otherwise=_BY_PEOPLE) for each in found]
     if not matches.manifest["provenance"].get("judges"):
-        return None
-    return find_standing(matches.store, judge_of_matches(matches), matches.name or matches.id[:_SHORT])
+        return []
+    return [find_standing(matches.store, judge_of_matches(matches), name)]
+
+
+_BY_PEOPLE: Final = "; if people have judged, read the file with --by-people (in Python and experiments: by_people)"
 
 
 class CorrectedMean(NamedTuple):
