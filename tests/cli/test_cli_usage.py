@@ -277,3 +277,15 @@ def test_all_faults_of_a_file_of_prices_are_reported_with_their_lines(folder: Fo
         "prices.yaml:6: curency: unknown key (did you mean 'currency'?)",
     ):
         assert fault in said
+
+
+# What to do next
+
+
+def test_a_run_of_several_systems_names_the_commands_that_compare_and_report_them(folder: Folder) -> None:
+    said = folder.done("run", folder.experiment(text=EXPERIMENT)).splitlines()
+    report, compare = said[-2:]
+    assert report.startswith("report: evaluand report shop")
+    assert compare.startswith("compare: evaluand compare shop/cheap shop/dear")
+    one = folder.done("run", folder.experiment(text=EXPERIMENT), "--task", "free")
+    assert "\ncompare: " not in one

@@ -311,6 +311,12 @@ def print_results(
         for kind, made in made_now:
             more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
             click.echo(f"\n{kind} {made['id'][:SHORT_ID]}; more: {safe(more)}")
+            if kind == "aggregation":
+                report = suggest_command("report", made["name"] or made["id"][:SHORT_ID], store.root)
+                click.echo(f"report: {safe(report)}")
+        systems = [*dict.fromkeys(task["run"]["name"] for task in facts["tasks"] if task["evaluation"] is not None)]
+        if len(systems) > 1 and None not in systems:
+            click.echo(f"compare: {safe(suggest_command('compare', systems[:2], store.root))}")
     failures = [each for task in facts["tasks"] for each in (*_failed_calls(task), *_failed_scorers(task))]
     failures += (text for each in facts["matches"] for text in match_failures(each))
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
