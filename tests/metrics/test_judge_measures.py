@@ -15,8 +15,9 @@ from statsmodels.stats.proportion import proportion_confint
 from evaluand import SpecError
 from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
+from evaluand.metrics.judging.biases import contrast_within
 from evaluand.metrics.judging.correction import rogan_gladen
-from evaluand.metrics.judging.differences import Slope, mean_contrast, mean_difference
+from evaluand.metrics.judging.differences import Slope, mean_difference
 from evaluand.metrics.judging.estimate import Estimate, estimate, share
 
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
@@ -147,15 +148,16 @@ def test_a_mean_of_no_differences_has_an_interval() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((0.0, -math.sqrt(1) * high, high))
 
 
-def test_rows_are_compared_with_the_others() -> None:
-    values, chosen = np.array([1.0, 0.0, 1.0, 0.0, 0.0, -1.0]), np.array([True] * 3 + [False] * 3)
-    found = mean_contrast(values, chosen, np.arange(6), 1.0)
-    other = mean_contrast(values, ~chosen, np.arange(6), 1.0)
-    assert found.value == pytest.approx(2 / 3 + 1 / 3)
+def test_rows_are_compared_with_the_others_that_have_the_same_label() -> None:
+    values, chosen = np.array([1.0, 0.5, 1.0, 0.0, 0.5, 0.0]), np.array([True] * 3 + [False] * 3)
+    one_label = np.zeros(6)
+    found = contrast_within(values, chosen, one_label, np.arange(6))
+    other = contrast_within(values, ~chosen, one_label, np.arange(6))
+    assert found.value == pytest.approx(2.5 / 3 - 0.5 / 3)
     assert (found.low, found.high) == pytest.approx((-other.high, -other.low))
-    everything = np.ones(6, bool)
-    assert mean_contrast(values, everything, np.arange(6), 1.0).reason == "there is nothing to compare them with"
-    assert mean_contrast(values, ~everything, np.arange(6), 1.0).reason == "there are no such rows"
+    for nothing_in_common in (chosen.astype(float), np.arange(6.0)):
+        alone = contrast_within(values, chosen, nothing_in_common, np.arange(6))
+        assert "no label of people is common to both" in (alone.reason or "")
 
 
 def test_a_slope_is_that_of_least_squares() -> None:
