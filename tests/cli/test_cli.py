@@ -617,6 +617,12 @@ def test_every_row_shown_is_named_by_its_own_id_and_its_replication(graded: Plac
     assert "_index_ 1 second, replication 1: scored 0.500" in scores
 
 
+def test_answers_without_a_score_are_named_beside_the_failed_calls(graded: Place) -> None:
+    result = graded.call("show", "r", "--failed")
+    assert "note: 2 rows without a score of odd: evaluand show r --scorer odd --failed" in result.stderr
+    assert "without a score of sure" not in result.stderr
+
+
 def test_one_scorer_is_shown_alone(graded: Place) -> None:
     facts = graded.json("show", "r", "--scorer", "odd", "--failed")
     assert facts["kind"] == "evaluations"

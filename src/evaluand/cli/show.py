@@ -26,7 +26,7 @@ from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import Comparison, find_labelled_run, read_run
 from evaluand.comparison.measures import declared_measures
 from evaluand.comparison.ratings.stored import Ratings
-from evaluand.core.errors import EngineError, NotFound, SpecError, singular, warn
+from evaluand.core.errors import EngineError, NotFound, SpecError, plural, singular, warn
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -155,12 +155,25 @@ def command(
         else:
             other = None if against is None else Evaluation.open(store, against)
             facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers, where)
+            if failed and kind == "runs":
+                _note_unscored(store, artifact)
     if messages:
         _add_chats(store, facts, artifact)
     name_store_in(facts.get("judges", ()))
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
+
+
+def _note_unscored(store: DirectoryStore, name: str) -> None:
+    """Says how many answers of a run have no score in the evaluation of the same name, and how to see them."""
+    with suppress(NotFound):
+        kind, id = resolve(store, name, "evaluations")
+        counts = Evaluation(store, id).counts if store.is_sealed(kind, id) else {}
+        for scorer, rows in counts.items():
+            if unscored := rows.get("failed", 0) + rows.get("abstained", 0):
+                command = suggest_command("show", [name, "--scorer", scorer, "--failed"], store.root)
+                warn(f"{plural(unscored, 'row')} without a score of {scorer}: {command}")
 
 
 def _add_chats(store: DirectoryStore, facts: Facts, name: str) -> None:
