@@ -127,7 +127,8 @@ def test_people_among_themselves(rows: list[tuple[int | None, ...]]) -> None:
     if all(person is None for row in rows for person in row[:3]):
         return
     words = [{name: None if one is None else "abc"[one] for name, one in row.items()} for row in data]
-    if not {row[3] for row in rows} & {one for row in rows for one in row[:3]}:
+    labelled = [row for row in rows if any(person is not None for person in row[:3])]
+    if not {row[3] for row in labelled} & {one for row in labelled for one in row[:3]}:
         return  # which is refused
     card = make_card(read_labelled_file(words, "mine", columns={"label": ["ann", "bob", "cy"]}))
     units = [[float(one) for one in row[:3] if one is not None] for row in rows]

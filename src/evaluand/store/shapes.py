@@ -310,7 +310,7 @@ _FACTS: Final = {
 _ORIGIN: Final = _object({"kind": _text, "id": _id})
 _RECORDED: Final = {
     "columns": _map(_map(_text)),
-    "forms": _OBJECT,
+    "forms": _map(_or_null(_OBJECT)),
     "timeout": _or_null(_seconds),
 }
 _ENDED: Final = {"run": _or_null(_id), "evaluation": _or_null(_id), "higher_is_better": _map(_or_null(_flag))}
