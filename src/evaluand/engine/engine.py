@@ -104,30 +104,30 @@ class Policy:
         concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs. One thread alone
             calls plain functions while they return at once.
         timeout: seconds that one attempt may take, or None.
-        retries: further attempts after a transient error; None is the number of the task: 4 for services and chat
-            models, else 0. Of a call with several requests to a chat model, only the failed request is repeated, each
-            request up to so many times; each repeat is an attempt of the call.
-        backoff: seconds before the first retry. Each pause is up to a quarter longer, so that calls which failed
-            together are not made again together.
+        retries: further attempts after a transient error. None means the default of the task: 4 for services and chat
+            models, else 0. If a call makes several requests to a chat model, only the failed request is repeated, and
+            each request up to this many times. Each repeat counts as an attempt of the call.
+        backoff: seconds before the first retry. Each pause is extended by a random part of up to a quarter, so that
+            calls which failed together are not repeated together.
         backoff_growth: factor between one pause and the next, up to a minute (or up to `backoff`, if that is longer);
             with 1 all pauses are equal.
         transient: names of the error classes (or of their bases) worth a retry; by default those of connections, time
             limits, 429 and 5xx of Python, httpx, OpenAI and Anthropic.
         abort_on_error: the first failure stops the run.
-        same_failures: the run stops when so many calls have failed, all with the same error and without any success
-            before; they count as not made. 0 never stops it. The judge of matches stops so too, the scorers of an
-            evaluation score all rows.
+        same_failures: the run stops if its first so many calls all failed with the same error; these calls count as not
+            made. 0 never stops it. The judge of matches stops in the same way; the scorers of an evaluation do not.
         total_timeout: seconds after which no further call starts; calls in flight end, and the work stays open. Without
             `timeout`, this is also the time limit of an attempt.
         rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
             as `60/min`, `10/s` or `5000/h`.
-        budget: what requests may cost, before no further one is made: a `Budget`, which several policies may share, or
-            a text such as `5 USD`. Counted are the requests of evaluand's models and providers, and what `report_usage`
-            reports, also of earlier attempts to do the same work. The work stays open, and continues with more money.
-        prices: what the tokens of models without a price of their own cost: a `PriceTable`. By default the table of the
-            file that EVALUAND_PRICES names, else the one that comes with evaluand.
-        processes: each call in flight runs in a separate process, forked from this one: for tasks that compute. What a
-            task changes stays in the process that made the call.
+        budget: what all requests together may cost: a `Budget`, which several policies may share, or a text such as
+            `5 USD`. It counts the requests of evaluand's models and providers and what `report_usage` reports,
+            including those of earlier attempts at the same work. Where it is reached, the work stays open, and can be
+            continued with a higher budget.
+        prices: a `PriceTable` for models without their own price. By default the table in the file that EVALUAND_PRICES
+            names, else the one that comes with evaluand.
+        processes: each call in flight runs in a separate process, forked from this one: for tasks that compute. A task
+            that changes a variable changes it in the process of the call only.
         finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
             wait for coroutines, which end at once.
         sharing: called once with a sentence where another process works on the same calls, or may do so.
@@ -204,7 +204,7 @@ class Policy:
             self.finishing(calls)
 
     def pause(self, attempts: int, error: BaseException | None = None) -> float:
-        """Seconds to wait at least after so many attempts, the last of which failed with `error`."""
+        """The least number of seconds to wait after so many attempts, the last of which failed with `error`."""
         try:
             grown = self.backoff * self.backoff_growth ** (attempts - 1)
         except OverflowError:
@@ -216,7 +216,7 @@ class Policy:
         """The pause after so many attempts, up to a quarter longer.
 
         Args:
-            message: what is logged of the error; without it, its text without credentials.
+            message: the text to log; by default that of the error, without credentials.
         """
         pause = self.pause(attempts, error) * (1.0 + _JITTER * _draw.random())
         reason = redact(message or str(error)) if error else "it took too long"
@@ -442,7 +442,7 @@ def _undo_cancellation() -> None:
 
 
 _NOT_YET: Final = 1 << 62
-"""The clock of an attempt that waits for its start."""
+"""The value of the clock of an attempt that has not started yet."""
 
 
 class _Worker:

@@ -28,13 +28,13 @@ from evaluand.metrics.names import is_name, metric_names, resolve_metric
 from evaluand.store.store import check_name
 
 ADD_MATCHES = "add matches: FILE.py:JUDGE"
-"""What a gate of matches needs in a file without matches."""
+"""The advice about a gate on matches in a file without matches."""
 
 MATCHES_NAME = "matches"
-"""The name of matches that the file does not name."""
+"""The default name of matches."""
 
 NO_RATING = "none"
-"""In place of a method of rating: the systems are not rated."""
+"""The word for no rating of the systems, in place of a rating method."""
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
@@ -300,12 +300,12 @@ GRADED_BY = "scorer"
 
 
 def compares_scores(judge: JudgeCodeSpec | JudgeKindSpec) -> bool:
-    """Whether a judge compares by the scores of a scorer, which it names."""
+    """Whether a judge compares responses by the scores of a scorer that it names."""
     return isinstance(judge, JudgeKindSpec) and judge.kind == "by_score" and GRADED_BY in judge.parameters
 
 
 def graded_by(judge: JudgeCodeSpec | JudgeKindSpec) -> ScorerCodeSpec | ScorerKindSpec | None:
-    """The scorer by whose scores a judge compares, in its long form; a name of one of the experiment is a kind here.
+    """The scorer whose scores a judge compares, in its long form; the name of an experiment's scorer is a kind here.
 
     Raises:
         ValidationError: it is neither a name nor a scorer.
@@ -354,8 +354,8 @@ class ExperimentSpec(BaseModel):
         False, strict=True, description="check gates on judges without a card; otherwise such gates fail"
     )
     run: RunSpec = RunSpec()
-    budget: BudgetSpec | None = Field(None, description="work stops, to be continued, before a request beyond it")
-    prices: str | None = Field(None, min_length=1, description="a file of prices, for models without one of their own")
+    budget: BudgetSpec | None = Field(None, description="limit of the cost; the run stops there, and can be continued")
+    prices: str | None = Field(None, min_length=1, description="a file of prices for models that have no price here")
 
 
 def keys_at(place: Place) -> list[str]:
@@ -375,7 +375,7 @@ def keys_at(place: Place) -> list[str]:
 
 
 def place_of_matches(document: Document, number: int) -> Place:
-    """Where an entry of matches is: one entry needs no list."""
+    """The path to an entry of matches; a single entry may be written without a list."""
     return ("matches", number) if isinstance(document.value["matches"], list) else ("matches",)
 
 
@@ -480,7 +480,7 @@ class ValidParts:
         fairness: by their position in the list.
         tradeoffs: by their position in the list.
         matches: by their position in the list.
-        partial_matches: of those with faults, the valid ones of judge, schedule and rating.
+        partial_matches: the valid parts (judge, schedule, rating) of matches with faults, by their position.
         gates: by their position in the list.
         allow_unmeasured_judges: whether gates on judges without a card are checked.
         task_names: of valid and invalid tasks.
@@ -507,9 +507,10 @@ class ValidParts:
 
 
 def parse_file(path: Path, content: bytes | None = None, model: str | None = None) -> tuple[ValidParts, Document]:
-    """The valid parts of a file [with this content], and the document with the faults of the others.
+    """The valid parts of a file, and the document with the faults of the others.
 
     Args:
+        content: the content of the file if it was read already.
         model: the model of all tasks that take one, in place of those in the file; or the name of one of `models`.
     """
     document = Document(path, content)
@@ -678,7 +679,7 @@ def _valid_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, A
 
 
 def _valid_match_parts(entry: Any) -> dict[str, Any]:
-    """The valid ones of judge, schedule and rating of an entry of matches."""
+    """The valid parts (judge, schedule, rating) of an entry of matches."""
     kinds: dict[str, Any] = {"judge": spec.JudgeEntry, "schedule": spec.ScheduleSpec, "rating": spec.RatingSpec}
     found: dict[str, Any] = {}
     for name, kind in kinds.items() if isinstance(entry, Mapping) else ():

@@ -103,7 +103,7 @@ class Task(ABC, Generic[Input, Output]):
         files: files the task depends on that cannot be observed, such as those that native code reads.
         transient: names of error classes that are retried, in addition to those of the policy.
         retries: further attempts after transient errors, if the policy has no number.
-        names_errors: its errors have type names that are not known in advance.
+        names_errors: the type names of its errors are not known in advance.
     """
 
     version: str | None = None
@@ -226,12 +226,12 @@ class Task(ABC, Generic[Input, Output]):
     def skips(self, index: int, id: str, replication: int) -> bool:
         """Whether the task skips an example, such as one that it is trained on.
 
-        Its row has the status `skipped`, which counts in no denominator.
+        Its row has the status `skipped`, which is left out of all counts.
         """
         return False
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any] | None:
-        """The output for an example if it is known before any call: empty if there is none.
+        """The outputs for an example that are known without a call; empty if it has no output.
 
         None if the task must be called.
         """
@@ -241,8 +241,8 @@ class Task(ABC, Generic[Input, Output]):
         """The outputs of all calls if none has to be made, so that the runner writes them at once.
 
         Args:
-            examples: how many of the dataset's first examples are called for.
-            replications: how often each.
+            examples: the number of examples to run, from the first of the dataset.
+            replications: how often each example is run.
         """
         return None
 
@@ -484,7 +484,7 @@ def is_coroutine_function(function: Callable[..., Any]) -> bool:
 
 
 def may_give_several(task: Task[Any, Any]) -> bool:
-    """Whether a call may return `Candidates`, as far as is known in advance: its module mentions them.
+    """Whether a call may return `Candidates`: true if the module of the task mentions them.
 
     Example:
         >>> import textwrap

@@ -452,11 +452,11 @@ class Feedback(Scorer):
         """The definition as JSON-like data, in which code is named as `module:function`.
 
         Args:
-            check: make providers again from the stored arguments, to see that they judge as before.
+            check: create providers again from the stored arguments, to make sure that they judge as before.
 
         Raises:
-            SpecError: the implementation or the aggregate could not be imported again, or would be another one; says
-                why.
+            SpecError: the implementation or the aggregate could not be imported again, or importing it would give
+                another one; the message gives the reason.
         """
         return {
             "kind": self.kind,
@@ -543,7 +543,7 @@ class Feedback(Scorer):
         """The result of the feedback for one source.
 
         Args:
-            source: a mapping with any of the keys `__record__`, `__app__` and `__example__`, and others of your own.
+            source: a mapping with any of the keys `__record__`, `__app__` and `__example__`, and any further keys.
             values: values of arguments, in place of what their selectors find.
 
         Raises:
