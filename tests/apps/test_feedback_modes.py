@@ -735,7 +735,7 @@ def test_a_recording_is_not_closed_without_a_judge_that_is_only_in_another_folde
 
 def test_a_recording_that_its_app_judges_has_no_workers(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
-    with pytest.raises(SpecError, match="judged by its own app"):
+    with pytest.raises(SpecError, match="judged by the app that records it"):
         work(folder, recording.id)
     recording.close()
     store = MemoryStore()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("no_bytecode_files")
 
 PIN = "declare version=... to pin it"
 ASKS = "asks about a file without opening it, which cannot be observed"
-CHANCE = "draws at random without a seed of its own"
+CHANCE = "draws at random without a fixed seed"
 DATE = "depends on the date"
 FILLED = "is a cache that was filled before calls were observed"
 NATIVE = "reads files by native code, which cannot be observed"

@@ -470,7 +470,7 @@ def test_tools_are_part_of_what_a_task_is() -> None:
 
 def test_tools_that_cannot_be_called_are_refused() -> None:
     assert faults(tools=[Tool("look", "", {"type": "object"})]) == ["tools: look has no function to call"]
-    assert faults(tools=[add, add]) == ["tools: two tools have the name 'add'; give each its own"]
+    assert faults(tools=[add, add]) == ["tools: two tools have the name 'add'; rename one"]
 
 
 def test_a_tool_that_waits_does_not_keep_other_conversations_waiting(chat: Callable[..., Chat]) -> None:

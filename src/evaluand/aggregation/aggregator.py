@@ -180,8 +180,8 @@ def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
 def find_summary(evaluation: Evaluation) -> Aggregation | None:
     """The aggregation of an evaluation: the newest with a name, or else the newest.
 
-    Evaluations with the same digest have the same scores, so the aggregation of one serves the others; its own comes
-    first.
+    Evaluations with the same digest have the same scores, so the aggregation of one serves the others; that of this
+    evaluation comes first.
     """
     store = evaluation.store
     named = {ref.id for ref in store.refs() if ref.kind == "aggregations"}

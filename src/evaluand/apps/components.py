@@ -6,7 +6,7 @@ and nothing is called. An object in several places has the shortest path. Lists 
 
 Traced are the methods marked with `@instrument`; if nothing is marked, the named ones; and if none is named, the public
 methods of first-party classes. Methods that are not marked are traced on the app's objects only: each of these objects
-gets a class derived from its own, which looks the same except to `type(x)`.
+gets a subclass of its class, which looks the same except to `type(x)`.
 """
 
 import inspect

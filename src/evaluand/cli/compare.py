@@ -86,8 +86,8 @@ def command(
     paired by the content of their example, whatever file they came from. Gates must hold for all but the first, which
     is the baseline; the exit code is 3 if one fails.
 
-    With --pairwise a judge compares the responses of the runs, or of those that were evaluated, two by two. What the
-    same judge has said about the same responses before is reused, so a further run costs only its own pairs.
+    With --pairwise a judge compares the responses of the runs, or of the runs that were evaluated, two by two. Earlier
+    judgements of the same responses by the same judge are reused, so an added run costs only the pairs with it.
     """
     check_options(ctx, pairwise)
     if pairwise:

@@ -75,7 +75,7 @@ def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--judge-version", metavar="TEXT", help="FILE: the version of the judge, its rubric and model."),
         click.option("--by-place", is_flag=True, help="FILE: swapped judgements name the place, not the response."),
-        click.option("--judge-model", metavar="NAME", help="The model that judges, to find answers of its own."),
+        click.option("--judge-model", metavar="NAME", help="The model that judges, to find its own answers."),
         click.option("--positive", metavar="LABEL", help="The word that means right; all others mean wrong."),
         click.option("--order", metavar="A,B,…", help="All labels, from the lowest to the highest."),
         click.option("--threshold", type=float, metavar="X", help="From which number on the judge says right."),

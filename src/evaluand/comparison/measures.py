@@ -197,7 +197,7 @@ def declared_as(name: str, measures: Iterable[Measure]) -> list[Metric]:
 
 
 def definition(metric: Metric) -> str:
-    """The signature without the interval: a comparison has its own."""
+    """The signature without the interval, since a comparison has another one."""
     return metric.signature.rpartition(" interval=")[0] if metric.interval else metric.signature
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GROUPS = ("formats", "schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats")
 NAMED = ("tasks", "scorers")
-"""The groups whose entries in experiment files have names of their own."""
+"""The groups whose entries in experiment files are named by the user."""
 
 
 def find(group: str, name: str) -> Any:

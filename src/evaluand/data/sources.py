@@ -369,7 +369,7 @@ def read_table(data: Any) -> pa.Table | None:
             raise SpecError(f"a {_kind_of_table(data)} is one column; give a table, such as its to_frame()")
         try:
             return read(data)
-        except Exception as error:  # of another library, with exceptions of its own
+        except Exception as error:  # of another library, which may raise anything
             raise DataError(f"a {_kind_of_table(data)} cannot give its rows as Arrow: {error}") from error
     return None
 

@@ -46,7 +46,7 @@ def repeat_request(
 
     Args:
         send: makes one request of the current call.
-        policy: how often a request is repeated, of a client that has its own; that of the engine by default.
+        policy: the retries of a client that has its own policy; by default those of the engine.
         describe: what is logged of an error, for `policy`.
 
     Raises:
@@ -88,7 +88,7 @@ def _caller(policy: "Policy | None", describe: Callable[[BaseException], str]) -
 
 
 class _Client:
-    """A client that repeats requests by its own policy, whose rate limit each request waits for by itself."""
+    """A client that repeats requests by its own policy; its requests wait for the rate limit themselves."""
 
     abandoned = False
 

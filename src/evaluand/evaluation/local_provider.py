@@ -21,7 +21,7 @@ class LocalProvider(Provider):
     argument that is longer is not judged: its row abstains.
 
     Args:
-        max_characters: how long each argument of all its methods may be, in place of their own limits.
+        max_characters: how long each argument may be, for all methods, in place of the limits that the methods declare.
 
     Raises:
         SpecError: max_characters is not an integer of at least 1.

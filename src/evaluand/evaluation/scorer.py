@@ -604,7 +604,7 @@ def _binding(function: Callable[..., Any], name: str, known: Sequence[str]) -> t
 
 
 def _unnamed(parameters: Sequence[inspect.Parameter], name: str, known: Sequence[str]) -> tuple[str, ...]:
-    """What a function is given whose parameters have names of their own: the first two of the known arguments."""
+    """The arguments passed to a function whose parameters have other names: the first two of the known arguments."""
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if any(p.kind is p.KEYWORD_ONLY for p in required):
         raise _unbound(name, known)

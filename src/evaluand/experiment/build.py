@@ -473,7 +473,7 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _place_in(parameters: Mapping[str, Any], place: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """The place of a fault among parameters, of which one, such as a model, may have found it among its own."""
+    """The place of a fault among parameters; it may be in a nested parameter, such as a field of a model."""
     if not place or place[0] in parameters:
         return place
     within = [name for name, value in parameters.items() if isinstance(value, Mapping) and place[0] in value]

@@ -93,7 +93,7 @@ def check_gates(
     """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later.
 
     Args:
-        faulty: names of scorers that could not be made, whose gates have no faults of their own.
+        faulty: names of scorers that could not be made; no further fault is reported for gates on them.
     """
     declared = [measure for those in measures.values() for measure in those]
     is_graded = {"scorers", "metrics"} & {*document.value} or "matches" not in document.value

@@ -2,7 +2,7 @@
 
 One module for each kind, or for several kinds that differ by a formula; `base` holds what they share, `stats` the
 intervals and disparities, `detection` the matching of boxes. Parameters that a class does not describe are those of its
-base class, such as `weighted` and `confidence`. A metric of your own derives from `Metric`. The names are loaded on
+base class, such as `weighted` and `confidence`. Derive your own metric from `Metric`. The names are loaded on
 first use.
 """
 

@@ -3,7 +3,7 @@
 The function is called with columns as NumPy arrays and returns one number, as the metrics of scikit-learn do:
 `def top(truth, prediction)`, or `fbeta_score` as a `functools.partial` with `beta=2`. The names of its parameters say
 which columns it reads (`PARAMETERS`). An interval needs no formula: whole clusters are drawn with replacement, and
-the function is called again for each draw. A function that fails costs its own number only.
+the function is called again for each draw. If the function fails, only its number is missing.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 FUNCTION: Final = "function"
-"""The kind of metrics that are functions of the user, which have names of their own."""
+"""The kind of metrics that are functions of the user, which name them."""
 
 _COCO: Final = "0.50:0.95"
 BINARY: Final = "binary"

@@ -79,8 +79,8 @@ class ChatModel:
         price: of its tokens, such as `{"input": 0.25, "output": 2.00, "currency": "USD"}` for a million; by default
             that of a table, see `evaluand.models.prices`. Without a price, what it costs is unknown.
         cache: True to cache replies in memory, except in runs, which show what each call took; False not to; a path to
-            cache always, and to store the replies of a model with a `version` in a file. Each replication of an
-            example, and each further attempt at a run or evaluation, has replies of its own.
+            cache always, and to store the replies of a model with a `version` in a file. Replies are not shared
+            between replications of an example, or between attempts at a run or evaluation.
 
     Raises:
         ParameterError: lists all invalid parameters.
@@ -180,7 +180,7 @@ class ChatModel:
             tools: what the model may ask to have called: functions, or `Tool`s. They are not called.
             schema: of the reply as data: a JSON Schema, a pydantic model, or a Python type; see `Completion.data`.
             logprobs: how many of the likeliest tokens to report at each place, at most 20; 0 for no probabilities.
-            sample: numbers repeats of the same question, each of which is a request of its own.
+            sample: the number of the repeat if the same question is asked several times; each is a separate request.
 
         Raises:
             TransientError: the request may succeed later.

@@ -44,7 +44,7 @@ def text_of_messages(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def add_instruction(messages: Sequence[Mapping[str, Any]], instruction: str) -> list[dict[str, Any]]:
-    """The messages with an instruction at the end of the last message of the user, or in a message of its own."""
+    """The messages with an instruction at the end of the last message of the user, or in a separate message."""
     changed = [dict(message) for message in messages]
     last = changed[-1]
     if last["role"] != "user":

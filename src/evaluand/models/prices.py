@@ -1,7 +1,7 @@
 """What tokens cost: the price of a model, and tables of prices.
 
-A model without a price of its own has that of a table, by the host of its address and its name there. A model that is
-in no table has an unknown price, and what it costs is unknown too: never nothing.
+The price of a model is its own, or else that of a table, found by the host of its address and its name there. If no
+table has it, the price is unknown, and so is the cost of its requests: unknown, not 0.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class PriceTable:
     def load(cls, path: str | os.PathLike[str]) -> PriceTable:
         """The table of a YAML or JSON file: `prices: {HOST: {NAME: {input: 0.25, output: 2.00}}}`.
 
-        Further keys are `date`, and `currency` and `per` of all prices without their own.
+        Further keys are `date`, and `currency` and `per` of all prices that state none.
 
         Raises:
             SpecError: the file has faults; each with its line.

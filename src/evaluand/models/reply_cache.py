@@ -185,7 +185,7 @@ class Replies:
         except BaseException as error:
             with self._lock:
                 self._forget(key, asked)
-            is_outcome = isinstance(error, Exception) and not isinstance(error, BudgetReached)  # others have their own
+            is_outcome = isinstance(error, Exception) and not isinstance(error, BudgetReached)  # not for other budgets
             if is_outcome and asked.is_open:
                 asked.set_exception(error)
                 asked.exception()  # retrieved, whether anybody waits or not

@@ -107,7 +107,7 @@ def read_tools(tools: Iterable[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
     read = tuple(map(Tool.of, tools))
     names = [tool.name for tool in read]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise SpecError(f"two tools have the name {twice[0]!r}; give each its own")
+        raise SpecError(f"two tools have the name {twice[0]!r}; rename one")
     return read
 
 

@@ -154,7 +154,7 @@ def report_usage(
     model: str | None = None,
     requests: int = 1,
 ) -> None:
-    """Reports what requests of your own code used, so that it is stored with the row: in tasks and scorers.
+    """Reports what requests made by your code used, so that it is stored with the row: in tasks and scorers.
 
     Works in functions, coroutines and threads that a call starts with its context (`contextvars.copy_context`). What
     models and providers of evaluand use is counted without it. Outside of a call it does nothing.

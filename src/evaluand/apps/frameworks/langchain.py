@@ -68,7 +68,7 @@ class LangChainRecordingSession(RecordingSession):
 
 
 class LangChainApp(App):
-    """A chain, or an object of your own that has chains, whose runs can be recorded; see `App` for the arguments.
+    """A chain, or your own object that contains chains, whose runs can be recorded; see `App` for the arguments.
 
     Example:
         >>> from langchain_core.runnables import RunnableLambda
@@ -193,7 +193,7 @@ class Handler(BaseCallbackHandler):
         step = begin_step(component, method, args, kind=kind, given=given, above=above)
         if step is not None:
             self.steps[run_id] = step
-            if method != INVOKE:  # `invoke` has no context of its own and returns nothing before its end
+            if method != INVOKE:  # `invoke` sets no context and returns nothing before its end
                 step.add_details(also=INVOKE)
                 step.enter()
 

@@ -52,7 +52,7 @@ except ModuleNotFoundError as error:
 
 
 class LlamaIndexApp(App):
-    """A query or chat engine, or an object of your own that has one, whose calls can be recorded; see `App`."""
+    """A query or chat engine, or your own object that contains one, whose calls can be recorded; see `App`."""
 
     def select_source_nodes(self, method: str | None = None) -> Selector:
         """The selector of the nodes that the answer is based on: those of the app's only engine.

@@ -1,4 +1,4 @@
-"""`@instrument`: methods and functions that open a span of their own whenever their calls are recorded.
+"""`@instrument`: methods and functions that open a span whenever their calls are recorded.
 
     class Retriever:
         @instrument(kind="retriever")
@@ -43,8 +43,8 @@ def instrument(method: Any = None, /, *, kind: str = "span", name: str | None = 
 
     Args:
         method: a function, class method, static method or property; above or below such decorators.
-        kind: the kind of step: `span`, `llm`, `retriever`, `tool` or a word of your own.
-        name: its name in records; default: its own name.
+        kind: the kind of step: `span`, `llm`, `retriever`, `tool` or any other word.
+        name: its name in records; default: the name of the method.
 
     Example:
         >>> from evaluand.apps.app import App

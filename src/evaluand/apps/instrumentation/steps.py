@@ -109,7 +109,7 @@ def extract_trace(top: Span, call_text: str | None, names: Mapping[int, str], ga
 
 
 class CompletedCall(NamedTuple):
-    """A call of an app that has ended; `about` holds `record_id`, `tags` and `meta`, if the call has its own."""
+    """A call of an app that has ended; `about` holds `record_id`, `tags` and `meta`, if the call has any."""
 
     trace: Trace
     error: BaseException | None
@@ -358,7 +358,7 @@ def begin_step(
 
 
 ambient: Final[list[Callable[[], Step | None]]] = []
-"""Functions of frameworks that have a context of their own: each returns the step that is running now."""
+"""Functions of frameworks that keep track of the current call: each returns the step that is running now."""
 
 
 def _deeper(outer: Span | None) -> Step | None:

@@ -69,7 +69,7 @@ def work(
         return opened
     if opened.mode != "deferred":
         raise SpecError(
-            f"recording {id} is judged by its own app (mode {opened.mode}); if the app has died, "
+            f"recording {id} is judged by the app that records it (mode {opened.mode}); if that app has died, "
             f"`evaluand resume {id}` closes it"
         )
     if workers and isinstance(store, MemoryStore):

@@ -1,6 +1,6 @@
 """Ratings as length-controlled win rates against a baseline, as AlpacaEval 2 defines them.
 
-Each system is fitted on its own, so that its number stays when systems are added.
+Each system is fitted separately, so that its win rate does not change when systems are added.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def estimate_length_controlled(
 
 
 def _scale_by_system(rows: MatchRows, shares: np.ndarray, base: int) -> np.ndarray:
-    """The weights, which weigh as much as matches without weights do: each system's on their own, as each is fitted."""
+    """The weights, scaled for each system so that their sum is the number of its matches, as each is fitted alone."""
     opponent = np.where(rows.a == base, rows.b, rows.a)
     matches, weight = (np.bincount(opponent, each, rows.systems) for each in (shares, rows.weight))
     return np.asarray(rows.weight * (matches[opponent] / weight[opponent]))

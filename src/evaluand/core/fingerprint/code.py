@@ -1,7 +1,7 @@
 """What functions, classes and modules are: their own text, and everything first-party that they reach by name.
 
-Functions and classes of one's own are parts, read when their turn comes. Constants are parts too, one for each name in
-a module, so that a change of a constant shows as that and not as a change of all who use it.
+First-party functions and classes are parts, read when their turn comes. Constants are parts too, one for each name in
+a module, so that a changed constant is reported as such, and not as a change of all code that uses it.
 """
 
 from __future__ import annotations

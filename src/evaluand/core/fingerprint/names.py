@@ -38,7 +38,7 @@ _SAME_MODULES = {
     "_pydatetime": "datetime",
     "_pydecimal": "decimal",
 }
-_KNOWN_OBJECTS = {  # those of Python itself that have no name of their own
+_KNOWN_OBJECTS = {  # objects of Python itself that have no name
     id(value): name
     for name, value in (
         ("builtins.__dict__", vars(builtins)),
@@ -184,7 +184,7 @@ def follow(value: Any, rest: Collection[str], homes: Homes) -> tuple[Any, str]:
 
 
 def full_name_of(value: Any, homes: Homes) -> str:
-    """The full name under which other people's code is known; empty for one's own, and for what has none."""
+    """The full name under which third-party code is known; empty for first-party code, and for what has none."""
     kind = type(value)  # isinstance would ask the value for its class, which may run code
     if id(value) in _KNOWN_OBJECTS:
         return _KNOWN_OBJECTS[id(value)]
@@ -204,7 +204,7 @@ def full_name_of(value: Any, homes: Homes) -> str:
 
 
 def _name_of_function(function: types.FunctionType, homes: Homes) -> str:
-    """The full name of a foreign function; where it bears that of one's own that it wraps, by its own code."""
+    """The full name of a foreign function; if it has taken the name of a first-party function, that in its code."""
     module = sys.modules.get(str(function.__module__))
     if module is not None and not homes.of(module).ours:
         return _public(module.__name__, function.__qualname__)

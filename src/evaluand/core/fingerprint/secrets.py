@@ -1,6 +1,6 @@
 """Credentials that code has read from the environment: a fingerprint covers that they are there, not their values.
 
-So it is the same for everybody who has a key of their own, and no key can be guessed from the digest of a part.
+So it is the same for users with different keys, and no key can be guessed from the digest of a part.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _is_evaluands(decorator: ast.expr, namespace: Namespace) -> bool:
 
 
 def without_methods(node: ast.ClassDef, covered: Collection[str]) -> ast.ClassDef:
-    """Leaves out the methods that have an identity of their own."""
+    """Leaves out the methods that have a separate identity."""
     node = copy.copy(node)
     rest = [s for s in node.body if not (isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name in covered)]
     node.body = rest or [ast.Pass()]

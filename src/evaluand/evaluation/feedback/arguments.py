@@ -41,7 +41,7 @@ class Arguments:
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
-            raise SpecError(f"{name} has no readable signature; call it from a function of your own") from None
+            raise SpecError(f"{name} has no readable signature; call it from your own function") from None
         own = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         return cls(
             name,

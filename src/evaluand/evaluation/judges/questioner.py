@@ -1,7 +1,7 @@
 """How one row is judged: the questions that a rubric asks about it.
 
 A text that is judged whole is one question, or as many as there are samples. A text that is judged by parts is divided
-first; each part is a question of its own.
+first; each part is one question.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Reads the replies of judges: the verdict, or why there is none.
 
 A reply is a text that a model wrote: nothing in it is sure, and whatever it quotes may have been written to mislead. So
-a verdict is read only from a complete JSON object with the keys that were asked for, which ends the reply and begins on
-a line of its own, and only if it is on the scale and no other object has another verdict. What a model thinks before
-its reply does not count. Everything else is `Unreadable`, whose fault is one of `FAULTS`: it becomes an abstention,
-never a number.
+a verdict is read only from a complete JSON object with the keys that were asked for, which starts a line and ends the
+reply, and only if it is on the scale and no other object has another verdict. What a model thinks before its reply does
+not count. Everything else is `Unreadable`, whose fault is one of `FAULTS`: it becomes an abstention, never a number.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ class _Reply(NamedTuple):
 
     @property
     def ends_with_object(self) -> bool:
-        """Whether the last object begins on a line of its own and ends the reply, but for fences of code blocks."""
+        """Whether the last object starts a line and ends the reply, not counting fences of code blocks."""
         *_, before, after = self.around
         line = _LINE_BREAK.split(before)[-1].strip()
         return _FENCE.fullmatch(line) is not None and not after.strip().strip("`")

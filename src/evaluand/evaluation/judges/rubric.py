@@ -324,7 +324,7 @@ def _faults_of_parts(parts: Parts, material: Sequence[str]) -> Iterator[Fault]:
     if material and parts.name not in material:
         yield ("parts", "name"), f"is {parts.name!r}, which the judge does not see; add it to material"
     if parts.name == parts.of:
-        yield ("parts", "name"), "is the variable that is divided; call a part by a name of its own"
+        yield ("parts", "name"), "is the variable that is divided; give the parts another name"
 
 
 def _faults_of_comparison(material: Sequence[str], scale: Scale | None, parts: Parts | None) -> Iterator[Fault]:

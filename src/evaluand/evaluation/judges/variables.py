@@ -1,9 +1,9 @@
 """What a judge sees of a row: the values of a rubric's variables.
 
 `input`, `output` (`first` and `second` in a comparison) and `expected` are those of the row; any other name is a column
-of the example. An input of several columns is shown without those that are variables of their own. A judge may name
-paths for variables: `context: output.passages` reads from the output, `context: __record__.app.search.rets` what was
-recorded of the call.
+of the example. If the input has several columns, those that are separate variables are left out of `input`. A judge may
+name paths for variables: `context: output.passages` reads from the output, `context: __record__.app.search.rets` what
+was recorded of the call.
 """
 
 from __future__ import annotations

@@ -226,10 +226,10 @@ class _Tables:
         self._columns = columns
         self._faults: list[Fault] = []
         self._systems: dict[str, int] = {}
-        self._declared: dict[int, str] = {}  # the systems by their numbers in an own export
-        self._examples: dict[str | int, int] = {}  # id or input → number; a row without both is its own example
+        self._declared: dict[int, str] = {}  # the systems by their numbers in an export of evaluand
+        self._examples: dict[str | int, int] = {}  # id or input → number; each row without both is another example
         self._ids: dict[int, tuple[str | None, str | None]] = {}
-        self._own_numbers: dict[tuple[str | None, str | None], int] = {}  # of examples in an own export, by id or input
+        self._own_numbers: dict[tuple[str | None, str | None], int] = {}  # of examples in such an export
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[Texts] = []
         self._batches: list[pa.RecordBatch] = []
@@ -335,7 +335,7 @@ class _Tables:
         return index
 
     def _own_number(self, id: str | None, input: str | None, index: int) -> int:
-        """The number that an example has in an own export, by its id, or its input if it has none."""
+        """The number that an example has in an export of evaluand, by its id, or its input if it has none."""
         if id is None and input is None:
             return index
         return self._own_numbers.setdefault((id, None if id is not None else input), index)
@@ -443,11 +443,11 @@ def _style(text: str) -> dict[str, int]:
     return response_style(text)._asdict()
 
 
-# The columns of an own export
+# The columns of an export of evaluand
 
 
 def _read_own(row: Mapping[str, Any], where: str, faults: list[Fault]) -> dict[str, Any]:
-    """The cells of an own export that no other file has; from CSV, all of them are texts."""
+    """The cells that only an export of evaluand has; from CSV, all of them are texts."""
     cells: dict[str, Any] = {}
     for name in (*OWN, _EXAMPLE_KEY, _JUDGE_KEY):
         value = row.get(name)

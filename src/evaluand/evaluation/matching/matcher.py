@@ -2,7 +2,7 @@
 
 Each judgement is keyed work, as each score is: several are made at once, a stopped matcher continues where it was, and
 what the same judge has said about the same responses to the same example, in the same order, is reused from every
-earlier set of matches. So a further run costs only its own pairs.
+earlier set of matches. So a further run costs only the pairs with it.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ def _hashable(value: Any) -> Hashable:
 
 
 def _unmatched(options: Sequence[Sequence[int]]) -> int | None:
-    """The first of several that cannot have a partner of its own, given the possible partners of each.
+    """The first of several items for which no partner is left, from the possible partners of each.
 
     Partners are re-assigned along augmenting paths: with a tolerance, who takes the first that fits may take the only
     one that fits another.

@@ -56,7 +56,7 @@ class NumericAnswer(Scorer):
             which abstains where there are several that differ.
         tolerance: the largest difference that still counts as equal.
         relative: the same as a share of the expected number; the larger of the two allowances holds.
-        fractions: read `1/5` as 0.2 and `2 1/2` as 2.5; otherwise each integer is a number of its own.
+        fractions: read `1/5` as 0.2 and `2 1/2` as 2.5; otherwise each integer is a separate number.
 
     Raises:
         SpecError: a tolerance is negative, or `take` is something else.

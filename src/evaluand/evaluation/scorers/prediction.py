@@ -37,7 +37,7 @@ class Prediction(Scorer):
     confidence that is such an object; without a number as confidence, the confidence is the prediction's own score.
 
     `confidence_of` is the class whose probability the confidence is: the one that the output names, else the prediction
-    if the confidence is its own score, else null, since it is unknown.
+    if the confidence is the score of that label, else null, since it is unknown.
 
     Attributes:
         type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
@@ -47,7 +47,7 @@ class Prediction(Scorer):
         confidence_key: None to ignore confidences. An object without this key has none.
         confidence_of_key: the key of the class that the confidence is of, if not always the prediction.
         probabilities_key: the key of the scores of all classes; only an object is read, and not where predictions are
-            numbers. Of `labels`, each label has its own score, and the set has no confidence.
+            numbers. Of `labels`, each label has a score, and the set has no confidence.
 
     Raises:
         SpecError: there is no such type.

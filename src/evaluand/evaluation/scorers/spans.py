@@ -289,7 +289,7 @@ TAG_COUNTS: Final = ("expected", "found", "predicted", "right")
 
 @dataclass(frozen=True, kw_only=True)
 class HighlightCoverage(Scorer):
-    """The F-beta of the places that highlights cover, from 0 to 1; precision and recall are columns of their own.
+    """The F-beta of the places that highlights cover, from 0 to 1; precision and recall are separate columns.
 
     Output and expected are lists of highlights: pairs `[start, end]`, or objects with a start and an end, which is the
     first place after the highlight. A place counts once however many highlights cover it, so it is the same whether a

@@ -142,7 +142,7 @@ VARIANTS: Final = ("1", "2", "L")
 
 @dataclass(frozen=True, kw_only=True)
 class Rouge(ReferenceScorer):
-    """The F1 of what rouge-score finds in both texts, from 0 to 1; precision and recall are columns of their own.
+    """The F1 of what rouge-score finds in both texts, from 0 to 1; precision and recall are separate columns.
 
     Source: C.-Y. Lin, "ROUGE: a package for automatic evaluation of summaries" (2004), as Google's rouge-score computes
     it. The expected value is a reference or a list of them, of which the one with the best F1 counts. Abstains where

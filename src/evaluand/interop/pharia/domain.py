@@ -370,7 +370,7 @@ class ExampleResults(list[T]):
 
 
 def with_examples(results: Iterable[T]) -> tuple[Sequence[T], list[int]]:
-    """Results and the number of each one's example; those of unknown examples have a number of their own."""
+    """Results and the number of the example of each; each result of an unknown example has a separate number."""
     listed = results if isinstance(results, ExampleResults) else ExampleResults(results, [])
     ids = [*listed.example_ids, *[None] * (len(listed) - len(listed.example_ids))]
     numbers: dict[str | int, int] = {}

@@ -1,4 +1,4 @@
-"""The classifiers that TruLens' `Huggingface` asks, at Hugging Face's address for inference or one of your own."""
+"""The classifiers that TruLens' `Huggingface` asks, at Hugging Face's address for inference or at yours."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Judged:
         return {**{name: getattr(Options, name) for name in self.options}, "min_score_val": low, "max_score_val": high}
 
     def usual_rubric(self, options: Mapping[str, Any]) -> Rubric:
-        """The rubric of calls without options of their own.
+        """The rubric of calls that pass no options.
 
         Args:
             options: those of the provider.

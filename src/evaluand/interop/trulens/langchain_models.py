@@ -40,7 +40,7 @@ class ChainModel(ChatModel):
 
 
 def chain_model(chain: Any, name: str, **settings: Any) -> ChainModel:
-    """The model that a LangChain object is, with an address of its own, as replies are cached by address.
+    """A LangChain object as a model, with a unique address, because replies are cached by address.
 
     Raises:
         SpecError: it is no model of LangChain.

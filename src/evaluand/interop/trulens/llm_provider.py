@@ -105,7 +105,7 @@ class LLMProvider(Provider):
         return ChatModel(self.base_url, self.model_engine, api_key=self.api_key_variable, **self._settings)
 
     def model_at(self, temperature: float | None) -> ChatModel:
-        """The model with a temperature; None for its own."""
+        """The model with a temperature; None for that of the model."""
         if temperature is None or temperature == self.model.temperature:
             return self.model
         if temperature not in self._models:
@@ -407,7 +407,7 @@ class LLMProvider(Provider):
         """Whether an agent chose the right tools."""
         return {"trace": trace}
 
-    # Questions of your own
+    # Questions with your instructions
 
     @from_0_to_1
     def generate_score(
@@ -418,7 +418,7 @@ class LLMProvider(Provider):
         max_score_val: int = 10,
         temperature: float | None = None,
     ) -> Judgement:
-        """The verdict on a text, by instructions of your own."""
+        """The verdict on a text, by your instructions."""
         scale = Options(min_score_val=min_score_val, max_score_val=max_score_val).scale
         return self._judge_by(system_prompt, user_prompt, scale, temperature, reasons=False)
 

@@ -217,8 +217,8 @@ class Cortex(LLMProvider):
 class Langchain(LLMProvider):
     """A language model of LangChain.
 
-    Its own settings count: temperature, length, key and address are those of the object. It cannot be stored, so it
-    judges while an app records, or in an evaluation, and not in deferred mode.
+    Temperature, length, key and address are those of the LangChain object. It cannot be stored, so it judges while an
+    app records, or in an evaluation, and not in deferred mode.
 
     Args:
         chain: the chat model.

@@ -1,6 +1,6 @@
 """Length-controlled win rates as AlpacaEval 2 defines them: how often a system would win at equal length.
 
-Judges prefer longer responses. For each system on its own a logistic regression explains its outcomes against the
+Judges prefer longer responses. For each system, a separate logistic regression explains its outcomes against the
 baseline by three terms:
 
     probability to win = logistic(length · tanh(difference of length / its standard deviation)

@@ -244,7 +244,7 @@ def _roc(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
 def _precision_recall(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
     words = _in_words(curves, "the precision", "at a recall of 0.9", 0.9, above=True)
     chance = curves[0]["points"]["y"][-1]
-    by_chance = curves[0]["metric"] == "average_precision" and curves[0]["lines"] == "task"  # groups have their own
+    by_chance = curves[0]["metric"] == "average_precision" and curves[0]["lines"] == "task"  # it differs by group
     guides = [((0.0, chance), (1.0, chance))] if by_chance else []
     plot = Plot("recall", "precision", f"Precision against recall{what}: {words}", guides=guides)
     heads = ("recall", "precision", "threshold")

@@ -441,7 +441,7 @@ def _read_responses(run: Run) -> Keyed:
 
 
 class _FileTexts:
-    """Inputs and responses from a file of battles, if it had them; a case is a pair, as each row may have its own."""
+    """Inputs and responses from a file of battles, if it had them; a case is a pair, as rows may differ in them."""
 
     def __init__(self, matches: Matches, limit: int) -> None:
         self._matches, self._limit = matches, limit

@@ -32,8 +32,8 @@ def read_labelled_evaluation(
 ) -> LabelledSet:
     """The answers of a run that people have labelled, with the scores of a judge.
 
-    Several replications of an example are answers of their own. If people gave numbers, the judge's `value` counts,
-    else its `label`.
+    Replications of an example count as separate answers. If people gave numbers, they are compared with the judge's
+    `value`, else with its `label`.
 
     Args:
         evaluation: has the judge's scores.
