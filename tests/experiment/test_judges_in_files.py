@@ -12,7 +12,7 @@ from support.chat_answers import Body, ChatServer
 from evaluand import Experiment, MemoryStore, SpecError
 from evaluand.experiment.access import read_access
 from evaluand.experiment.near_keys import word_advice
-from evaluand.experiment.spec import parse_file
+from evaluand.experiment.parsing import parse_file
 
 POLITE = """
 instructions: Is it polite?

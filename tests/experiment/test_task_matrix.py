@@ -19,7 +19,7 @@ from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.experiment import json_schema
 from evaluand.experiment.experiment import Experiment
-from evaluand.experiment.spec import parse_file
+from evaluand.experiment.parsing import parse_file
 
 SMALL: dict[str, Any] = {"url": "http://127.0.0.1:1/v1", "name": "small", "version": "1"}
 ENTRY: dict[str, Any] = {

@@ -19,7 +19,7 @@ from evaluand.evaluation import AgainstBaseline, ByScore
 from evaluand.experiment import Tournament, json_schema
 from evaluand.experiment.access import read_access
 from evaluand.experiment.match_gates import evaluate_match_gates
-from evaluand.experiment.spec import parse_file
+from evaluand.experiment.parsing import parse_file
 from evaluand.report.verification import verify
 from evaluand.testing import assert_gate
 

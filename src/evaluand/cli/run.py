@@ -37,7 +37,7 @@ from evaluand.engine.engine import Aborted
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
-from evaluand.experiment.spec import parse_file
+from evaluand.experiment.parsing import parse_file
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts

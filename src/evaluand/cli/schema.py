@@ -225,7 +225,7 @@ def _format_limit(word: str, value: Any) -> str:
 
 
 def _print_experiment() -> None:
-    from evaluand.experiment.spec import json_schema
+    from evaluand.experiment.spec_schema import json_schema
 
     print_json(json_schema())
 

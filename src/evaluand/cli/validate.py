@@ -28,7 +28,7 @@ from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.match_gates import is_match_gate
-from evaluand.experiment.spec import parse_file
+from evaluand.experiment.parsing import parse_file
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 from evaluand.run.responses import RECORDED

@@ -12,7 +12,8 @@
 
 Paths are relative to the file. Code is imported only from where the file says.
 
-    spec        the fields of an experiment file; reads a file and collects its faults
+    spec        the fields of an experiment file; spec_schema makes a JSON Schema of them
+    parsing     reads a file into its valid parts, and collects the faults of the others
     user_code   imports functions, classes and errors of the user by name
     build       makes datasets, tasks, scorers and measures from a spec
     tournament  which systems a judge compares, and how; tournament_entries reads it
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from evaluand.experiment.columns import ColumnScores as ColumnScores, score_columns as score_columns
     from evaluand.experiment.experiment import Experiment as Experiment, Result as Result, Results as Results
     from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
-    from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec, json_schema as json_schema
+    from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
+    from evaluand.experiment.spec_schema import json_schema as json_schema
     from evaluand.experiment.tournament import Tournament as Tournament
     from evaluand.experiment.user_code import import_reference as import_reference
 

@@ -23,7 +23,8 @@ from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.engine.engine import TRANSIENT
 from evaluand.evaluation.judges.model_judge import rubric_files
 from evaluand.experiment.build import CHAT, CODE_PARAMETERS, TOOLS
-from evaluand.experiment.spec import CodeSpec, KindSpec, ValidParts, graded_by
+from evaluand.experiment.parsing import ValidParts
+from evaluand.experiment.spec import CodeSpec, KindSpec, graded_by
 from evaluand.models.endpoints import read_short_name
 from evaluand.run.tasks.conversation import FILE
 

@@ -30,6 +30,7 @@ from evaluand.evaluation.matching.schedule import Schedule
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.near_keys import parameter_advice, word_advice
+from evaluand.experiment.parsing import ValidParts
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     GRADED_BY,
@@ -47,7 +48,6 @@ from evaluand.experiment.spec import (
     ScorerEntry,
     TaskEntry,
     TradeoffSpec,
-    ValidParts,
 )
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.metrics.base.metric import Metric

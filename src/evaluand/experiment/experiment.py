@@ -30,6 +30,7 @@ from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
 from evaluand.experiment.match_gates import is_match_gate
+from evaluand.experiment.parsing import ValidParts, parse_file
 from evaluand.experiment.preflight import (
     check_answers,
     check_fit,
@@ -39,7 +40,6 @@ from evaluand.experiment.preflight import (
     check_tournaments,
     check_trade,
 )
-from evaluand.experiment.spec import ValidParts, parse_file
 from evaluand.experiment.tournament import MatchResults, Tournament
 from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors

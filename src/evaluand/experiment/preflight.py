@@ -20,7 +20,8 @@ from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment.match_gates import check_match_gates, is_match_gate
-from evaluand.experiment.spec import ADD_MATCHES, KindSpec, ValidParts
+from evaluand.experiment.parsing import ADD_MATCHES, ValidParts
+from evaluand.experiment.spec import KindSpec
 from evaluand.experiment.tournament import Tournament
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric

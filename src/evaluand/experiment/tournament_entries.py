@@ -14,16 +14,15 @@ from evaluand.core.errors import SpecError, alternatives
 from evaluand.core.files.yaml import Document, Place
 from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment import build
+from evaluand.experiment.long_forms import expand_matches, place_of_matches
+from evaluand.experiment.parsing import ValidParts
 from evaluand.experiment.spec import (
     GRADED_BY,
     JudgeEntry,
     KindSpec,
     MatchesSpec,
-    ValidParts,
     compares_scores,
-    expand_matches,
     graded_by,
-    place_of_matches,
 )
 from evaluand.experiment.tournament import Tournament
 
