@@ -10,8 +10,8 @@ if TYPE_CHECKING:
         Evaluator as Evaluator,
         ScorerFailed as ScorerFailed,
     )
-    from evaluand.evaluation.feedback.calls import Result as Result
     from evaluand.evaluation.feedback.feedback import Feedback as Feedback
+    from evaluand.evaluation.feedback.results import Result as Result
     from evaluand.evaluation.human_labels import (
         HumanLabels as HumanLabels,
         Label as Label,

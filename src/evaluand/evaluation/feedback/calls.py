@@ -1,4 +1,4 @@
-"""The calls of a feedback's implementation: what each returned or raised, the result, and how a table stores them.
+"""The calls of a feedback's implementation: what each returned or raised, and how a table stores them.
 
 A stored call is `{args, ret, meta, error}`; empty parts are not stored. Arguments are stored only where those of all
 calls of a row are short together. Long ones are in the record already, and the calls are in the order in which the
@@ -10,19 +10,19 @@ like one, and with three feedbacks of five contexts the references alone take as
 """
 
 import itertools
-import math
 import numbers
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evaluand.core.errors import DataError, EvaluandError, Skipped, TaskError, storable_message
 from evaluand.core.identity import encode, restore
 from evaluand.core.json_like import escape_surrogates, to_json_like
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN
+from evaluand.evaluation.feedback.selection import combine
 from evaluand.evaluation.scorer import CallReader, described
 
 
@@ -137,53 +137,6 @@ def error_line(error: Exception) -> str:
     return f"{type(error).__name__}: {storable_message(error)}"
 
 
-def only_reason(calls: Sequence[Mapping[str, Any]]) -> str | None:
-    """The reason in the metadata of the only call; None where there are several calls or no reason."""
-    reason = calls[0]["meta"].get("reason") if len(calls) == 1 else None
-    return reason if isinstance(reason, str) else None
-
-
-class Missing(DataError):
-    """A selector finds nothing in a source."""
-
-
-class Result(NamedTuple):
-    """The result of a feedback for one source.
-
-    Attributes:
-        status: `scored`, `abstained`, `skipped` or `failed`.
-        value: the aggregate of all calls: a number, which may be undefined (NaN), or a number for each key where the
-            implementation returns several; None where there is none.
-        calls: each call of the implementation in order: `args`, `ret`, `meta` and, where it failed, `error`.
-        reason: why there is no value.
-        note: a remark on the value: calls left out, values not combined.
-        error: the exception of a call or of the aggregate.
-    """
-
-    status: str
-    value: Any = None
-    calls: Sequence[Mapping[str, Any]] = ()
-    reason: str | None = None
-    note: str | None = None
-    error: Exception | None = None
-
-
-def mean(values: Sequence[Any]) -> float:
-    """The mean of the calls' results.
-
-    Example:
-        >>> mean([1.0, 0.5])
-        0.75
-    """
-    return math.fsum(values) / len(values)
-
-
-mean.__module__ = "evaluand.evaluation.feedback"  # stored definitions name it so
-
-
-MOST_CALLS: Final = 100_000
-"""The most calls for one source; more combinations are taken for a mistake."""
-
 SHORT: Final = 100
 """The most characters that the stored arguments of a row have together."""
 
@@ -254,32 +207,6 @@ def read_calls(
         args = call["args"] if "args" in call else (selected or [])[number]
         complete.append({"args": args, "ret": call["ret"], "meta": call.get("meta", {}), "error": call.get("error")})
     return complete
-
-
-def combine(selected: Mapping[str, Sequence[Any]], combinations: str) -> Iterator[dict[str, Any]]:
-    """The arguments of each call, from the values that were selected for each argument."""
-    iterate = itertools.product if combinations == "product" or not selected else zip
-    return (dict(zip(selected, values, strict=True)) for values in iterate(*selected.values()))
-
-
-def too_many_calls(selected: Mapping[str, Sequence[Any]], combinations: str) -> str | None:
-    """What to do about more calls than `MOST_CALLS`; None where they are fewer."""
-    sizes = [len(values) for values in selected.values()]
-    n_calls = math.prod(sizes) if combinations == "product" else min(sizes)
-    if n_calls <= MOST_CALLS:
-        return None
-    several = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)
-    zipped = "combine them by zip, " if combinations == "product" and len(selected) > 1 else ""
-    hint = f"{zipped}make one list of them with .collect(), or select fewer"
-    return f"{n_calls:,} calls ({several}) are more than {MOST_CALLS:,}; {hint}"
-
-
-def leftover_note(selected: Mapping[str, Sequence[Any]], combinations: str) -> str | None:
-    """A note about the values that zip does not use."""
-    if combinations == "product" or len({len(values) for values in selected.values()}) < 2:
-        return None
-    sizes = ", ".join(f"{len(values)} of {name}" for name, values in selected.items())
-    return f"zip combines to the end of the shortest: there are {sizes}"
 
 
 def _are_short(calls: Sequence[Mapping[str, Any]]) -> bool:

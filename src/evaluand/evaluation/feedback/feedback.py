@@ -32,35 +32,29 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, NotStored, SpecError, nearest, warn
+from evaluand.core.errors import NotStored, SpecError, nearest, warn
 from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
-from evaluand.core.redaction import HIDDEN
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
-from evaluand.evaluation.feedback.calls import (
-    Calls,
+from evaluand.evaluation.feedback.calls import Calls, call_reader, to_number
+from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred, restored
+from evaluand.evaluation.feedback.results import Aggregator, Result, make_result, mean, to_score
+from evaluand.evaluation.feedback.selection import (
     Missing,
-    Result,
-    call_reader,
     combine,
-    error_line,
+    is_found,
     leftover_note,
-    mean,
-    only_reason,
-    pack_calls,
-    to_number,
+    select,
+    select_all,
     too_many_calls,
 )
-from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred, restored
-from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, is_hidden, may_see_times
+from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, may_see_times
 from evaluand.evaluation.provider import Provider
 from evaluand.evaluation.scorer import CallReader, Score, Scorer, described, is_async
 
 COMBINATIONS: Final = ("product", "zip")
 IF_MISSING: Final = ("error", "warn", "ignore")
 ON_ERROR: Final = ("fail", "leave_out")
-
-Aggregator = Callable[[Sequence[Any]], Any]
 
 
 class _Plan(NamedTuple):
@@ -345,7 +339,7 @@ class Feedback(Scorer):
         """Raises `Missing` if a selector that reads the example finds nothing, and `if_missing` is `error`."""
         for name, selector in self.bound.items() if self.if_missing == "error" else ():
             if selector.steps[:1] == (EXAMPLE,):
-                self._select(name, selector, {EXAMPLE: example})
+                select(name, selector, {EXAMPLE: example})
 
     def check_app(self, app: Mapping[str, Any]) -> None:
         """Checks the selectors against the structure of an app.
@@ -423,28 +417,10 @@ class Feedback(Scorer):
         """Grades one source; awaitable where the implementation is async."""
         if self.is_async:
             return self._score_async(source)
-        return self._to_score(self.evaluate(source))
+        return to_score(self.evaluate(source))
 
     async def _score_async(self, source: Mapping[str, Any]) -> Score:
-        return self._to_score(await self.evaluate_async(source))
-
-    def _to_score(self, result: Result) -> Score:
-        status, value, calls, reason, note, error = result
-        columns = {"calls": pack_calls(calls)} if calls else None
-        if status != "scored":
-            return Score(status=status, reason=reason, columns=columns, error=error)
-        if isinstance(value, dict):
-            undefined = [f"{key!r} is {number}" for key, number in value.items() if not math.isfinite(number)]
-            if undefined:  # a row has one status, and each of its numbers counts by it
-                return Score(status="abstained", reason=", ".join(undefined), columns=columns, error=error)
-            return Score(data=value, explanation=note, columns=columns, error=error)
-        number = to_number(value)
-        if number is None:
-            reason = f"the aggregate returned {described(value)}; it must return a number"
-            return Score(status="failed", reason=reason, columns=columns)
-        if not math.isfinite(number):
-            return Score(status="abstained", reason=f"the value is {number}", columns=columns, error=error)
-        return Score(number, explanation=note or only_reason(calls), columns=columns, error=error)
+        return to_score(await self.evaluate_async(source))
 
     # Stored form
 
@@ -562,7 +538,7 @@ class Feedback(Scorer):
                 calls.add(args, call(args))
             except Exception as error:
                 calls.add_failed(args, error)
-        return self._result(calls, plan.note)
+        return make_result(calls, self.aggregator, on_error=self.on_error, note=plan.note)
 
     async def evaluate_async(self, source: Mapping[str, Any], /, **values: Any) -> Result:
         """Like `evaluate`, for an async implementation."""
@@ -577,11 +553,11 @@ class Feedback(Scorer):
                 calls.add(args, await returned if inspect.isawaitable(returned) else returned)
             except Exception as error:
                 calls.add_failed(args, error)
-        return self._result(calls, plan.note)
+        return make_result(calls, self.aggregator, on_error=self.on_error, note=plan.note)
 
     def selections(self, source: Mapping[str, Any], /, **values: Any) -> Iterator[dict[str, Any]]:
         """The arguments of each call that `evaluate` would make; raises `Missing` if a selector finds nothing."""
-        return combine(self._select_all(source, values), self.combinations)
+        return combine(select_all(self.bound, source, values), self.combinations)
 
     def _plan(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> _Plan | Result:
         """The calls to make for a source; the result, where there are none."""
@@ -590,9 +566,9 @@ class Feedback(Scorer):
         else:
             _ = self._is_bound
         try:
-            if self.if_exists is not None and not self._exists(self.if_exists, source):
+            if self.if_exists is not None and not is_found(self.if_exists, source):
                 return Result("skipped", reason=f"{self.if_exists} is not there")
-            selected = self._select_all(source, values)
+            selected = select_all(self.bound, source, values)
         except NotStored as error:  # whatever `if_missing` says: it was there
             return Result("failed", reason=str(error), error=error)
         except Missing as error:
@@ -610,39 +586,6 @@ class Feedback(Scorer):
             return Result("failed", reason=problem)
         plain = all(type(value) in PLAIN for found in selected.values() for value in found)
         return _Plan(combine(selected, self.combinations), plain, leftover_note(selected, self.combinations))
-
-    def _select_all(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-        """The values of each argument."""
-        selected: dict[str, Sequence[Any]] = {}
-        for name, selector in self.bound.items():
-            if name not in values:
-                selected[name] = self._select(name, selector, source)
-        if values:
-            selected |= {name: (value,) for name, value in values.items()}
-        return selected
-
-    def _select(self, name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:
-        try:
-            found = selector.require(source)
-        except NotStored as error:
-            raise NotStored(f"{name}: {error}") from None
-        except DataError as error:
-            raise Missing(f"{name}: {error}") from None
-        if any(type(each) is str and each == HIDDEN for each in found) and is_hidden(selector, source):
-            raise NotStored(
-                f"{name}: {selector} is an argument named like a credential and was not stored; "
-                "record it within keep_credentials()"
-            )
-        return found
-
-    def _exists(self, selector: Selector, source: Mapping[str, Any]) -> bool:
-        try:
-            selector.require(source)
-        except NotStored as error:
-            raise NotStored(f"if_exists: {error}") from None
-        except DataError:
-            return False
-        return True
 
     @cached_property
     def _is_bound(self) -> bool:
@@ -663,33 +606,6 @@ class Feedback(Scorer):
             self.accepts.check(bound)
         except SpecError as error:
             raise self._fault(str(error)) from None
-
-    def _result(self, calls: Calls, note: str | None) -> Result:
-        """The aggregate of calls as a result."""
-        first = calls.errors[0] if calls.errors else None
-        if len(calls.values) < len(calls.records):
-            if first is not None and (self.on_error == "fail" or not calls.values):
-                return Result("failed", None, calls.records, calls.failures, None, first)
-            if not calls.values:
-                return Result("abstained" if calls.undefined else "skipped", None, calls.records, calls.gaps)
-            note = "; ".join(filter(None, (note, calls.failures and f"left out: {calls.failures}", calls.gaps)))
-        try:
-            return Result("scored", self._aggregate(calls.values), calls.records, None, note, first)
-        except Exception as error:
-            return Result("failed", None, calls.records, f"the aggregate failed: {error_line(error)}", note, error)
-
-    def _aggregate(self, values: list[Any]) -> Any:
-        if not any(type(value) is dict for value in values):
-            return self.aggregator([mean(value) if type(value) is list else value for value in values])
-        keys = values[0].keys() if type(values[0]) is dict else ()
-        if not all(type(value) is dict and value.keys() == keys for value in values):
-            raise DataError(
-                "calls returned different things; each must return a number, or a dictionary with the same keys"
-            )
-        numbers = {key: to_number(self.aggregator([value[key] for value in values])) for key in keys}
-        if None in numbers.values():
-            raise DataError("it must return a number")
-        return numbers
 
 
 _STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")

@@ -23,7 +23,8 @@ from evaluand.apps.instrumentation.marking import make_instrumented
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.engine.engine import Policy
-from evaluand.evaluation.feedback.calls import Result, read_calls
+from evaluand.evaluation.feedback.calls import read_calls
+from evaluand.evaluation.feedback.results import Result
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
 from evaluand.interop.trulens.records import Record
