@@ -21,11 +21,11 @@ _READ_SECONDS: Final = 1.0  # between two looks at what other processes have not
 class Account(Spending):
     """What a run or an evaluation spends.
 
-    Costs are noted in its journal when they arise, so that neither the death of the process nor other processes that
-    work on the same make a budget larger.
+    Costs are noted in its journal as they arise. So a budget also counts those of killed processes and of other
+    processes that do the same work.
 
     Args:
-        work: what the budget calls this work, such as `runs/ID`.
+        work: the name of this work for the budget, such as `runs/ID`.
         log: where costs are noted.
         policy: has the budget against which they are counted, and the prices of models.
     """
@@ -53,7 +53,7 @@ class Account(Spending):
         """Raises BudgetReached if no further request may be made.
 
         Args:
-            unpriced: why the budget could not count the cost of the next request; an empty text if it could.
+            unpriced: the reason why the budget could not count the cost of the next request; empty if it could.
         """
         if self.budget:
             if reason := unpriced(self.budget):
@@ -61,7 +61,7 @@ class Account(Spending):
             self.budget.check()
 
     def stop_reason(self) -> str:
-        """Why no further call may start; empty for work that has made no request, as it may need none."""
+        """The reason why no further call may start; empty for work that has made no request, as it may need none."""
         if self.budget is None:
             return ""
         if time.monotonic() - self._read >= _READ_SECONDS:
@@ -73,7 +73,7 @@ class Account(Spending):
     def charge(self, spent: Spending) -> AbstractContextManager[None]:
         """A block that counts the requests of a call, and raises BudgetReached if one was refused.
 
-        It does so whatever the call made of that.
+        It is raised even if the code of the call has handled that error.
 
         Args:
             spent: what the call has used.
@@ -111,13 +111,13 @@ def current_prices() -> Prices:
 
 
 def check_budget(unpriced: Callable[[Budget], str]) -> None:
-    """Refuses the next request if the budget of the current run or evaluation is spent, or cannot count it.
+    """Refuses the next request if the budget of the current run or evaluation is spent, or cannot count its cost.
 
     Args:
-        unpriced: why a budget could not count the cost of the request; an empty text if it could.
+        unpriced: the reason why a budget could not count the cost of the request; empty if it could.
 
     Raises:
-        BudgetReached: it must not be made.
+        BudgetReached: the request must not be made.
     """
     for each in active_spendings():
         if isinstance(each, Account):
@@ -158,7 +158,7 @@ def _put_back(amounts: Sequence[tuple[Budget, float]]) -> None:
 
 @contextmanager
 def noting_refusal() -> Iterator[None]:
-    """Lets the current call stay open if the block raises BudgetReached, whatever the call makes of that."""
+    """Lets the current call stay open if the block raises BudgetReached, even if the call handles that error."""
     try:
         yield
     except BudgetReached as error:

@@ -1,7 +1,7 @@
 """Language models behind any endpoint that speaks OpenAI's protocol: the one client of tasks and judges.
 
-What answers cannot be seen from here, so a model is pinned by nothing but its declared `version`. Its key is named, not
-given: it is read from the environment when it is sent, and stands in no trace, message or file.
+Which weights answer cannot be seen from here, so a model is pinned only by its declared `version`. A key is named by
+its environment variable, which is read when a request is sent; the key itself is in no trace, message or file.
 """
 
 import math
@@ -66,7 +66,7 @@ class ChatModel:
             the key is sent only to hosts that `evaluand secrets` allows.
         temperature: 0 for the likeliest reply; None leaves it to the server.
         max_tokens: the largest length of a reply; None leaves it to the server.
-        seed: of the server's generator; few servers then reply the same every time.
+        seed: of the server's generator; few servers then always reply the same.
         reasoning_effort: how long a reasoning model thinks: `low`, `medium`, `high`, or another word of the server.
         parameters: further parameters of each request, such as `{"top_p": 0.9}`.
         timeout: seconds after which a request is abandoned.
@@ -74,12 +74,12 @@ class ChatModel:
         protocol: `chat` for chat completions, `responses` for OpenAI's Responses.
         rate: how many requests may start in a period, such as `500/min`: shared by all models with the same url, name
             and rate in this process. A `RateLimit` is shared by the models that receive it.
-        token_rate: how many tokens requests and replies may have in a period, such as `100_000/min`; shared likewise.
-            A request that is sent counts with its length and the usual length of replies, then with the tokens used.
-        price: of its tokens, such as `{"input": 0.25, "output": 2.00, "currency": "USD"}` for a million; by default
-            that of a table, see `evaluand.models.prices`. Without a price, what it costs is unknown.
-        cache: True to cache replies in memory, except in runs, which show what each call took; False not to; a path to
-            cache always, and to store the replies of a model with a `version` in a file. Replies are not shared
+        token_rate: how many tokens requests and replies may have in a period, such as `100_000/min`; shared in the same
+            way. Before its reply, a request counts with its length and the usual length of replies.
+        price: of a million tokens, such as `{"input": 0.25, "output": 2.00, "currency": "USD"}`; by default that of a
+            table, see `evaluand.models.prices`. Without a price, the cost is unknown.
+        cache: True caches replies in memory, but not in runs, so that their times and costs are real. A path caches
+            them in runs too, and in a file if the model has a `version`. False caches nothing. Replies are not shared
             between replications of an example, or between attempts at a run or evaluation.
 
     Raises:
@@ -137,7 +137,7 @@ class ChatModel:
         In a mapping, `model` may stand for `url`, `name` and `api_key`.
 
         Raises:
-            SpecError: it names no model, or lists all invalid parameters.
+            SpecError: it names no model, or parameters are invalid; lists all of them.
 
         Example:
             >>> ChatModel.of({"model": "ollama/llama3.2", "version": "3b", "max_tokens": 64})
@@ -177,15 +177,15 @@ class ChatModel:
         Args:
             messages: the conversation, each message with `role` and `content`; see `evaluand.models.messages`.
             tracer: opens the span of each request.
-            tools: what the model may ask to have called: functions, or `Tool`s. They are not called.
+            tools: functions or `Tool`s whose calls the model may request; they are not called here.
             schema: of the reply as data: a JSON Schema, a pydantic model, or a Python type; see `Completion.data`.
-            logprobs: how many of the likeliest tokens to report at each place, at most 20; 0 for no probabilities.
+            logprobs: how many of the likeliest tokens to report at each position, at most 20; 0 for no probabilities.
             sample: the number of the repeat if the same question is asked several times; each is a separate request.
 
         Raises:
             TransientError: the request may succeed later.
             TaskTimeout: it took too long; transient for the tasks of this package.
-            TaskError: the model refused, the answer holds no reply, or the reply was cut off.
+            TaskError: the model refused, its answer has no reply, or the reply was cut off.
             SpecError: a tool or the schema cannot be sent.
         """
         return run_coroutine(
@@ -250,7 +250,7 @@ class ChatModel:
         self._exchange.close()
 
     def find_price(self, prices: Prices) -> Price | None:
-        """Its price, or that of a table for its address; None if it is unknown."""
+        """The price of the model, its own or that of a table; None if it is unknown."""
         if isinstance(self.price, Price):
             return self.price
         is_usual = self.parameters.get("service_tier") in (None, "auto", "default")
@@ -258,7 +258,7 @@ class ChatModel:
         return found
 
     def explain_unpriced(self, budget: Budget, prices: Prices) -> str:
-        """Why a budget could not count what its replies cost, with what to do; an empty text if it could."""
+        """The reason why a budget could not count the cost of its replies, and what to do; empty if it could."""
         price = self.find_price(prices)
         remedy = f"give it one, such as price: {{input: 0.25, output: 2.00, currency: {budget.currency}}}"
         if price is None:
@@ -302,7 +302,7 @@ class ChatModel:
 
     @property
     def unpinned_address(self) -> str | None:
-        """A hash of the address, which decides which model answers while no version is declared; None with one."""
+        """A hash of the address, which identifies a model without a declared version; None if it has one."""
         return None if self.version is not None else identity.digest(self.url.partition("?")[0].rstrip("/")).hex()
 
     @property

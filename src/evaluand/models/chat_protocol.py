@@ -79,11 +79,11 @@ def read_answer(answer: Any) -> Completion:
 
 
 STREAM: Final[Mapping[str, Any]] = {"stream": True, "stream_options": {"include_usage": True}}
-"""What the body of a request for a streamed answer has besides."""
+"""Further fields of the body of a request for a streamed answer."""
 
 
 class Stream:
-    """Puts the chunks of a streamed answer together; what they add up to is the message of an answer."""
+    """Joins the chunks of a streamed answer into the message of an answer."""
 
     def __init__(self) -> None:
         self._answer: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def text_or_none(value: Any) -> str | None:
 
 
 def tokens_of(usage: Any, read: str, written: str) -> tuple[int | None, int | None]:
-    """How many tokens were read and written, as far as a server reports numbers that are counts."""
+    """How many tokens were read and written, as far as the server reports valid counts."""
     counts = usage if isinstance(usage, dict) else {}
     return _count(counts.get(read)), _count(counts.get(written))
 

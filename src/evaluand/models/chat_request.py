@@ -1,4 +1,4 @@
-"""One request of a `ChatModel`: what it depends on, how it is sent and traced, and what it used."""
+"""One request of a `ChatModel`: what it depends on, how it is sent and traced, and its usage."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +27,7 @@ class ChatRequest(Request):
     """One request to a model.
 
     Args:
-        give: takes the pieces of a streamed reply.
+        give: called with each piece of a streamed reply.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ChatRequest(Request):
             raise TaskError(f"the request cannot be written as data: {error}", code="request") from None
 
     async def complete(self) -> Completion:
-        """The completion, in a span for each time that it is requested.
+        """The completion; each attempt to request it is a span.
 
         Raises:
             TaskError: the request failed, or its reply is not usable.
@@ -99,7 +99,7 @@ class ChatRequest(Request):
         return Reply(_completion_value(completion), _usage_of(completion, model))
 
     async def _receive(self, give: Callable[[str], None]) -> Completion:
-        """The completion of a streamed answer, whose pieces are passed on."""
+        """The completion of a streamed answer; its pieces are passed on as they arrive."""
         exchange, stream, given = self._model._exchange, self._protocol.Stream(), False
 
         def read(event: dict[str, Any]) -> None:
@@ -147,7 +147,7 @@ class ChatRequest(Request):
         return self._tracer.span("chat", kind="llm", input=self._question.messages, **without_none(settings))
 
     def _record(self, span: Any, completion: Completion) -> None:
-        """Writes what was asked beyond the usual, and what was answered, into a span."""
+        """Writes the special settings of the request, and the answer, into a span."""
         span.set(**self._model.parameters)
         reported = {
             "response_model": completion.model,
@@ -190,7 +190,7 @@ def _read_completion(value: Mapping[str, Any]) -> Completion:
 
 
 def _usage_of(completion: Completion, model: "ChatModel") -> dict[str, Any]:
-    """What a request used, to be counted."""
+    """The usage of a request, to be counted."""
     return without_none(
         {
             "input_tokens": completion.input_tokens,

@@ -1,4 +1,4 @@
-"""What a model answers, and the errors of answers that were paid for and cannot be used."""
+"""The answer of a model, and the errors of answers that cost tokens but cannot be used."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ class ToolCall(NamedTuple):
     """A call of a tool that a model asks for.
 
     Attributes:
-        id: to which the result refers.
+        id: of the call; its result refers to it.
         name: of the tool.
         text: the arguments as the model wrote them.
     """
@@ -45,18 +45,18 @@ class Completion(NamedTuple):
             value of the server.
         model: the model that answered, as reported by the server.
         input_tokens: how many it read, and `output_tokens` how many it wrote; None if the server does not report them.
-            Those of all requests that structured output took.
-        data: the reply as data, if a schema was given; None if it does not fit, for the reason in `fault`.
-        tool_calls: the calls of tools that it asks for.
-        refusal: what it said instead of a reply.
+            With a schema, those of all requests that were needed.
+        data: the reply as data, if a schema was passed; None if it does not fit, for the reason in `fault`.
+        tool_calls: the tool calls that it requests.
+        refusal: the text with which it refused to reply.
         logprobs: for each token of the reply its text, `token`, its `logprob`, and those of the likeliest tokens there,
-            `top`; None if they were not asked for or are not reported.
-        steps: the requests that structured output took, by step; see `evaluand.models.structured`.
-        cost: of all requests, in `currency`; None if unknown. Of a reply from the cache, what it would cost now.
+            `top`; None if they were not requested or are not reported.
+        steps: with a schema, the number of requests of each step; see `evaluand.models.structured`.
+        cost: of all requests, in `currency`; None if unknown. For a cached reply, the cost at the current price.
         is_cached: whether no request was made.
-        fault: why there is no `data`.
+        fault: the reason why there is no `data`.
         cached_tokens: how many of `input_tokens` the server had read before; None if it does not report them.
-        reasoning_tokens: how many of `output_tokens` the model thought with before its reply; None likewise.
+        reasoning_tokens: how many of `output_tokens` the reasoning used; None if the server does not report them.
 
     Example:
         >>> completion = Completion("Paris", "stop")
@@ -83,7 +83,7 @@ class Completion(NamedTuple):
 
     @property
     def message(self) -> dict[str, Any]:
-        """The answer as a message of the conversation, to which the results of tools follow."""
+        """The answer as a message of the conversation; the results of tool calls are appended after it."""
         message: dict[str, Any] = {"role": "assistant", "content": self.text}
         if self.tool_calls:
             message["tool_calls"] = [
@@ -94,7 +94,7 @@ class Completion(NamedTuple):
 
 
 class UnusableReply(BadAnswer):
-    """The model answered, and was paid, with something that is no reply.
+    """The answer of the model cost tokens, but has no usable reply.
 
     Attributes:
         code: `refusal`, `content_filter` or `empty`.
@@ -111,10 +111,10 @@ class CutOff(UnusableReply):
 
 
 def require_usable(completion: Completion, *, max_tokens: int | None, keep_cut_off: bool) -> None:
-    """Raise an UnusableReply for an answer that is no reply.
+    """Raise an UnusableReply for an answer without a usable reply.
 
     Args:
-        keep_cut_off: whether a reply that was cut off is one.
+        keep_cut_off: whether a reply that was cut off is usable.
     """
     if completion.refusal is not None:
         raise UnusableReply(f"the model refused: {completion.refusal}", code="refusal", completion=completion)

@@ -1,4 +1,4 @@
-"""Where models answer: the services that a short name such as `openai/gpt-5-mini` may begin with.
+"""The addresses of models: the services that a short name such as `openai/gpt-5-mini` may begin with.
 
 All of them speak the protocol of OpenAI. A key is always the name of an environment variable.
 """
@@ -19,8 +19,8 @@ class Endpoint(NamedTuple):
         url: up to its version; `${NAME}` is replaced by an environment variable.
         api_key: the variable that holds the key; None for servers without one.
         max_tokens_name: the name under which its chat completions take the largest length of a reply.
-        reasoning: the models, as a regular expression, that refuse every temperature and think before they reply, with
-            tokens that count.
+        reasoning: a regular expression of the models that refuse every temperature, and whose reasoning counts as
+            output tokens.
     """
 
     url: str

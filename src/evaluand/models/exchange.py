@@ -1,6 +1,6 @@
-"""Requests to a model over HTTP: how the key is sent, and what an answer that is none means.
+"""Requests to a model over HTTP: how the key is sent, and what an unusable answer means.
 
-Why no SDK carries them: docs/design/0020-model-client.md
+Why they are not sent by an SDK: docs/design/0020-model-client.md
 """
 
 import asyncio
@@ -149,7 +149,7 @@ def write_content(body: Mapping[str, Any]) -> bytes:
 
 
 def _explained(error: BadRequest) -> BadRequest:
-    """A refusal with what to do about it, and whether it stops the run."""
+    """A refusal with advice on what to do, and whether it stops the run."""
     found = _UNSUPPORTED.search(str(error))
     name = found[1] if found else ""
     if name.partition(".")[0] in ("", *_FORMS):

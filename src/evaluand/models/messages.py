@@ -18,14 +18,14 @@ from evaluand.core.errors import TaskError, kind_of
 from evaluand.core.files.regular import read_regular_file
 
 LARGEST_IMAGE: Final = 20 << 20
-"""Bytes of an image; the most that services accept."""
+"""The largest size of an image that services accept, in bytes."""
 
 
 def read_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The messages as data, with images as data URLs.
 
     Raises:
-        TaskError: something is no message, or no image; with its place.
+        TaskError: a message or an image is invalid; the error names its place.
 
     Example:
         >>> read_messages([{"role": "user", "content": "Hello"}])

@@ -1,4 +1,4 @@
-"""What is known of models before the first request: which ones an object uses, and whether a budget can count them."""
+"""Checks of models before the first request: which ones an object uses, and whether a budget can count them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _MOST_PARTS: Final = 10_000
 
 
 class Priced(Protocol):
-    """What makes requests that may cost something: a model."""
+    """An object whose requests may cost something: a model."""
 
     def explain_unpriced(self, budget: Budget, prices: Prices) -> str:
-        """Why a budget could not count the cost of its replies, with what to do; an empty text if it could."""
+        """The reason why a budget could not count the cost of its replies, and what to do; empty if it could."""
 
 
 def check_prices(policy: Policy, *users: Any) -> None:
     """Refuses models whose cost the budget of a policy cannot count, before the first request.
 
     Args:
-        users: tasks, scorers or judges; models that only their code knows are refused when they are asked.
+        users: tasks, scorers or judges. Models that only their code knows are refused at their first request.
 
     Raises:
-        SpecError: lists the models, with how to give their prices.
+        SpecError: lists the models, and says how to state their prices.
     """
     budget = policy.shared_budget
     if budget is None:
@@ -41,7 +41,7 @@ def check_prices(policy: Policy, *users: Any) -> None:
 
 
 def find_models(user: Any) -> Iterator[Priced]:
-    """The models in the fields of an object and of the objects there, as far as they are few; each once.
+    """The models in the fields of an object and of the objects there, each once; long collections are left out.
 
     Example:
         >>> from evaluand import ChatModel

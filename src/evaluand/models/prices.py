@@ -1,7 +1,7 @@
-"""What tokens cost: the price of a model, and tables of prices.
+"""The cost of tokens: the price of a model, and tables of prices.
 
-The price of a model is its own, or else that of a table, found by the host of its address and its name there. If no
-table has it, the price is unknown, and so is the cost of its requests: unknown, not 0.
+A model has its own price, or else that of a table, found by the host of its address and its name there. If no table has
+it, the price is unknown, and so is the cost of its requests: unknown, not 0.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Price:
     """The price of a model's tokens.
 
     Args:
-        input: of the tokens that it reads, for `per` of them.
-        output: of those that it writes.
-        cached_input: of those that the service has read before; default: the price of `input`.
+        input: the price of `per` tokens that it reads.
+        output: the price of `per` tokens that it writes.
+        cached_input: the price of `per` tokens that the service has read before; default: the price of `input`.
         currency: of these prices.
-        per: how many tokens have these prices.
+        per: the number of tokens that the prices are for.
 
     Raises:
         ParameterError: lists all invalid parameters.
@@ -53,7 +53,7 @@ class Price:
 
     @classmethod
     def read(cls, value: Any) -> Price:
-        """The price of a mapping with these parameters; a price is itself.
+        """A price from a mapping with these parameters, or from a price.
 
         Raises:
             ParameterError: lists all faults.
@@ -75,10 +75,10 @@ class Price:
         return not (self.input or self.output or self.cached_input)
 
     def cost(self, input_tokens: int, output_tokens: int, *, cached_tokens: int = 0) -> float:
-        """What a request costs.
+        """The cost of a request.
 
         Args:
-            input_tokens: all that were read, `cached_tokens` included.
+            input_tokens: all that were read, including `cached_tokens`.
         """
         cached_price = self.input if self.cached_input is None else self.cached_input
         cached = min(cached_tokens, input_tokens)
@@ -104,7 +104,7 @@ class PriceTable:
 
     Attributes:
         prices: host → name → price; the host `*` stands for all hosts.
-        date: of which day the prices are, if the file says so.
+        date: the day of the prices, if the file states it.
         source: the file.
 
     Example:
@@ -161,7 +161,7 @@ class PriceTable:
 
 
 def default_prices() -> PriceTable:
-    """The table of the file that the variable EVALUAND_PRICES names; else the one that comes with evaluand.
+    """The table in the file that the environment variable EVALUAND_PRICES names, else the one of evaluand.
 
     Raises:
         SpecError: the file of the variable has faults.

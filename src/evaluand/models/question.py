@@ -1,4 +1,4 @@
-"""What one request asks of a model, in the words of no protocol."""
+"""One request to a model, independent of the protocol."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ class Question:
 
     Attributes:
         messages: as `read_messages` returns them.
-        tools: what the model may ask to have called.
+        tools: the tools whose calls the model may request.
         required_tool: the tool that it must call, if any.
         form: the form of the reply; None for text.
-        logprobs: how many of the likeliest tokens are reported at each place; 0 for no probabilities.
+        logprobs: how many of the likeliest tokens are reported at each position; 0 for no probabilities.
     """
 
     messages: Sequence[Mapping[str, Any]]

@@ -1,8 +1,8 @@
 """The cache of replies: a request that was answered before is not made again.
 
-A reply is canonical text under a key of 16 bytes. The latest replies are held in memory and, if a path is set, stored
-in an SQLite database that several processes may share. A caller whose request is already being made waits for that
-reply, until the caller who makes it gives up. Errors are raised to all who wait, and never stored.
+A reply is canonical text under a key of 16 bytes. The latest replies are in memory and, if a path is set, in an SQLite
+database that several processes may share. If a request is already being made, further callers wait for its reply, until
+the caller who makes it gives up. Errors are raised for all who wait, and never stored.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class Replies:
 
     Args:
         path: a file that stores them beyond this process; created with the first reply.
-        largest: how many are held in memory.
+        largest: the largest number of replies in memory.
 
     Example:
         >>> replies = Replies()
@@ -97,7 +97,7 @@ class Replies:
             key: of 16 bytes.
             ask: makes the request if no reply is cached.
             lasting: whether the reply may be stored in the file, and read from it.
-            is_given_up: whether this caller has given up while it asks; others that wait then ask themselves.
+            is_given_up: whether this caller has given up meanwhile; then another caller that waits makes the request.
 
         Raises:
             Exception: raised by `ask`, of this caller or of the one it waited for.
@@ -159,7 +159,7 @@ class Replies:
         self._asked: dict[bytes, _Pending] = {}
 
     def _enter(self, key: bytes, is_given_up: Callable[[], bool]) -> tuple[bytes | None, _Pending, bool]:
-        """The reply if it is held, the request to wait for, and whether the caller has to make that request."""
+        """The reply if it is in memory, the request to wait for, and whether the caller has to make that request."""
         with self._lock:
             known = self._held.get(key)
             if known is not None:
@@ -220,7 +220,7 @@ class Replies:
 
     @contextmanager
     def _file(self, path: Path) -> Iterator[sqlite3.Connection]:
-        """A new connection each time: it costs less than any request, and outlives neither thread nor fork."""
+        """A new connection each time: it costs less than any request, and is not shared between threads or forks."""
         try:
             if not path.exists() or not path.stat().st_size:
                 _create(path)

@@ -55,11 +55,11 @@ class Request(ABC):
     """One request: how it is identified, sent, repeated and counted.
 
     Args:
-        name: what errors call it.
+        name: its name in errors.
         replies: the cache; None for none.
         lasting: whether the reply may be stored in a file, and read from it.
-        rate: which limit each attempt waits for, and `token_rate` likewise, by tokens.
-        policy: how often it is repeated; by default as the policy of the current run or evaluation says.
+        rate: the limit that each attempt waits for; `token_rate` is the limit by tokens.
+        policy: its retries; by default those of the policy of the current run or evaluation.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Request(ABC):
         self.count(requests=1, failed=1)
 
     def describe(self, error: BaseException) -> str:
-        """What is logged of an error."""
+        """The text of an error for the log."""
         return str(error)
 
     @property
@@ -109,7 +109,7 @@ class Request(ABC):
         return 0, None
 
     def explain_unpriced(self, budget: Budget) -> str:
-        """Why a budget could not count the cost of the reply, with what to do; an empty text if it could."""
+        """The reason why a budget could not count the cost of the reply, and what to do; empty if it could."""
         return ""
 
     def reply(self) -> tuple[Any, bool]:
@@ -178,7 +178,7 @@ class Request(ABC):
         return set_money_aside()
 
     def _check(self) -> None:
-        """Raises an error if the request is not to be made: nobody waits for it, or a budget is spent."""
+        """Raises an error if the request must not be made: nobody waits for it, or a budget is spent."""
         if self._is_given_up():
             raise TaskTimeout(f"{self.name} is not asked: nobody waits for it any more", code="timeout")
         check_budget(self.explain_unpriced)
@@ -196,7 +196,7 @@ class Request(ABC):
         self.count(requests=1, usage=usage)
 
     def _encode(self, reply: Reply) -> bytes:
-        """A reply as it is cached."""
+        """A reply as text for the cache."""
         try:
             read_usage(reply.usage)
         except DataError as error:
@@ -212,25 +212,25 @@ class Request(ABC):
         return identity.decode(reply), new
 
     def count(self, **amounts: Any) -> None:
-        """Adds amounts to what its client and the enclosing blocks of `spending` have spent."""
+        """Adds amounts to the records of its client and of the enclosing blocks of `spending`."""
         count(*(() if self.spent is None else (self.spent,)), **amounts)
 
 
 def _timed(reply: Reply, begun: float) -> Reply:
-    """A reply whose usage says how long it took since the request was sent."""
+    """A reply whose usage includes the seconds since the request was sent."""
     if not isinstance(reply.usage, Mapping):
         return reply
     return reply._replace(usage={**reply.usage, "seconds": time.perf_counter() - begun})
 
 
 class Repetition(NamedTuple):
-    """Which repeat of some work a call is.
+    """The attempt and the replication that a call belongs to.
 
     Attributes:
         attempt: at the run or evaluation, from 0.
         replication: of the example, from 0.
-        is_measured: whether the call is one of a run, which shows what it took: the cache of the process, which would
-            make it faster and cheaper than it is, is not used then.
+        is_measured: whether the call belongs to a run. Then the cache of the process is not used, because it would make
+            the call look faster and cheaper than it is.
     """
 
     attempt: int = 0
@@ -252,7 +252,7 @@ def repetition(attempt: int, replication: int = 0, *, is_measured: bool = False)
 
 
 def current_repetition() -> Repetition:
-    """Which repeat the current call is; the first one outside of runs and evaluations."""
+    """The attempt and replication of the current call; the first outside of runs and evaluations."""
     return _repetition.get()
 
 
@@ -278,7 +278,7 @@ def in_attempt(call: Callable[[T], Any], attempt: int) -> Callable[[T], Any]:
 
 
 def cache_of(setting: Any, *, in_memory: Replies) -> Replies | None:
-    """The cache that a parameter asks for.
+    """The cache for a parameter.
 
     Args:
         setting: True for `in_memory`, False for none, the path of a file, or `Replies`.
@@ -302,7 +302,7 @@ def cache_of(setting: Any, *, in_memory: Replies) -> Replies | None:
 
 
 def shared_rate(rate: RateLimit | str | None, *owner: Any) -> RateLimit | None:
-    """The limit that a parameter asks for: for a text, that of all with the same owner and text in this process.
+    """The rate limit for a parameter; equal texts of the same owner share one limit in this process.
 
     Args:
         owner: whose requests count together.

@@ -86,11 +86,11 @@ def read_answer(answer: Any) -> Completion:
 
 
 STREAM: Final[Mapping[str, Any]] = {"stream": True}
-"""What the body of a request for a streamed answer has besides."""
+"""Further fields of the body of a request for a streamed answer."""
 
 
 class Stream:
-    """Puts the events of a streamed answer together; the last one holds the whole answer."""
+    """Joins the events of a streamed answer; the last one contains the complete answer."""
 
     def __init__(self) -> None:
         self._answer: Any = None
@@ -118,7 +118,7 @@ class Stream:
 
 
 def _write_message(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The items for a message: itself, and the calls of tools that it asks for."""
+    """The items for a message: the message, and the tool calls that it requests."""
     role, content = message["role"], message.get("content")
     if role == "tool":
         yield {"type": "function_call_output", "call_id": message.get("tool_call_id"), "output": content}

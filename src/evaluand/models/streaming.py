@@ -8,12 +8,12 @@ from evaluand.models.completion import Completion
 
 
 class TextStream:
-    """The pieces of a reply, in an event loop; `completion` is the whole answer, at the end.
+    """The pieces of a reply, in an event loop; `completion` is the complete answer, available at the end.
 
-    The request is sent when the first piece is asked for, and abandoned if no further one is.
+    The request is sent when the first piece is requested. It is abandoned if the iteration stops early.
 
     Raises:
-        TaskError: as of `ChatModel.complete`, where the pieces end.
+        TaskError: as in `ChatModel.complete`, at the point at which the pieces end.
     """
 
     def __init__(self, ask: Callable[[Callable[[str], None]], Awaitable[Completion]]) -> None:
@@ -22,7 +22,7 @@ class TextStream:
 
     @property
     def completion(self) -> Completion:
-        """The whole answer.
+        """The complete answer.
 
         Raises:
             SpecError: it has not arrived yet.

@@ -1,4 +1,4 @@
-"""Structured output: a reply as data that fits a schema, from servers that can do more or less of it.
+"""Structured output: a reply as data that fits a schema, from servers that support it to different degrees.
 
     step     asks the server                    and the model
     schema   to enforce a JSON Schema           nothing more
@@ -7,9 +7,9 @@
     text     nothing                            for JSON that fits the schema
     repair   nothing                            to correct its last reply, which did not fit
 
-A step is left for the next one if the server refuses its form, or if the reply does not fit. What a server refuses, or
-ignores from the first time on, is not tried there again in this process. Whatever the step, the reply is validated.
-What fits is for `Structure.read` to say: a subclass may accept replies as answers that are no data of the schema.
+The next step is tried if the server refuses the form of a step, or if the reply does not fit. A step that a server
+refuses, or ignores from the first time on, is not tried there again in this process. Each reply is validated.
+`Structure.read` decides what fits: a subclass may accept replies that are not data of the schema.
 """
 
 import json
@@ -52,7 +52,7 @@ class Structure:
         schema: a JSON Schema, a pydantic model, or a Python type such as `list[str]`.
 
     Raises:
-        SpecError: it is no schema.
+        SpecError: it is not a schema.
 
     Example:
         >>> structure = Structure({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
@@ -66,7 +66,7 @@ class Structure:
 
     @classmethod
     def of(cls, schema: Any) -> "Structure":
-        """The structure of a schema; that of a JSON Schema or a type is made once."""
+        """The structure of a schema; cached for JSON Schemas and types."""
         if isinstance(schema, Structure):
             return schema
         if isinstance(schema, Mapping):
@@ -75,17 +75,17 @@ class Structure:
 
     @property
     def form(self) -> Form:
-        """The schema as servers enforce it; those of values that are no objects cannot be."""
+        """The schema in the form for servers, which can enforce it only if its values are objects."""
         return Form(self.json_schema, is_strict=_is_strict(self.json_schema))
 
     @property
     def instruction(self) -> str:
-        """What a model is asked about the form of its reply."""
+        """The instruction about the form of the reply."""
         schema = json_text(self.json_schema)
         return f"Reply with JSON only, without any other text. It must fit this JSON Schema:\n{schema}"
 
     def correction(self, fault: str) -> str:
-        """What a model is asked about a reply that does not fit."""
+        """The request to correct a reply that does not fit."""
         return f"This reply does not fit: {fault}.\n{self.instruction}"
 
     def read(self, text: str) -> tuple[Any, str]:
@@ -101,7 +101,7 @@ class Structure:
 
 
 class Support:
-    """Which steps a server takes, as far as this process has seen."""
+    """The steps that a server supports, as far as this process has seen."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -121,7 +121,7 @@ class Support:
 
 
 async def complete_structured(question: Question, structure: Structure, ask: Ask, support: Support) -> Completion:
-    """The completion with data that fit the schema; without data, if no step leads to any.
+    """The completion with data that fit the schema; without data if no step succeeds.
 
     Args:
         question: without a form. If the model may call tools, it may do so instead, and there is no step `tool`.
@@ -186,7 +186,7 @@ def _question_of(step: Step, question: Question, structure: Structure) -> Questi
 
 
 def _reply_of(step: Step, completion: Completion) -> Completion:
-    """A completion whose text is the reply: if a tool was to be called, its arguments and not what is said with it."""
+    """A completion whose text is the reply: in the step `tool` the arguments of the call, not the text beside it."""
     if step == "tool" and completion.tool_calls:
         return completion._replace(text=completion.tool_calls[0].text)
     return completion

@@ -1,7 +1,7 @@
-"""Tools: functions that a model may ask to have called.
+"""Tools: functions whose calls a model may request.
 
-A `Tool` is described to the model by a name, a sentence and the JSON Schema of its arguments. That of a function is
-made from its signature, its type hints and its docstring. Nothing is called here unless a tool itself is called.
+The model receives the name of a `Tool`, a description and the JSON Schema of its arguments. For functions they are made
+from its signature, type hints and docstring. A function is called only by `Tool.call`.
 """
 
 import inspect
@@ -33,7 +33,7 @@ class Tool:
         name: letters, digits, `_` and `-`.
         description: what it does, for the model.
         schema: the JSON Schema of its arguments, an object.
-        function: what is called; None if a caller handles the calls.
+        function: the function to call; None if the caller handles the calls.
 
     Raises:
         SpecError: the name cannot be sent, or the schema is not that of an object.
@@ -62,7 +62,7 @@ class Tool:
 
     @classmethod
     def of(cls, tool: "Tool | Callable[..., Any]") -> "Tool":
-        """A tool as it is, or that of a function.
+        """A tool from a function, or the tool itself.
 
         Raises:
             SpecError: the arguments of the function cannot be described.
@@ -80,7 +80,7 @@ class Tool:
         return cls(name, described, _without_titles(schema), tool)
 
     def call(self, arguments: Mapping[str, Any] | None) -> Any:
-        """What the function returns for arguments of a model; an awaitable, if it is a coroutine function.
+        """The result of the function for arguments of a model; an awaitable if it is a coroutine function.
 
         Raises:
             TaskError: the arguments do not fit; the message can be sent to the model.

@@ -1,4 +1,4 @@
-"""What requests cost: counted where they are made, summed by whoever encloses them with `spending`."""
+"""The usage of requests: counted where they are made, and summed in enclosing blocks of `spending`."""
 
 import math
 import threading
@@ -16,18 +16,18 @@ from evaluand.core.errors import DataError, kind_of
 
 @dataclass
 class Spending:
-    """What requests have cost, in total or for one call or judgement.
+    """The usage of requests, in total or for one call or judgement.
 
     Attributes:
         n_requests: requests made, including retries.
         n_failed: requests without a reply; they count as free.
-        n_known: replies from the cache, or from the same request of another caller; they cost nothing.
+        n_known: replies from the cache, or from an equal request of another caller; they cost nothing.
         input_tokens: tokens read; `output_tokens`: tokens written.
         cost: by currency; costs without a currency are under `""`.
         n_without_tokens: replies whose tokens are unknown, `n_without_cost`: those whose cost is.
         models: the models that answered.
-        seconds: from sending a request to its reply, the sum of all that were answered; they may overlap.
-        refusal: why a budget has refused a request, if it has.
+        seconds: the sum of the times from sending a request to its reply; these may overlap.
+        refusal: the reason why a budget has refused a request, if it has.
     """
 
     n_requests: int = 0
@@ -46,10 +46,10 @@ class Spending:
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """The value for the column `usage` of a table; None if no reply was asked for.
+        """The value for the column `usage` of a table; None if no request was made.
 
         Tokens or costs that are unknown for one of the replies are left out. Costs in several currencies are not
-        added: they are a list, `costs`.
+        added, but listed in `costs`.
         """
         if not (self.n_requests or self.n_known or self.cost or self.input_tokens or self.output_tokens):
             return None
@@ -112,7 +112,7 @@ class Spending:
 
 @contextmanager
 def spending(spent: Spending | None = None) -> Iterator[Spending]:
-    """Records what all requests within the block cost, in its thread or task, and what `report_usage` adds.
+    """Records the usage of all requests within the block, in its thread or task, and what `report_usage` adds.
 
     Args:
         spent: the record to add to; a new one by default.
@@ -156,8 +156,8 @@ def report_usage(
 ) -> None:
     """Reports what requests made by your code used, so that it is stored with the row: in tasks and scorers.
 
-    Works in functions, coroutines and threads that a call starts with its context (`contextvars.copy_context`). What
-    models and providers of evaluand use is counted without it. Outside of a call it does nothing.
+    Works in functions, coroutines and threads that a call starts with its context (`contextvars.copy_context`). Models
+    and providers of evaluand are counted without it. Outside of a call it does nothing.
 
     Args:
         input_tokens: tokens read; `output_tokens`: tokens written. None if unknown.
@@ -167,7 +167,7 @@ def report_usage(
         requests: how many requests were made.
 
     Raises:
-        DataError: an amount is no number of at least 0.
+        DataError: an amount is not a number of at least 0.
 
     Example:
         >>> with spending() as spent:

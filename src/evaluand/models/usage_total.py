@@ -1,4 +1,4 @@
-"""What many calls or judgements used: the sum of a column `usage`, and how it is shown."""
+"""The total usage of many calls or judgements: the sum of a column `usage`, and how it is shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class UsageTotal:
     """The sum of the usages of rows; unknown tokens and costs are counted, and costs in two currencies never added.
 
     Attributes:
-        rows: how many rows say what they used.
+        rows: how many rows have a usage.
         requests: requests made, of which `failed` had no reply; `cached` replies needed none.
         input_tokens: of the rows whose tokens are known; `output_tokens` likewise.
         without_tokens: rows whose tokens are unknown.
@@ -44,7 +44,7 @@ class UsageTotal:
 
     @classmethod
     def read(cls, stored: Any) -> Self:
-        """The inverse of `to_dict`; what is no number there counts as 0."""
+        """The inverse of `to_dict`; values that are not numbers count as 0."""
         known = stored if isinstance(stored, Mapping) else {}
         costs = known.get("cost") if isinstance(known.get("cost"), Mapping) else {}
         counts = {name: int(_number(known.get(name)) or 0) for name in (*_COUNTS, *_ROWS)}
@@ -55,10 +55,10 @@ class UsageTotal:
         return {name: getattr(self, name) for name in (*_COUNTS, *_ROWS)} | {"cost": dict(sorted(self.cost.items()))}
 
     def add(self, usage: Any) -> None:
-        """Adds the usage of a row; a row without one counts nowhere.
+        """Adds the usage of a row; a row without one is not counted.
 
         Args:
-            usage: as in the column `usage`. What is no number is unknown: files of others may have anything there.
+            usage: as in the column `usage`. Values that are not numbers count as unknown; files of others may have any.
         """
         if not isinstance(usage, Mapping):
             return
@@ -114,7 +114,7 @@ class UsageTotal:
         return ", ".join(parts) or "nothing used"
 
     def describe_cost(self, row: str = "row") -> str:
-        """The cost by currency, with the number of rows whose cost is unknown; an empty text if nothing was asked."""
+        """The cost by currency, with the number of rows whose cost is unknown; empty if no request was made."""
         parts = self.costs()
         if self.without_cost:
             is_known = bool(self.cost) or self.without_cost < self.rows
@@ -136,10 +136,10 @@ class UsageTotal:
 
 
 class RowUsage:
-    """What the rows of a journal have used: all of them, and those that were made after some others.
+    """The usage of the rows of a journal: of all of them, and of those that are not among some earlier ones.
 
     Args:
-        earlier: the slots of these others in ascending order, which were reused or made before.
+        earlier: the slots of the earlier rows in ascending order, which were reused or made before.
 
     Attributes:
         total: of all rows.
@@ -164,7 +164,7 @@ _ROWS: Final = ("rows", "without_tokens", "without_cost")
 
 
 def usage_text(usage: Mapping[str, Any]) -> str:
-    """What one row has used, in one line.
+    """The usage of one row, in one line.
 
     Example:
         >>> usage_text({"requests": 1, "input_tokens": 120, "output_tokens": 30, "model": "gpt-5-mini"})

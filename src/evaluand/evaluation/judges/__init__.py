@@ -1,4 +1,4 @@
-"""Judges: rubrics as data, and the scorers that have language models decide by them."""
+"""Judges: rubrics as data, and the scorers by which language models judge with them."""
 
 from typing import TYPE_CHECKING
 

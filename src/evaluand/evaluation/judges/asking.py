@@ -1,4 +1,4 @@
-"""One question to a model: asked, answered, read. What cannot be read is an opinion without a verdict, not an error."""
+"""One question to a model, and its reply. A reply that cannot be read is an opinion without a verdict, not an error."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from evaluand.trace.spans import current_span
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a model answered to one question.
+    """The answer of a model to one question.
 
     Attributes:
-        reply: its text, whatever it says.
-        verdict: what was read from it.
-        value: what the verdict is worth, or its expected value; None without one.
+        reply: its text.
+        verdict: the verdict in the reply, or why it cannot be read.
+        value: the value of the verdict, or the expected value; None without one.
         reason: why there is no value; None if there is one.
-        steps: how many requests each form of structured output took.
-        probabilities: label → probability, where an expected value was asked for.
+        steps: the number of requests for each step of structured output.
+        probabilities: label → probability, if the value is an expected one.
     """
 
     reply: str
@@ -51,12 +51,12 @@ class Opinion:
 
     @property
     def explanation(self) -> str | None:
-        """The judge's reasons, or what stands in the reply instead."""
+        """The judge's reasons, or what the reply has instead."""
         return self.verdict.reasons if isinstance(self.verdict, Verdict) else self.verdict.detail
 
     @property
     def data(self) -> dict[str, Any]:
-        """What is stored of it."""
+        """The data to store with the score."""
         details = {
             "evidence": self.verdict.evidence if isinstance(self.verdict, Verdict) else None,
             "fault": self.verdict.fault if isinstance(self.verdict, Unreadable) else None,
@@ -69,11 +69,11 @@ class Opinion:
 async def ask_verdict(
     rubric: Rubric, model: ChatModel, values: Mapping[str, Any], *, sample: int = 0, from_logprobs: bool = False
 ) -> Opinion:
-    """What a model says about some material.
+    """The verdict of a model on some material.
 
     Args:
-        values: those of the variables of the rubric's material, none of them null.
-        sample: numbers repeats of the same question.
+        values: of the variables of the rubric's material, none of them null.
+        sample: the number of the repeat of the same question.
         from_logprobs: whether the value is the expected one.
 
     Raises:
@@ -110,9 +110,9 @@ async def ask_parts(rubric: Rubric, model: ChatModel, values: Mapping[str, Any])
 
 
 class _ReplyForm(structured.Structure):
-    """The schema of a judge's reply, which is asked for again only while its form is wrong.
+    """The schema of a judge's reply; the judge is asked again only if the form of its reply is wrong.
 
-    Refusals and verdicts that are not on the scale are answers: to ask for them in other ways would press the judge.
+    Refusals, and verdicts that are not on the scale, are answers; asking again would put pressure on the judge.
     """
 
     def __init__(self, schema: Mapping[str, Any], reader: Callable[[str], Any]) -> None:
@@ -130,7 +130,7 @@ _FORM_FAULTS: Final = {NO_JSON: structured.NO_JSON, OTHER_TEXT: structured.OTHER
 
 
 async def _ask(model: ChatModel, messages: Sequence[Message], form: _ReplyForm, **options: Any) -> Completion:
-    """The answer of a model, also if it is no reply."""
+    """The answer of a model, even if it has no usable reply."""
     try:
         return await model.complete_async(messages, current_span(), schema=form, **options)
     except UnusableReply as error:

@@ -3,9 +3,9 @@
 A verdict says which word was likeliest; the probabilities also say by how much, so that two answers with the same
 verdict can differ. Source: Liu et al. 2023, G-Eval, arXiv:2303.16634, equation 1.
 
-Models report probabilities by token. The tokens at the place where the verdict begins are assigned to the verdict that
-begins with them; a token with which several verdicts begin belongs to none. If less than `LEAST` of the probability
-belongs to verdicts, nothing is known about the rest, and there is no value.
+Models report probabilities by token. Each token at the position where the verdict begins is assigned to the verdict
+that begins with it; a token with which several verdicts begin is assigned to none. If less than `LEAST` of the
+probability belongs to verdicts, there is no value, because nothing is known about the rest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Expectation(NamedTuple):
 
     Attributes:
         value: the mean of the verdicts' values, weighted by their probabilities.
-        probabilities: label → probability, as the model gave them; they add up to at most 1.
+        probabilities: label → probability, as the model reported them; their sum is at most 1.
     """
 
     value: float

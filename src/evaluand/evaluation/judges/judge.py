@@ -3,11 +3,12 @@
     rubric + values of the row ──▶ messages ──▶ model ──▶ reply ──▶ verdict ──▶ score
                                                           └─ unreadable: abstained, and stored
 
-The rubric is data (`evaluand.evaluation.judges.rubric`), the model is any `ChatModel`. A reply that cannot be read is
-never a number; a request that fails is a failed score, as with any scorer.
+The rubric is data (`evaluand.evaluation.judges.rubric`), the model is any `ChatModel`. A reply that cannot be read
+never becomes a number. If a request fails, the score fails, as with any scorer.
 
-In comparisons the matches decide which pairs are shown and in which order: by default each pair in both, since models
-favour a place (Zheng et al. 2023, Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, arXiv:2306.05685, 3.4).
+In comparisons the matches decide which pairs are shown and in which order. By default each pair is shown in both
+orders, because models favour one position (Zheng et al. 2023, Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena,
+arXiv:2306.05685, 3.4).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _OneModel(ModelJudge):
 
     @cached_property
     def questioner(self) -> Questioner:
-        """The rubric, the model and how it is asked."""
+        """The rubric, the model and the settings of the questions."""
         return Questioner(self.rubric, self.model, self.samples, self.from_logprobs)
 
     @property
@@ -79,8 +80,8 @@ class _OneModel(ModelJudge):
 class Judge(_OneModel, ResponseJudge):
     """A model's verdict on a response, by a rubric.
 
-    Abstains where the reply cannot be read (no JSON, other keys or text, off the scale, refused, empty, cut off), with
-    the reply in `data`, and where the row lacks what the rubric reads.
+    Abstains if the reply cannot be read (no JSON, other keys or text, off the scale, refused, empty, cut off), and
+    stores the reply in `data`. Also abstains if the row lacks a variable of the rubric.
 
     Attributes:
         rubric: the name of one of evaluand's rubrics, the path of a file, or the rubric itself.
@@ -118,15 +119,15 @@ class Judge(_OneModel, ResponseJudge):
 
     @property
     def _has_agreement(self) -> bool:
-        """Whether one question has several replies."""
+        """Whether a question is asked several times."""
         return self.samples > 1 and self.rubric.parts is None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PairwiseJudge(_OneModel, ComparisonJudge):
-    """A model's verdict which of two responses is better, by a rubric.
+    """A model's verdict on which of two responses is better, by a rubric.
 
-    Abstains where the reply cannot be read, with the reply in `data`.
+    Abstains if the reply cannot be read, and stores the reply in `data`.
 
     Attributes:
         rubric: the name of one of evaluand's rubrics, the path of a file, or the rubric itself.

@@ -1,4 +1,4 @@
-"""The digest of a judge, to which cards are bound."""
+"""The digest of a judge; a card is valid for one digest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from evaluand.core import identity
 
 ADDRESS: Final = "address"
-"""The part of a judge that says where a model without a declared version answers; it is no part of its identity."""
+"""The part of a judge with the address of a model without a declared version; it is no part of its identity."""
 
 _ASKED: Final = "asked"
 
@@ -16,12 +16,12 @@ _ASKED: Final = "asked"
 def digest_judge(spec: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
     """32 hexadecimal digits: a hash of all that may change a verdict.
 
-    That is the whole identity, such as kind, version, rubrics, models and what of a row is shown; and the address of a
-    model without a version, which may be another one elsewhere.
+    It covers the complete identity, such as kind, version, rubrics, models and variables. For a model without a version
+    it covers the address too, because the same name may stand for another model at another address.
 
     Args:
         spec: the identity of the judge, as in manifests.
-        parts: what it consists of.
+        parts: the parts of the judge, as in its identity.
 
     Example:
         >>> judge = {"kind": "judge", "version": 1, "judge": "3f2a", "variables": {}}

@@ -1,4 +1,4 @@
-"""`jury`: several models decide by one rubric, and how far they agree is part of the score.
+"""`jury`: several models judge by one rubric, and their agreement is part of the score.
 
 Source: Verga et al. 2024, Replacing Judges with Juries, arXiv:2404.18796.
 """
@@ -124,15 +124,15 @@ class Jury(_SeveralModels, ResponseJudge):
     """The verdicts of several models on a response, by one rubric, as one score.
 
     The column `agreement` is the share of pairs of members with the same verdict, `spread` the difference of the
-    highest and the lowest value. What each member replied is in `data`.
+    highest and the lowest value. The replies of all members are in `data`.
 
     Attributes:
         rubric: the name of one of evaluand's rubrics, the path of a file, or the rubric itself.
         models: the members, at least two: each `PROVIDER/NAME`, or its address and settings.
-        combine: what the value is: the `mean`, `median`, `min` or `max` of the members, or the verdict of the
-            `majority`, without which the jury abstains.
-        quorum: how many members must have a verdict; by default all. With fewer the jury abstains, or fails if a
-            request did.
+        combine: how the value is computed: the `mean`, `median`, `min` or `max` of the members, or the verdict of the
+            `majority`. Without a majority the jury abstains.
+        quorum: how many members must have a verdict; by default all. With fewer, the jury abstains, or fails if a
+            request failed.
         variables: paths of variables of the rubric that are no columns, such as `{context: output.passages}`.
 
     Raises:
@@ -164,13 +164,13 @@ class Jury(_SeveralModels, ResponseJudge):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PairwiseJury(_SeveralModels, ComparisonJudge):
-    """The verdicts of several models which of two responses is better, by one rubric, as one outcome.
+    """The verdicts of several models on which of two responses is better, by one rubric, as one outcome.
 
     Attributes:
         rubric: the name of one of evaluand's rubrics, the path of a file, or the rubric itself.
         models: the members, at least two: each `PROVIDER/NAME`, or its address and settings.
-        combine: what the outcome is: the `mean`, `median`, `min` or `max` of the members, or the verdict of the
-            `majority`, without which the jury abstains.
+        combine: how the outcome is computed: the `mean`, `median`, `min` or `max` of the members, or the verdict of the
+            `majority`. Without a majority the jury abstains.
         quorum: how many members must have a verdict; by default all.
         variables: paths of variables of the rubric that are no columns.
 
@@ -183,7 +183,7 @@ class PairwiseJury(_SeveralModels, ComparisonJudge):
 
 
 async def _answer(questioner: Questioner, values: Mapping[str, Any]) -> Score | TaskError:
-    """What a member says, or why it says nothing; an error after which nothing more is asked is raised."""
+    """The opinion of a member, or the error of its request; an error that ends the run is raised."""
     try:
         return await questioner.judge(values)
     except TaskError as error:

@@ -1,6 +1,6 @@
-"""The words with which people may label for a judge: the verdicts of its rubric.
+"""The words with which people may label answers for the card of a judge: the verdicts of its rubric.
 
-A card compares labels with verdicts word by word, so a word that no judge writes agrees with nothing.
+A card compares labels and verdicts as words, so a label that is no verdict never agrees.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from evaluand.run.runner import Run
 
 
 def explain_foreign_labels(run: Run, labels: HumanLabels) -> str:
-    """Which labels no judge of a run writes, with the verdicts that they do; empty if all are verdicts, or unknown.
+    """The labels that are no verdict of a judge of a run, and the possible verdicts; empty if all are, or if unknown.
 
-    Labels with a value are compared by their values, and need no word.
+    Labels with a value are compared by their values, and need not be verdicts.
     """
     verdicts = verdicts_of(run)
     if not verdicts:
@@ -36,7 +36,7 @@ def explain_foreign_labels(run: Run, labels: HumanLabels) -> str:
 
 
 def verdicts_of(run: Run) -> dict[str, Sequence[str]]:
-    """The verdicts of the judges of a run: those of evaluand's rubrics, else those that have been given."""
+    """The possible verdicts of the judges of a run: by evaluand's rubrics, else the verdicts that occur."""
     found: dict[str, Sequence[str]] = {}
     for evaluation in _evaluations_of(run):
         for name in evaluation.manifest["provenance"].get("judges") or ():

@@ -1,8 +1,8 @@
-"""What judges have in common, whether they ask one model, several, or several questions one after the other.
+"""The common part of judges, whether they ask one model, several models, or several questions in turn.
 
-A judge reads the variables of its rubrics from a row and decides; what cannot be read becomes an abstention. Its
-`judge_digest` covers rubrics, models and parameters, and what of a row is shown: measurements of a judge are bound to
-it.
+A judge reads the variables of its rubrics from a row and gives a verdict; a reply that cannot be read becomes an
+abstention. Its `judge_digest` covers rubrics, models, parameters and variables: measurements of a judge are valid for
+one digest.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ModelJudge:
     @property
     @abstractmethod
     def questioners(self) -> Sequence[Questioner]:
-        """What is asked, and who."""
+        """The questions, each with its model."""
 
     @property
     @abstractmethod
@@ -53,7 +53,7 @@ class ModelJudge:
 
     @property
     def judge_digest(self) -> str:
-        """32 hexadecimal digits: a hash of all that may change a verdict, to which cards are bound."""
+        """32 hexadecimal digits: a hash of all that may change a verdict; a card is valid for one such hash."""
         identified = self.identify()
         return digest_judge(identified.spec, identified.parts)
 
@@ -83,7 +83,7 @@ class ModelJudge:
 
     @property
     def _parts(self) -> dict[str, str]:
-        """What its identity consists of, to explain changes."""
+        """The parts of its identity, to explain changes."""
         parts = {"variables": encode(self.variables).decode()}
         addresses = {(each.model.name, each.model.unpinned_address) for each in self.questioners}
         if unpinned := sorted((name, address) for name, address in addresses if address is not None):
@@ -105,7 +105,7 @@ class ModelJudge:
             questioner.model.close()
 
     def check_example(self, example: Mapping[str, Any]) -> None:
-        """Raises a DataError if an example lacks what the rubrics read of it."""
+        """Raises a DataError if an example lacks a variable of the rubrics."""
         row = early_row(example)
         required = {name for each in self.questioners for name in each.rubric.required}
         if missing := [name for name in self.reader.missing_columns(row) if name in required]:
@@ -160,7 +160,7 @@ class ComparisonJudge(ModelJudge, ComparisonScorer):
 
 
 def variables_of(questioners: Sequence[Questioner]) -> list[str]:
-    """What several questions read of a row."""
+    """The variables that several questions read."""
     return list(dict.fromkeys(name for each in questioners for name in each.rubric.variables))
 
 
@@ -229,7 +229,7 @@ def read_paths(paths: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def collect_faults(faults: list[Fault], place: tuple[str | int, ...], make: Callable[[], _T]) -> _T | None:
-    """What a function makes; None if that has faults, which are added with their place."""
+    """The result of a function; None if it raises faults, which are added with their place."""
     try:
         return make()
     except ParameterError as error:
@@ -240,6 +240,6 @@ def collect_faults(faults: list[Fault], place: tuple[str | int, ...], make: Call
 
 
 def _strength(score: Score, scale: Scale) -> float | None:
-    """How much better the one response is, if the scale says so."""
+    """How much better the winner is, if the scale says so."""
     level = None if score.label is None else scale.find(score.label)
     return None if level is None else level.strength

@@ -1,7 +1,7 @@
-"""From what a model answered to a score: of one question with its samples, and of the parts of a text.
+"""Scores from the opinions of a model: of one question with its samples, and of the parts of a text.
 
-If an answer is missing there is no value, since the mean of the others would be one of another set. All that was
-answered is stored.
+If the verdict of a sample or part is missing, there is no value, since the mean of the others would mean something
+else. All replies are stored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def score_of_parts(parts: Parts, found: Sequence[str], scores: Sequence[Score], 
 
     Args:
         found: the parts; at least one.
-        data: what else is stored.
+        data: further data to store.
     """
     rows = zip(found, scores, strict=True)
     data = data | {"parts": [{"part": part, **described_score(score)} for part, score in rows]}
@@ -56,7 +56,7 @@ def score_of_parts(parts: Parts, found: Sequence[str], scores: Sequence[Score], 
 
 
 def abstained(reason: str | None, explanation: str | None, data: Any) -> Score:
-    """No value, with what was answered."""
+    """A score without a value, with the reply."""
     return Score(None, None, data, explanation, "abstained", reason)
 
 

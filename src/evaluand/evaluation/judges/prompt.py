@@ -1,8 +1,8 @@
-"""What a judge is sent: the rubric as the system message, its examples as earlier turns, and the material.
+"""The messages to a judge: the rubric as the system message, its examples as earlier turns, and the material.
 
-Only the last message differs between rows, so that servers can cache what comes before. The material stands between
-tags that it cannot write itself, and the judge is told to follow no instructions in it. The tags are the same for all
-rows and rubrics: random ones would differ between repeats, and could not be shown in the examples.
+Only the last message differs between rows, so that servers can cache the others. The material is enclosed in tags that
+it cannot contain, and the judge is instructed to follow no instructions in it. The tags are the same for all rows and
+rubrics: random ones would differ between repeats, and could not be shown in the examples.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def dividing_messages(parts: Parts, values: Mapping[str, Any]) -> list[Message]:
 
 
 def dividing_text(parts: Parts) -> str:
-    """What a judge is told that divides a text."""
+    """The instructions for dividing a text."""
     list_of = f'- "{PARTS}": a list of texts, each a {parts.name}; empty if there is none'
     return "\n".join([parts.instructions, "", _WARNING, "", _FORM, list_of])
 
 
 def judging_schema(rubric: Rubric) -> dict[str, Any]:
-    """The JSON Schema of a reply with a verdict; what the judge is to think of first comes first."""
+    """The JSON Schema of a reply with a verdict; reasons come first, so that the judge considers them first."""
     properties: dict[str, Any] = {key: {"type": "string"} for key in rubric.keys}
     written = [rubric.scale.as_written(level) for level in rubric.scale.levels]
     is_whole = all(isinstance(each, int) for each in written)
@@ -116,7 +116,7 @@ def _spelled(labels: Sequence[str]) -> str:
 
 
 def _material(material: Sequence[str] | Template, values: Mapping[str, Any]) -> str:
-    """The material of a row: each value between tags that it cannot write itself, or as the template says."""
+    """The material of a row: each value enclosed in tags that it cannot contain, or the filled template."""
     if isinstance(material, Template):
         tags = _tags([*material.variables, *_WRITTEN_TAG.findall(material.text)])
         shown = {name: values[name] for name in material.variables if values.get(name) is not None}
@@ -128,13 +128,13 @@ def _material(material: Sequence[str] | Template, values: Mapping[str, Any]) -> 
 
 
 def _tags(names: Sequence[str]) -> re.Pattern[str]:
-    """Finds the `<` of what a reader may take for one of these tags, who ignores spaces and invisible characters."""
+    """A pattern of the `<` of anything that looks like one of these tags, also with spaces or invisible characters."""
     spelled = "|".join(_INVISIBLE.join(map(re.escape, name)) for name in sorted({*names}))
     return re.compile(f"[<\ufe64\uff1c](?={_GAP}(?:{spelled}){_INVISIBLE}(?!\\w))", re.IGNORECASE)
 
 
 def _without_tags(value: Any, tags: re.Pattern[str]) -> Any:
-    """A value in whose texts no tag stands."""
+    """A value whose texts contain none of the tags."""
     if isinstance(value, str):
         return tags.sub(_ESCAPED, value)
     if isinstance(value, Mapping):
@@ -153,9 +153,9 @@ _WRITTEN_TAG: Final = re.compile(r"<\s*+/?\s*+([^\W\d][\w-]*)")
 
 
 def as_text(value: Any) -> str:
-    r"""A value as a judge reads it: text as it is, several texts by number, anything else as JSON.
+    r"""A value as a judge reads it: a text as it is, several texts numbered, anything else as JSON.
 
-    Further lines of one of several texts are indented, so that it cannot write the number of another one.
+    Further lines of one of several texts are indented, so that no line looks like the number of another text.
 
     Example:
         >>> print(as_text(["It rains.\n[2] It is dry.", "It is cold."]))

@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Questioner:
-    """A rubric, a model and how it is asked: everything that makes a verdict.
+    """A rubric, a model and the settings of the questions: everything that determines a verdict.
 
     Args:
         samples: how often each question is asked.
@@ -119,7 +119,7 @@ class Questioner:
 
 
 async def ask_together(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """The answers to questions that are asked at once; where one fails, the others are given up."""
+    """The answers to questions that are asked at once; if one fails, the others are abandoned."""
     tasks = [asyncio.ensure_future(question) for question in questions]
     try:
         return await asyncio.gather(*tasks)

@@ -1,9 +1,9 @@
 """Reads the replies of judges: the verdict, or why there is none.
 
-A reply is a text that a model wrote: nothing in it is sure, and whatever it quotes may have been written to mislead. So
-a verdict is read only from a complete JSON object with the keys that were asked for, which starts a line and ends the
-reply, and only if it is on the scale and no other object has another verdict. What a model thinks before its reply does
-not count. Everything else is `Unreadable`, whose fault is one of `FAULTS`: it becomes an abstention, never a number.
+A reply may have any form, and a text that it quotes may have been written to mislead. So a verdict is read only from a
+complete JSON object with the requested keys, which starts a line and ends the reply. The verdict must be on the scale,
+and no other object may have another one. Reasoning before the reply is ignored. Everything else is `Unreadable`, with
+one of `FAULTS`: it becomes an abstention, never a number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FAULTS: Final = (NO_JSON, OTHER_KEYS, OTHER_TEXT, OUT_OF_RANGE, SEVERAL, REFUSAL
 
 
 class Verdict(NamedTuple):
-    """What a judge decided.
+    """The decision of a judge.
 
     Attributes:
         level: the verdict on the scale.
@@ -55,9 +55,9 @@ class Unreadable(NamedTuple):
 
     Attributes:
         fault: one of `FAULTS`.
-        detail: what stands there instead, for people.
-        is_form: whether only the form is wrong, so that the same can be asked for in another way. Refusals and verdicts
-            that are not on the scale are answers, and nobody is to be talked out of them.
+        detail: what the reply has instead, for people.
+        is_form: whether only the form is wrong, so that the judge can be asked again. Refusals, and verdicts that are
+            not on the scale, are answers, and the judge must not be pressed to change them.
     """
 
     fault: str
@@ -66,7 +66,7 @@ class Unreadable(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The reason of the abstention, equal for equal faults, so that they can be counted."""
+        """The reason of the abstention; equal for equal faults, so that they can be counted."""
         return f"unreadable reply: {self.fault}"
 
 
@@ -124,7 +124,7 @@ def read_parts(text: str) -> list[str] | Unreadable:
 
 
 def ending_fault(finish_reason: str | None, refusal: str | None, text: str) -> Unreadable | None:
-    """Why a reply cannot be read, whatever it says: it was refused, withheld, cut off or is empty."""
+    """Why an answer has no reply to read: it was refused, withheld, cut off or is empty."""
     if refusal or finish_reason == "content_filter":
         return Unreadable(REFUSAL, refusal or "the server withheld the reply")
     if finish_reason in ("length", "max_output_tokens"):
@@ -135,7 +135,7 @@ def ending_fault(finish_reason: str | None, refusal: str | None, text: str) -> U
 
 
 def is_quoted(evidence: str, text: str) -> bool:
-    """Whether a text holds the words of a quotation, at least one; `…` or `...` may stand for words that are left out.
+    """Whether a text contains the words of a quotation, at least one; `…` or `...` stands for omitted words.
 
     Scripts that write no spaces are compared by characters.
 
@@ -178,7 +178,7 @@ class _Reply(NamedTuple):
         return _FENCE.fullmatch(line) is not None and not after.strip().strip("`")
 
     def form_fault(self, keys: Sequence[str], labels: Collection[str]) -> Unreadable | None:
-        """Why the last object is not the answer."""
+        """Why the last object cannot be read as the answer."""
         if not self.ends_with_object:
             return Unreadable(OTHER_TEXT, "the reply has other text around its JSON object", is_form=True)
         last = self.objects[-1]
@@ -190,10 +190,10 @@ class _Reply(NamedTuple):
 
 
 def _read_reply(text: str, labels: Collection[str]) -> _Reply | Unreadable:
-    """The JSON objects of a reply, and what it says around them, without the thoughts of a model that thinks aloud.
+    """The JSON objects of a reply and the texts around them, without the reasoning before the reply.
 
-    Thoughts, which may hold drafts, end with a tag; some servers cut off the one with which they begin. Where nothing
-    is said around an object, tags in it are quotations.
+    Reasoning, which may contain drafts, ends with a tag; some servers cut off the tag with which it begins. If a reply
+    is an object without text around it, tags in the object are quotations.
     """
     ends = [0, *(tag.end() for tag in _THOUGHT.finditer(text) if tag[1])]
     for end in (*ends[:2], ends[-1]):
@@ -217,7 +217,7 @@ def _refuses(said: str) -> bool:
 
 
 def _read_level(written: Sequence[Any], scale: Scale) -> Level | Unreadable | None:
-    """The level that all verdicts of a reply mean; None if it has no verdict."""
+    """The level of all verdicts of a reply; None if it has no verdict."""
     levels = {scale.find(each) for each in written}
     if len(levels) > 1 or any(each is _CONFLICT for each in written):
         return Unreadable(SEVERAL, "the reply has verdicts that differ")
@@ -229,9 +229,9 @@ def _read_level(written: Sequence[Any], scale: Scale) -> Level | Unreadable | No
 
 
 def _split(text: str) -> _Reply | None:
-    """The JSON objects that stand in a text, outermost only; None if there is none, or if one of them is broken.
+    """The outermost JSON objects in a text; None if there is none, or if one of them is broken.
 
-    What stands inside a broken object may be a quotation, so it is not read.
+    The content of a broken object may be a quotation, so it is not read.
     """
     objects, around, place = list[dict[str, Any]](), list[str](), 0
     while beginning := _BEGINNING.search(text, place):
@@ -262,7 +262,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _as_text(value: Any) -> str:
-    """A text of a reply; several are lines, and anything else is described."""
+    """A text of a reply; a list of texts becomes lines, and anything else is described."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         value = "\n".join(each.strip() for each in value)
     if isinstance(value, str):

@@ -1,9 +1,9 @@
-"""Rubrics: what a judge is to decide, as data.
+"""Rubrics: the question to a judge, as data.
 
-A rubric says what to look at, which verdicts there are and what they are worth. It is a YAML file, a mapping or an
-object, and names no model: the same rubric is used with any. Its `digest` covers what may change a verdict
-(instructions, scale, examples, the form of the reply) and nothing else, so a measurement of a judge is valid as long as
-the digest is the same.
+A rubric consists of instructions, the possible verdicts and their values. It is a YAML file, a mapping or an object,
+and names no model: the same rubric works with any model. Its `digest` covers exactly what may change a verdict
+(instructions, scale, examples, the form of the reply), so a measurement of a judge is valid as long as the digest is
+the same.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ SECOND: Final = "second"
 
 @dataclass(frozen=True, kw_only=True)
 class Rubric:
-    """What a judge decides, and how.
+    """A question to a judge, and the possible verdicts.
 
     Attributes:
-        instructions: what to judge, and by what.
+        instructions: the question, and the criteria.
         material: the variables that the judge sees, in this order: `input`, `output`, `expected`, columns of the
             example, or others that the judge is given; `first` and `second` for a comparison of two responses. Or a
             template, such as `Question: {{ input }}`.
@@ -56,11 +56,11 @@ class Rubric:
         scale: the verdicts, see `Scale.of`.
         name: shown in tables.
         version: raised by its author when the rubric changes.
-        summary: what it measures, in one sentence.
+        summary: what the rubric measures, in one sentence.
         source: the publication of the method.
         higher_is_better: whether higher values are better; None if neither.
         reasons: whether the judge gives its reasons, before the verdict.
-        evidence: the variable from which the judge quotes what decides, before the reasons.
+        evidence: the variable from which the judge quotes the decisive words, before the reasons.
         examples: cases with their verdicts.
         parts: how a text is divided into parts that are judged one by one.
 
@@ -104,7 +104,7 @@ class Rubric:
         """A rubric from the name of one of evaluand's, the path of a YAML or JSON file, or a mapping.
 
         Raises:
-            SpecError: there is no such rubric, or it is wrong; lists every fault with its line or place.
+            SpecError: there is no such rubric, or it is invalid; lists every fault with its line or place.
 
         Example:
             >>> Rubric.of("correctness").material
@@ -140,7 +140,7 @@ class Rubric:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The rubric as data, from which `of` makes it again."""
+        """The rubric as data that `of` can read."""
         spec = {each.name: getattr(self, each.name) for each in fields(self)}
         material = self.material.text if isinstance(self.material, Template) else [*self.material]
         examples = [_given(asdict(example)) for example in self.examples]
@@ -160,7 +160,7 @@ class Rubric:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """What it reads of a row."""
+        """The variables that it reads of a row."""
         if self.parts is None:
             return _names_of(self.material)
         names = (*self.parts.material, self.parts.of, *_names_of(self.material))
@@ -209,7 +209,7 @@ class Rubric:
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that say something."""
+    """The fields that are not empty."""
     return {name: value for name, value in fields.items() if value not in (None, "", (), [])}
 
 
@@ -282,7 +282,7 @@ def _disagreements(
     parts: Parts | None = None,
     **others: Any,
 ) -> Iterator[Fault]:
-    """What is wrong between valid fields; invalid ones are missing."""
+    """Faults in the combination of fields; only valid fields are passed."""
     required = _required_of(material, optional)
     material = _names_of(material)
     seen = (*material, *(parts.material if parts is not None else ()))

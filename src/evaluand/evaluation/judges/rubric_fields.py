@@ -42,12 +42,12 @@ class Parts:
 
     Attributes:
         of: the variable that is divided.
-        name: what a part is called; the variable of the rubric's material that holds it.
-        split: `model` asks the judge for the parts, `sentences` are those of the text, `items` those of a list.
+        name: the variable of the rubric's material that holds a part.
+        split: `model` asks the judge for the parts, `sentences` splits a text, `items` a list.
         instructions: what a part is, for the split `model`.
-        material: the variables that the judge sees to divide; by default only the one that is divided.
-        most: texts with more parts are not judged.
-        combine: what the value is made of: the `mean`, `min` or `max` of the parts.
+        material: the variables that the judge sees when it divides the text; by default only the text itself.
+        most: the largest number of parts; texts with more are not judged.
+        combine: how the value is computed: the `mean`, `min` or `max` of the parts.
     """
 
     of: str
@@ -60,7 +60,7 @@ class Parts:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What may change the value."""
+        """The fields that may change the value."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 

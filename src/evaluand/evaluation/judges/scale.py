@@ -1,4 +1,4 @@
-"""The scale of a rubric: which verdicts a judge may give, what they mean and what they are worth."""
+"""The scale of a rubric: the possible verdicts, their meanings and their values."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Level(NamedTuple):
     """One verdict of a scale.
 
     Attributes:
-        label: what the judge writes.
-        value: what the verdict is worth.
-        anchor: when the verdict is right, for the judge; empty if the label says enough.
+        label: the word or number that the judge writes.
+        value: the value of the verdict.
+        anchor: tells the judge when the verdict applies; empty if the label says enough.
         strength: of a comparison: how much better the response is, 0 or more; None if the scale does not say.
     """
 
@@ -54,7 +54,7 @@ class Scale:
 
     @classmethod
     def of(cls, written: Any) -> Scale:
-        """A scale as a rubric has it: `1-5`, or label → value, or label → a mapping of value, anchor and strength.
+        """A scale as written in a rubric: `1-5`, or label → value, or label → a mapping of value, anchor and strength.
 
         A label that is a number needs no value.
 
@@ -79,7 +79,7 @@ class Scale:
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether all labels are numbers, so that the judge is to write numbers."""
+        """Whether all labels are numbers, so that the judge must write numbers."""
         return all(_NUMBER.fullmatch(level.label) for level in self.levels)
 
     @property
@@ -94,7 +94,7 @@ class Scale:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The scale as data, from which `of` makes it again."""
+        """The scale as data that `of` can read."""
         return {
             level.label: {
                 name: value for name, value in level._asdict().items() if name != "label" and value not in ("", None)
@@ -173,7 +173,7 @@ def _faults(levels: list[Level]) -> Iterator[Fault]:
 
 
 def _key(written: Any, is_numeric: bool) -> Any:
-    """What two ways to write the same label have in common; None for what is no label."""
+    """The same text for all ways to write a label; None for values that are no label."""
     if isinstance(written, bool):
         return None if is_numeric else str(written).casefold()
     if is_number(written):

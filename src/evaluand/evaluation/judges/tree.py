@@ -1,7 +1,7 @@
 """`judge_tree`: questions that are asked one after the other, each chosen by the verdict before.
 
-A tree turns one broad question into narrow ones whose answers are easier to give and to check: whether the reply
-refuses; if not, whether it answers; if so, how well. A row asks only what lies on its path.
+A tree divides one broad question into narrow ones that are easier to answer and to check: whether the reply refuses; if
+not, whether it answers; if so, how well. Each row is asked only the questions on its path.
 
 Source: Zhong et al. 2022, Towards a Unified Multi-Dimensional Evaluator, arXiv:2210.07197 (evaluation as yes-or-no
 questions); the paths through a tree are those of any decision tree.
@@ -65,13 +65,13 @@ class Node(NamedTuple):
 class JudgeTree(ResponseJudge):
     """Verdicts on a response along a path of questions.
 
-    The path, with every reply, is in `data`. Abstains where the reply to a question on the path cannot be read.
+    The path, with every reply, is in `data`. Abstains if the reply to a question on the path cannot be read.
 
     Attributes:
-        nodes: name → question, beginning with the first one: `rubric`, if it needs another than the tree's a `model`,
-            and `then`: verdict → the name of the next question, the value of the score, or a mapping of `value` and
-            `label`. Without `then` the path ends there with the value of the verdict.
-        model: the model that is asked, if a question names none.
+        nodes: name → question, beginning with the first one. A question has a `rubric`, a `model` if it is another than
+            the tree's, and `then`: verdict → the name of the next question, the value of the score, or a mapping of
+            `value` and `label`. Without `then`, the path ends there with the value of the verdict.
+        model: the model of questions that name none.
         higher_is_better: whether higher values are better; None if neither.
         variables: paths of variables of the rubrics that are no columns, such as `{context: output.passages}`.
 
@@ -166,7 +166,7 @@ def _read_node(entry: Any, model: ChatModel | None, is_model_wrong: bool) -> Nod
 
     Args:
         model: of the tree; None if it has none.
-        is_model_wrong: whether that is reported already.
+        is_model_wrong: whether a fault of that model is reported already.
     """
     if not isinstance(entry, Mapping):
         raise ParameterError([((), f"is {described(entry)}; give rubric and then")])
@@ -191,7 +191,7 @@ def _read_rubric(entry: Mapping[str, Any]) -> Rubric:
 
 
 def _read_then(entry: Mapping[str, Any], rubric: Rubric) -> Iterator[tuple[str, str | Leaf]]:
-    """For each label of the scale what follows."""
+    """The next question, or the end of the path, for each label of the scale."""
     then = entry.get("then")
     if then is None:
         yield from ((level.label, Leaf(level.value)) for level in rubric.scale.levels)
@@ -226,7 +226,7 @@ def _read_follower(label: str, follows: Any) -> str | Leaf:
 
 
 def _faults_of_paths(nodes: Mapping[str, Node], names: Sequence[str]) -> Iterator[Fault]:
-    """Questions that do not exist, that are asked in circles, or never.
+    """Faults of paths: questions that do not exist, circles, and questions that are never asked.
 
     Args:
         nodes: the valid ones.
@@ -249,7 +249,7 @@ def _faults_of_paths(nodes: Mapping[str, Node], names: Sequence[str]) -> Iterato
 
 
 def _reachable(followers: Mapping[str, Sequence[str]], starts: Sequence[str]) -> set[str]:
-    """The questions that can be asked from some on, those included."""
+    """The questions that can be reached from some questions, including these."""
     found, left = set[str](), list(starts)
     while left:
         name = left.pop()

@@ -1,4 +1,4 @@
-"""What a judge sees of a row: the values of a rubric's variables.
+"""The values of a rubric's variables, which are what a judge sees of a row.
 
 `input`, `output` (`first` and `second` in a comparison) and `expected` are those of the row; any other name is a column
 of the example. If the input has several columns, those that are separate variables are left out of `input`. A judge may
@@ -53,7 +53,7 @@ class Variables:
 
     @property
     def sees_times(self) -> bool:
-        """Whether it may read what differs between two calls with equal results."""
+        """Whether it may read times, which differ between two calls with equal results."""
         recorded = [path for path in self._selectors.values() if str(path.steps[0]) in OF_SOURCE]
         return any(map(may_see_times, recorded))
 
@@ -81,7 +81,7 @@ class Variables:
         return found[0] if path.singular and len(found) == 1 else found or None
 
     def _input(self, value: Any) -> Any:
-        """An input of several columns without those that are variables; alone if it is the only one left."""
+        """The input without the columns that are separate variables; if one column is left, its value."""
         if not isinstance(value, Mapping):
             return value
         rest = {name: part for name, part in value.items() if name not in self.names and part is not None}
@@ -98,7 +98,7 @@ def columns_of(example: Example) -> dict[str, Any]:
 
 
 def early_row(example: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a row before there is a response.
+    """The part of a row that is known before there is a response.
 
     Args:
         example: as `Scorer.check_example` receives it.
