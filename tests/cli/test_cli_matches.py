@@ -157,8 +157,8 @@ def test_interrupted_matches_are_resumed_with_the_file_that_began_them(folder: P
     stopped = call("run", "e.yaml", "--limit", "9")
     assert stopped.exit_code == 130, stopped.output
     (folder / "stop").unlink()
-    [command] = [line for line in stopped.stderr.splitlines() if "continue with: evaluand resume" in line]
-    facts = read(*command.partition("continue with: evaluand ")[2].split())
+    assert "; continue with: evaluand run e.yaml --limit 9" in stopped.stderr
+    facts = read("resume", "casing")
     assert facts["receipt"]["called"] + facts["receipt"]["kept"] == 18
     assert facts["receipt"]["kept"] > 0
     assert facts["ratings"]["ratings"][0]["system"] == "upper"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -194,9 +196,12 @@ def test_one_budget_is_for_all_tasks_and_judges_of_an_experiment(folder: Folder)
 
 def test_the_costs_of_all_tasks_and_judges_add_up(folder: Folder) -> None:
     (folder.path / "shop.py").write_text(CODE.replace("EUR", "USD").replace("None if", "1.0 if"))
-    said = folder.refused("run", folder.experiment(text=EXPERIMENT), "--budget", "7 USD")
+    experiment = folder.experiment(text=EXPERIMENT)
+    said = folder.refused("run", experiment, "--budget", "7 USD")
     assert "the budget of 7 USD is spent (7.5 USD); 2 of 6 are done" in said  # 4.5 for the first task and its judge
-    assert "continue with: evaluand resume" in said
+    [command] = re.findall("continue with: evaluand (.*)", said)
+    assert command == f"run {experiment} --budget '15 USD'"
+    assert "compare: evaluand compare shop/cheap shop/dear" in folder.done(*shlex.split(command))
 
 
 def test_a_budget_that_is_spent_counts_all_tasks_when_one_is_resumed(folder: Folder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -21,7 +22,7 @@ from evaluand.models import ChatModel
 
 LLMBAR = DATA_FOLDER / "llmbar"
 PAGE = ROOT_FOLDER / "docs" / "howto" / "judge-cards.md"
-SAMPLE = 3  # of the pairs with the shortest texts: a small model needs seconds for each
+SAMPLE = int(os.environ.get("LLMBAR_PAIRS", "3"))  # those with the shortest texts; all 100 take about ten minutes
 
 pytestmark = pytest.mark.skipif(not LLMBAR.exists(), reason=f"the pairs and judgements of LLMBar are not at {LLMBAR}")
 

@@ -125,15 +125,15 @@ def compare_pairwise(
         check_match_gates(rules, [tournament], short)
         words = _command_words(artifacts, options)
         origin = {_ORIGIN: {"entry": entry, "folder": os.getcwd(), "command": words}}
-        again = None
-        if redact_command(words) != words:  # the store must not get credentials
-            origin, again = {}, "run the same command again to continue"
+        has_secrets = redact_command(words) != words
+        if has_secrets:  # which the store must not get
+            origin = {}
         progress = display(as_json, quiet=False)
         matcher = Matcher(store, _policy(options["same_failures"], money), progress=progress)
         name, by_label = options["name"], dict(zip(short, runs, strict=True))
         earlier = _find_named(store, name)
         note_unpinned(tournament, in_yaml=False)
-        with reported_stop(store, progress, again, money):
+        with reported_stop(store, progress, can_resume=not has_secrets, budget=money):
             how = {"limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
             matches = tournament.play(matcher, by_label, name=name, **how)
             ratings = tournament.rate(matches, name=name)

@@ -117,7 +117,7 @@ def command(
                     [matches] = experiment.resume_matches(store, id, progress=watched).matches_facts()
             else:
                 options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
-                results = carry_out(experiment, store, watched, **options)
+                results = carry_out(experiment, store, watched, None, **options)
         except SpecError as error:
             if _digest(content) != begun.digest:
                 error.add_note(f"{begun.path} has changed since")

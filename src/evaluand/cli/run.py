@@ -154,7 +154,12 @@ def command(
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         for tournament in experiment.matches if task is None else ():
             note_unpinned(tournament, in_yaml=True)
-        results = carry_out(experiment, store, display(as_json, quiet), **options)
+        again = None
+        if len(tasks) > 1 and not (
+            fresh or retry_failed
+        ):  # one of them can be resumed; the file runs the others as well
+            again = _words_to_run_again(file, limit, where, model)
+        results = carry_out(experiment, store, display(as_json, quiet), again, **options)
     evaluations = results.evaluations
     checked: list[Facts] = []
     try:
@@ -176,6 +181,12 @@ def command(
         if report:
             _write_report(store, experiment.name, results)
     conclude(checked, junit, failed=failed)
+
+
+def _words_to_run_again(file: Path, limit: int | None, where: str | None, model: str | None) -> list[str]:
+    """The arguments of `evaluand run` that decide what is run."""
+    chosen = {"--limit": None if limit is None else str(limit), "--where": where, "--model": model}
+    return [str(file), *(word for name, value in chosen.items() if value is not None for word in (name, value))]
 
 
 def _suggest_retries(results: Results, command: str) -> None:
@@ -243,8 +254,14 @@ class WatchedStore(DirectoryStore):
         return self.opened
 
 
-def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **options: Any) -> Results:
+def carry_out(
+    experiment: Experiment, store: WatchedStore, progress: Display, again: Sequence[str] | None = None, **options: Any
+) -> Results:
     """Runs an experiment; if it stops early, reports how far it is and how to continue.
+
+    Args:
+        again: arguments of the `evaluand run` that continues it, if not `evaluand resume`.
+        options: of `Experiment.run`.
 
     Raises:
         Exit: it was interrupted.
@@ -254,18 +271,24 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
     experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
-    with reported_stop(store, progress, budget=experiment.policy.shared_budget):
+    with reported_stop(store, progress, again, budget=experiment.policy.shared_budget):
         return experiment.run(store, progress=progress, **options)
 
 
 @contextmanager
 def reported_stop(
-    store: WatchedStore, progress: Display, again: str | None = None, budget: Budget | None = None
+    store: WatchedStore,
+    progress: Display,
+    again: Sequence[str] | None = None,
+    *,
+    can_resume: bool = True,
+    budget: Budget | None = None,
 ) -> Iterator[None]:
     """A block that, if it stops early, reports how far the work is and how to continue.
 
     Args:
-        again: how to continue, if not by `evaluand resume`.
+        again: arguments of the `evaluand run` that continues the work, if not `evaluand resume`.
+        can_resume: whether `evaluand resume` knows how to continue it; otherwise only the same command does.
         budget: of the work; if it is spent, the work continues with a larger one.
 
     Raises:
@@ -274,14 +297,14 @@ def reported_stop(
     try:
         yield
     except KeyboardInterrupt:
-        go_on = again or _suggest_resume(store) or "run the same command again to continue"
+        go_on = _suggest(store, again, can_resume) or _SAME_COMMAND
         click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
         larger = None
         if budget is not None and budget.is_spent and isinstance(error, Aborted) and error.code == BUDGET:
             larger = Budget(2 * max(budget.cost, budget.spent), budget.currency)
-        if go_on := again or _suggest_resume(store, larger):
+        if go_on := _suggest(store, again, can_resume, larger):
             error.add_note(f"stopped{_describe_progress(progress)}; {go_on}")
         raise
 
@@ -367,10 +390,17 @@ def _describe_progress(progress: Display) -> str:
     return f": {tally.done:,} of {tally.total:,} done ({tally.label})" if tally else ""
 
 
-def _suggest_resume(store: WatchedStore, budget: Budget | None = None) -> str:
-    """The command that continues an open artifact [with this budget]; empty if none is open."""
+_SAME_COMMAND: Final = "run the same command again to continue"
+
+
+def _suggest(store: WatchedStore, again: Sequence[str] | None, can_resume: bool, budget: Budget | None = None) -> str:
+    """The command that continues the work [with this budget]; empty if nothing is open that `evaluand resume` finds."""
+    if not can_resume:
+        return _SAME_COMMAND
+    larger = [] if budget is None else ["--budget", str(budget)]
+    if again is not None:
+        return f"continue with: {suggest_command('run', [*again, *larger], store.root)}"
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""
-    words = [opened["id"][:SHORT_ID], *([] if budget is None else ["--budget", str(budget)])]
-    return f"continue with: {suggest_command('resume', words, store.root)}"
+    return f"continue with: {suggest_command('resume', [opened['id'][:SHORT_ID], *larger], store.root)}"
