@@ -829,3 +829,14 @@ def test_progress_that_nobody_can_read_does_not_disturb_the_work() -> None:
     with display(tally):
         wait_for(lambda: all(thread.name != "progress" for thread in threading.enumerate()))
     assert display.last is tally
+
+
+def test_a_try_with_fewer_examples_says_which_run_its_name_named_before(place: Place) -> None:
+    experiment = str(place.experiment("same"))
+    place.done("run", experiment)
+    whole = place.id("runs")
+    assert "now names" not in place.call("run", experiment).stderr
+    note = f"doubling/mine now names a run of 2 examples; that of 6: evaluand show {whole[:12]}; repeat the command"
+    assert note in place.call("run", experiment, "--limit", "2").stderr
+    assert "now names" not in place.call("run", experiment).stderr
+    assert place.json("show", "doubling/mine")["id"] == whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +44,7 @@ from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Manifest
 from evaluand.store.tables import FAILED, SCORED
@@ -154,6 +155,7 @@ def command(
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         for tournament in experiment.matches if task is None else ():
             note_unpinned(tournament, in_yaml=True)
+        named_before = _runs_named(store, map(experiment.run_name, tasks)) if limit is not None or where else {}
         again = None
         if len(tasks) > 1 and not (
             fresh or retry_failed
@@ -176,6 +178,7 @@ def command(
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
             _suggest_retries(results, suggest_command("run", [str(file), "--retry-failed"], store.root))
+            _note_smaller(named_before, results, store)
         for note in trades_without_confidences(experiment.tradeoffs, evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
@@ -187,6 +190,29 @@ def _words_to_run_again(file: Path, limit: int | None, where: str | None, model:
     """The arguments of `evaluand run` that decide what is run."""
     chosen = {"--limit": None if limit is None else str(limit), "--where": where, "--model": model}
     return [str(file), *(word for name, value in chosen.items() if value is not None for word in (name, value))]
+
+
+def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:
+    """The finished runs that have these names so far."""
+    wanted = {*names}
+    refs = (ref for ref in store.refs() if ref.kind == Run.kind and ref.name in wanted)
+    return {ref.name: Run(store, ref.id) for ref in refs if store.is_sealed(Run.kind, ref.id)}
+
+
+def _note_smaller(before: Mapping[str, Run], results: Results, store: WatchedStore) -> None:
+    """Notes which names now refer to runs of fewer examples than before."""
+    for run in (result.run for result in results.tasks):
+        if (earlier := before.get(run.name or "")) is None:
+            continue
+        now, then = (each.manifest["spec"]["examples"] for each in (run, earlier))
+        if now >= then:
+            continue
+        show = suggest_command("show", earlier.id[:SHORT_ID], store.root)
+        click.echo(
+            f"note: {safe(str(run.name))} now names a run of {plural(now, 'example')}; that of {then:,}:"
+            f" {safe(show)}; repeat the command without --limit and --where to name it again",
+            err=True,
+        )
 
 
 def _suggest_retries(results: Results, command: str) -> None:
