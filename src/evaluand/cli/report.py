@@ -29,7 +29,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.judges import card_facts
+from evaluand.report.facts.judges import card_facts, rubric_facts
 from evaluand.report.facts.match_sets import by_title, find_match_sets, find_ratings, match_facts
 from evaluand.report.facts.report import Part, comparison_facts, report_facts
 from evaluand.report.html.examples import Examples
@@ -125,6 +125,7 @@ def write(
         facts["leaderboard"] = _leaderboard(store, parts)
         sets, ratings = _find_matches(store, judged, parts)
         facts |= match_facts(sets, ratings)
+        facts["rubrics"] += rubric_facts(each.manifest for each in sets.values())
         known = {card["id"] for card in facts["cards"]}
         of_matches = card_facts(store, [judge for each in facts["matches"] for judge in each["judges"]])
         facts["cards"] += [card for card in of_matches if card["id"] not in known]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,12 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.card import JudgeCard
+from evaluand.evaluation.judges.stored_rubric import NOT_STORED
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
-from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
-from evaluand.report.facts.judges import judge_facts
+from evaluand.report.facts.evaluation import add_judge_messages, evaluation_facts, example_facts, grades_facts
+from evaluand.report.facts.judges import judge_facts, rubric_facts
 from evaluand.report.facts.match_sets import ratings_facts, run_ratings_facts
 from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
@@ -68,6 +70,7 @@ Examples:
   evaluand show arithmetic/mine --against arithmetic/other
   evaluand show arithmetic/mine --index 17
   evaluand show arithmetic/mine --below 1 --messages
+  evaluand show arithmetic/mine --scorer polite --rubric
   evaluand show arithmetic --metric accuracy --group topic=sums --lowest
   evaluand show 3f2a9c --json
 """
@@ -94,7 +97,12 @@ Examples:
 @click.option("--metric", metavar="NAME", help="The rows behind an aggregation's values of this metric.")
 @repeatable("--group", "groups", metavar="NAME=VALUE", help="With --metric: only rows of this group; repeatable.")
 @where_option
-@click.option("--messages", is_flag=True, help="The conversations with language models in each row.")
+@click.option(
+    "--messages",
+    is_flag=True,
+    help="The conversations with language models in each row, and what judges were sent about it.",
+)
+@click.option("--rubric", is_flag=True, help="The rubrics of judges, word for word.")
 @repeatable("--scorer", "scorers", metavar="NAME", help="Only scores of this scorer; repeatable.")
 @store_option
 @json_option
@@ -110,6 +118,7 @@ def command(
     groups: tuple[str, ...],
     where: str | None,
     messages: bool,
+    rubric: bool,
     scorers: tuple[str, ...],
     folder: Path,
     as_json: bool,
@@ -117,7 +126,8 @@ def command(
     """Show a run, evaluation, aggregation, comparison, matches, ratings, card, dataset or recording.
 
     Give a name, an id or its first digits (at least four). If several artifacts share the name, the run is shown; with
-    --below, --lowest, --against or --scorer the evaluation, with --metric the aggregation. Failed rows come first.
+    --below, --lowest, --against, --scorer or --rubric the evaluation, with --metric the aggregation. Failed rows come
+    first.
     """
     chosen = [
         name
@@ -137,9 +147,10 @@ def command(
     store = DirectoryStore(folder)
     graded = bool(chosen or scorers)
     expected = "aggregations" if metric else "evaluations" if graded else None
+    find = _find_calls if index is not None else _find_judged if rubric else partial(resolve, kind=expected)
     try:
         with show_notes():
-            kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
+            kind, id = find(store, artifact)
             _note_damage(store, kind, id)
     except NotFound:
         if artifact != "metrics":
@@ -159,6 +170,8 @@ def command(
                 _note_unscored(store, artifact)
     if messages:
         _add_chats(store, facts, artifact)
+    if rubric:
+        facts["rubrics"] = _read_rubrics(facts, scorers)
     name_store_in(facts.get("judges", ()))
     if as_json:
         return print_json(facts)
@@ -187,7 +200,22 @@ def _add_chats(store: DirectoryStore, facts: Facts, name: str) -> None:
     if any("evaluation" in row for row in rows):
         raise SpecError("--messages shows the rows of one evaluation; leave out --against")
     evaluation = Evaluation(store, id)
+    add_judge_messages(evaluation, evaluation.run, facts["rows"])
     return add_chats(find_labelled_run(evaluation, name) or read_run(evaluation), rows)
+
+
+def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
+    """The rubrics of an evaluation or of matches."""
+    kind, id, manifest = facts["kind"], facts["id"][:SHORT_ID], facts["manifest"]
+    if kind not in ("evaluations", "matches"):
+        raise SpecError(f"--rubric shows those of the judges of an evaluation or of matches; {id} is one of the {kind}")
+    judges = [name for name in manifest["provenance"].get("judges") or () if not scorers or name in scorers]
+    if not judges:
+        raise SpecError(f"no judge gave these scores; `evaluand show {id}` lists the scorers of {id}")
+    found = [each for each in rubric_facts([manifest]) if each["judge"] in judges]
+    if not found:
+        raise NotFound(f"{NOT_STORED}; `evaluand run FILE --fresh` asks again and stores it")
+    return found
 
 
 def _note_damage(store: DirectoryStore, kind: str, id: str) -> None:
@@ -220,6 +248,14 @@ def _find_calls(store: DirectoryStore, artifact: str) -> tuple[str, str]:
     if other == KIND:
         return "runs", _require_run(store, Recording(store, id))
     raise SpecError(f"{artifact!r} is one of the {other}, which have no calls; --index needs a run or an evaluation")
+
+
+def _find_judged(store: DirectoryStore, artifact: str) -> tuple[str, str]:
+    """The evaluation with this name or id, or else the matches."""
+    for kind in ("evaluations", "matches"):
+        with suppress(NotFound):
+            return resolve(store, artifact, kind)
+    return resolve(store, artifact)
 
 
 def _require_run(store: DirectoryStore, recording: Recording) -> str:

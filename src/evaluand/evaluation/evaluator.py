@@ -349,6 +349,8 @@ class _Request:
         reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
         made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
+        rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
+        made_of |= {"rubrics": rubrics} if rubrics else {}
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,

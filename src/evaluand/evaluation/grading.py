@@ -282,6 +282,13 @@ class Sources:
             self._made[number] = source_of(unit, outputs[number], app_of(self._run), name_of(self._run))
         return self._made[number]
 
+    def row_of(self, index: int, replication: int, number: int) -> tuple[Example, Any, FeedbackInput] | None:
+        """Example, response and source of a row; None if there is none. Fast in ascending order."""
+        source = self.of(index, replication, number)
+        if source is None or self._unit is None:
+            return None
+        return self._unit.example, (self._unit.response.responses or ())[number], source
+
     def _at(self, key: tuple[int, int]) -> Unit | None:
         if self._run is None or (self._unit is not None and _row_key(self._unit) == key):
             return self._unit

@@ -66,6 +66,10 @@ class _View(Scorer):
         return self.scorer.is_judge
 
     @property
+    def rubrics(self) -> Sequence[Mapping[str, Any]]:
+        return self.scorer.rubrics
+
+    @property
     def is_async(self) -> bool:
         return self.scorer.is_async
 

@@ -123,6 +123,11 @@ class Scorer(ABC):
         refuse_base_class(cls, Scorer, "@scorer above a function, or scorer(function)", bool(args or named))
         return super().__new__(cls)
 
+    @property
+    def rubrics(self) -> Sequence[Mapping[str, Any]]:
+        """What a judge asks by, word for word, to be stored with its verdicts: of each rubric `title` and `content`."""
+        return ()
+
     def score(self, output: Any, expected: Any) -> Score | Awaitable[Score]:
         """Grades one response.
 

@@ -15,6 +15,7 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.card import stored_digest as digest_of_card
+from evaluand.evaluation.judges.stored_rubric import find_changed_rubrics
 from evaluand.evaluation.known_scores import row_digest as score_digest
 from evaluand.evaluation.matching.matches import stored_digest as digest_of_matches
 from evaluand.run.responses import row_digest as response_digest
@@ -110,6 +111,8 @@ def _content(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
         yield Fault(where, f"its rows have the digest {digest}, but the manifest says {manifest['digest']}")
     if counts != manifest["counts"]:
         yield Fault(where, f"its rows count {counts}, but the manifest says {manifest['counts']}")
+    if manifest["kind"] in ("evaluations", "matches"):
+        yield from (Fault(where, change) for change in find_changed_rubrics(manifest))
 
 
 def _dataset(store: Store, id: str) -> tuple[str, object]:

@@ -290,6 +290,36 @@ _SPECS: Final[dict[str, Check]] = {
 # Provenance
 
 
+_PARTS: Final = _object(
+    {"of": _text, "name": _text, "split": _text, "instructions": _text, "material": _TEXTS}, {"most": _count}
+)
+
+
+def _division(value: Any) -> str:
+    """How a rubric divides a text: the fields, and the words of the request."""
+    if type(value) is not list or len(value) != 2:
+        return _mismatch("an object and a text", value)
+    return f"[0]{reason}" if (reason := _PARTS(value[0])) else f"[1]{reason}" if (reason := _text(value[1])) else ""
+
+
+_MESSAGE: Final = _object({"role": _text, "content": _text})
+_RUBRIC: Final = _object(
+    {
+        "title": _text,
+        "content": _object(
+            {
+                "reading": _count,
+                "opening": _list(_MESSAGE),
+                "material": _NAMES,
+                "optional": _TEXTS,
+                "schema": _OBJECT,
+                "values": _list(_list(_anything)),
+                "parts": _or_null(_division),
+            }
+        ),
+    },
+    {"question": _text},
+)
 _DEFAULTED: Final = _object({"rows": _count, "of": _count, "reasons": _COUNTS})
 _FACTS: Final = {
     "evaluand": _or_null(_text),
@@ -303,6 +333,7 @@ _FACTS: Final = {
     "task": _text,
     "unpinned": _or_null(_TEXTS),
     "judges": _or_null(_TEXTS),
+    "rubrics": _map(_list(_RUBRIC)),
     "defaulted": _or_null(_DEFAULTED),
     "ranges": _RANGES,
     "source": _or_null(_text),

@@ -31,3 +31,12 @@ def digest_judge(spec: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
     covered = (_ASKED,) if "judge" in spec else ()  # whose digest is `judge`, whatever the order of a jury's members
     bound = {name: value for name, value in spec.items() if name not in covered}
     return identity.digest([bound, parts.get(ADDRESS)]).hex()
+
+
+def questions_of(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a judge asks and whom, in its identity: of each question the digest of its rubric, model and options.
+
+    Empty for scorers that are no judges, and for subclasses, which may ask in other ways.
+    """
+    asked = spec.get(_ASKED)
+    return [each for each in asked if isinstance(each, Mapping)] if isinstance(asked, list) else []

@@ -57,6 +57,12 @@ class ModelJudge:
         identified = self.identify()
         return digest_judge(identified.spec, identified.parts)
 
+    @property
+    def rubrics(self) -> Sequence[Mapping[str, Any]]:
+        """Its rubrics as they are stored with its verdicts, each once."""
+        by_digest = {each.rubric.digest: each.rubric for each in self.questioners}
+        return [{"title": rubric.title, "content": rubric.content} for rubric in by_digest.values()]
+
     @abstractmethod
     async def decide(self, values: Mapping[str, Any]) -> Score:
         """The score of a row.

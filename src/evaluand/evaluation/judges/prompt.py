@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 Message = dict[str, str]
 
 
-def judging_messages(rubric: Rubric, values: Mapping[str, Any]) -> list[Message]:
+def judging_messages(
+    opening: Sequence[Message], material: Sequence[str] | Template, values: Mapping[str, Any]
+) -> list[Message]:
     """The messages that ask for a verdict on some material.
 
     Args:
-        values: those of the rubric's variables, none of them null.
+        opening: what all rows have in common.
+        material: the variables that the judge sees, or a template of them.
+        values: those of the variables, none of them null.
     """
-    return [*rubric.opening, {"role": "user", "content": _material(rubric.material, values)}]
+    return [*opening, {"role": "user", "content": _material(material, values)}]
 
 
 def opening_messages(rubric: Rubric) -> list[Message]:
@@ -46,12 +50,15 @@ def opening_messages(rubric: Rubric) -> list[Message]:
     return found
 
 
-def dividing_messages(parts: Parts, values: Mapping[str, Any]) -> list[Message]:
-    """The messages that ask for the parts of a text."""
-    return [
-        {"role": "system", "content": dividing_text(parts)},
-        {"role": "user", "content": _material(parts.material, values)},
-    ]
+def dividing_messages(text: str, material: Sequence[str], values: Mapping[str, Any]) -> list[Message]:
+    """The messages that ask for the parts of a text.
+
+    Args:
+        text: the system message of a judge that divides, see `dividing_text`.
+        material: the variables that the judge sees to divide.
+        values: those of the variables.
+    """
+    return [{"role": "system", "content": text}, {"role": "user", "content": _material(material, values)}]
 
 
 def dividing_text(parts: Parts) -> str:

@@ -124,10 +124,10 @@ class Rubric:
             )
         return _own_rubric(str(what))
 
-    @cached_property
-    def digest(self) -> str:
-        """32 hexadecimal digits: a hash of everything that may change a verdict or its value, and of nothing else."""
-        spec = {
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything that may change a verdict or its value, word for word, and nothing else."""
+        return {
             "reading": READING,
             "opening": self.opening,
             "material": self.material.text if isinstance(self.material, Template) else [*self.material],
@@ -136,7 +136,11 @@ class Rubric:
             "values": [[level.label, level.value, level.strength] for level in self.scale.levels],
             "parts": self.parts and [self.parts.spec, dividing_text(self.parts)],
         }
-        return identity.digest(spec).hex()
+
+    @cached_property
+    def digest(self) -> str:
+        """32 hexadecimal digits: a hash of its content."""
+        return identity.digest(self.content).hex()
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -195,12 +199,12 @@ class Rubric:
         Args:
             values: those of the variables of its material, none of them null.
         """
-        return judging_messages(self, values)
+        return judging_messages(self.opening, self.material, values)
 
     def messages_to_divide(self, values: Mapping[str, Any]) -> list[Message]:
         """The messages that ask for the parts of a text."""
         assert self.parts is not None
-        return dividing_messages(self.parts, values)
+        return dividing_messages(dividing_text(self.parts), self.parts.material, values)
 
     @property
     def schema_to_divide(self) -> dict[str, Any]:

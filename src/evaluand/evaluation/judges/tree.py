@@ -135,6 +135,12 @@ class JudgeTree(ResponseJudge):
         return [node.questioner for node in self.nodes.values()]
 
     @property
+    def rubrics(self) -> Sequence[Mapping[str, Any]]:
+        """The rubrics of its questions, in their order."""
+        asked = [(name, node.questioner.rubric) for name, node in self.nodes.items()]
+        return [{"question": name, "title": rubric.title, "content": rubric.content} for name, rubric in asked]
+
+    @property
     def questions_digest(self) -> str:
         return identity.digest([[name, node.spec] for name, node in self.nodes.items()]).hex()
 

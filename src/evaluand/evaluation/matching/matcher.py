@@ -257,6 +257,14 @@ class _Request:
     def unpinned(self, origin: Mapping[str, Any] | None) -> list[str]:
         return self.identity.reasons(in_yaml="experiment" in (origin or {})) if self.identity.unpinned else []
 
+    @property
+    def _judge_entries(self) -> dict[str, Any]:
+        """The entries of the provenance about a judge whose verdicts are opinions."""
+        rubrics = list(self.judge.rubrics)
+        return ({"judges": ["judge"]} if self.judge.is_judge else {}) | (
+            {"rubrics": {"judge": rubrics}} if rubrics else {}
+        )
+
     def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
         """The entries of the manifest besides the spec."""
         parts = {"judge": dict(self.identity.parts)}
@@ -266,7 +274,7 @@ class _Request:
             "pinned": self.identity.pinned,
             "observed": bool(self.identity.observed),
             "fresh": fresh,
-            "provenance": provenance(origin) | made_of | ({"judges": ["judge"]} if self.judge.is_judge else {}),
+            "provenance": provenance(origin) | made_of | self._judge_entries,
         }
 
 

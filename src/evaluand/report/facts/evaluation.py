@@ -121,6 +121,22 @@ def grades_facts(evaluation: Evaluation, index: int) -> dict[str, list[Facts]]:
     return {scorer: [plain_row(row) for row in rows] for scorer, rows in found.items()}
 
 
+def add_judge_messages(evaluation: Evaluation, run: Run | None, rows: Mapping[str, Sequence[Facts]]) -> None:
+    """Adds what judges were sent to rows by scorer: `sent`, or `not_sent`, why that is not known."""
+    from evaluand.evaluation.judges.sent_messages import SentMessages  # on use: needs Arrow
+
+    sent = SentMessages(evaluation, run)
+    judges = [name for name in evaluation.manifest["provenance"].get("judges") or () if name in rows]
+    judged = ((row, name) for name in judges for row in rows[name])
+    for row, name in sorted(judged, key=lambda each: (each[0]["_index_"], each[0]["replication"])):
+        found = sent.of(name, row)
+        row |= {NOT_SENT: found} if isinstance(found, str) else {SENT: [each._asdict() for each in found]}
+
+
+SENT: Final = "sent"
+NOT_SENT: Final = "not_sent"
+
+
 _GRADED = ("_index_", "replication", "_response_index_", "target", "status", "value")
 
 

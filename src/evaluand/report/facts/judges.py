@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from evaluand.evaluation.judges.judge_digest import questions_of
 from evaluand.report.facts.base import Facts
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from evaluand.evaluation.judges.cards.standing import Standing
     from evaluand.evaluation.matching.matches import Matches
     from evaluand.metrics.judging.estimate import Estimate
-    from evaluand.store.store import Store
+    from evaluand.store.store import Manifest, Store
 
 
 def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
@@ -20,9 +21,9 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
 
     Returns:
         Of each judge and task: `judge`, `task`, `status` (`measured`, `weak`, `stale` or `unmeasured`), `text` (it in
-        words), `card` (its id, or None), `changed`, and `raw` (the share judged right) and `corrected` with `value`,
-        `low`, `high` and `reason`, or None for judges that do not say right or wrong; `overlap` warns of labelled
-        answers among them.
+        words), `card` (its id, or None), `changed`, `asked` (of each question its model and rubric), and `raw` (the
+        share judged right) and `corrected` with `value`, `low`, `high` and `reason`, or None for judges that do not
+        say right or wrong; `overlap` warns of labelled answers among them.
     """
     if not any(evaluation.manifest["provenance"].get("judges") for evaluation in evaluations.values()):
         return []
@@ -76,7 +77,56 @@ def _describe(standing: Standing) -> Facts:
         "text": standing.text,
         "card": None if standing.card is None else standing.card.id,
         "changed": list(standing.changed),
+        "asked": [_describe_question(question, standing.judge.parts) for question in questions_of(standing.judge.spec)],
     }
+
+
+def _describe_question(question: Mapping[str, Any], parts: Mapping[str, str]) -> Facts:
+    """Model, protocol, rubric and options of a question of a judge.
+
+    Args:
+        parts: of the judge, which name its rubrics.
+    """
+    digest, model = str(question.get("rubric")), question.get("model")
+    model = model if isinstance(model, Mapping) else {}
+    titles = (text.removesuffix(f" {digest}") for text in parts.values() if text.endswith(f" {digest}"))
+    return {
+        "rubric": digest,
+        "title": next(titles, None),
+        "model": model.get("model"),
+        "version": model.get("version"),
+        "protocol": model.get("protocol", "chat"),
+        "samples": question.get("samples"),
+        "from_logprobs": question.get("from_logprobs"),
+    }
+
+
+def rubric_facts(manifests: Iterable[Manifest]) -> list[Facts]:
+    """The rubrics of judges, word for word, each once: of evaluations and matches.
+
+    Returns:
+        Of each rubric: `judge`, `question` (of a tree, else None), `title`, `rubric` (its digest), `messages` (those
+        before the material), `material` (variables, or a template) and `dividing` (the request for the parts of a
+        text, or None).
+    """
+    found: dict[tuple[str, str | None, str], Facts] = {}
+    for manifest in manifests:
+        if not manifest["provenance"].get("rubrics"):
+            continue
+        from evaluand.evaluation.judges.stored_rubric import stored_rubrics  # on use, as above
+
+        for judge, rubrics in stored_rubrics(manifest).items():
+            for each in rubrics:
+                found[judge, each.question, each.digest] = {
+                    "judge": judge,
+                    "question": each.question,
+                    "title": each.title,
+                    "rubric": each.digest,
+                    "messages": each.opening,
+                    "material": each.content["material"],
+                    "dividing": each.dividing_text,
+                }
+    return [*found.values()]
 
 
 def _number(estimate: Estimate) -> dict[str, Any]:

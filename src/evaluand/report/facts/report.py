@@ -14,7 +14,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts, usage_facts
-from evaluand.report.facts.judges import card_facts, judge_facts
+from evaluand.report.facts.judges import card_facts, judge_facts, rubric_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.usage import command_usage
@@ -83,11 +83,12 @@ def report_facts(
 
 
 def _judges_and_cards(parts: Sequence[Part]) -> Facts:
-    """The judges of a report, and the cards of those that were measured."""
+    """The judges of a report, their rubrics, and the cards of those that were measured."""
     evaluated = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     judges = judge_facts(evaluated)
     stores = [evaluation.store for evaluation in evaluated.values()]
-    return {"judges": judges, "cards": card_facts(stores[0], judges) if judges else []}
+    rubrics = rubric_facts(evaluation.manifest for evaluation in evaluated.values())
+    return {"judges": judges, "cards": card_facts(stores[0], judges) if judges else [], "rubrics": rubrics}
 
 
 def scores_facts(parts: Sequence[Part]) -> list[Facts]:

@@ -10,19 +10,37 @@ from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.text import SHORT_ID, numbers
 
 
-def judges_section(judges: Sequence[Facts], cards: Sequence[Facts]) -> str:
-    """The standing of each judge, its means as they are and corrected, and the cards.
+def judges_section(judges: Sequence[Facts], cards: Sequence[Facts], rubrics: Sequence[Facts] = ()) -> str:
+    """The standing of each judge, its rubric, its means as they are and corrected, and the cards.
 
     Args:
         judges: as `judge_facts` returns them; `cards` are those of the measured ones.
+        rubrics: as `rubric_facts` returns them.
     """
-    parts = [_standings(judges), _corrected(judges), *map(_card, cards)]
+    parts = [_standings(judges), *map(_rubric, rubrics), _corrected(judges), *map(_card, cards)]
     return "\n".join(part for part in parts if part)
 
 
 def _standings(judges: Sequence[Facts]) -> str:
     lines = dict.fromkeys(f"<li>{name(each['judge'])}: {clean(each['text'])}.</li>" for each in judges)
     return f'<ul class="words">{"".join(lines)}</ul>'
+
+
+def _rubric(rubric: Facts) -> str:
+    """The rubric of a judge, folded."""
+    question = "" if rubric["question"] is None else f", question {clean(rubric['question'])}"
+    head = f"{name(rubric['judge'])}{question}: rubric {clean(rubric['title'])} ({clean(rubric['rubric'])[:SHORT_ID]})"
+    lines = [("dividing", rubric["dividing"])] if rubric["dividing"] else []
+    lines += [(message["role"], message["content"]) for message in rubric["messages"]]
+    material = rubric["material"]
+    lines.append(("material", material if isinstance(material, str) else ", ".join(material)))
+    body = "".join(f"<dt>{clean(role)}</dt><dd><pre>{_whole(text)}</pre></dd>" for role, text in lines)
+    return f"<details><summary>{head}</summary><dl>{body}</dl></details>"
+
+
+def _whole(text: str) -> str:
+    """Text with its lines."""
+    return "\n".join(clean(line) for line in text.splitlines())
 
 
 def _corrected(judges: Sequence[Facts]) -> str:

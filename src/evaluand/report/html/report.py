@@ -174,7 +174,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tup
     bodies = [
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
         ("summary", "Summary", _summary(facts, labels) if has_tasks else ""),
-        ("judges", "Judges", judges_section(judges, facts["cards"]) if judges else ""),
+        ("judges", "Judges", judges_section(judges, facts["cards"], facts["rubrics"]) if judges else ""),
         ("charts", "Charts", _charts(facts, labels)),
         ("confusion", "Confusion", confusion_section(facts, labels)),
         ("curves", "Curves", curves_section(facts, labels)),

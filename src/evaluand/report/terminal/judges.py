@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
+from evaluand.report.facts.evaluation import NOT_SENT, SENT
 from evaluand.report.terminal.cells import CELL, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, numbers, safe
 
@@ -75,6 +76,54 @@ def standings_table(rows: Sequence[Facts]) -> RenderableType:
         if row["corrected"] is not None:
             grid.add_row("", Text(f"{safe(row['task'], CELL)}: {_corrected(row)}"))
     return grid
+
+
+def asked_table(rows: Sequence[Facts]) -> RenderableType | None:
+    """Which models judges ask by which rubrics; None where that is not known.
+
+    Args:
+        rows: as `judge_facts` returns them.
+    """
+    lines = dict.fromkeys((safe(row["judge"], CELL), *_question_cells(asked)) for row in rows for asked in row["asked"])
+    if not lines:
+        return None
+    table = plain_table("judge", "model", "protocol", "rubric", "digest", folded=("judge", "model", "rubric"))
+    for line in lines:
+        table.add_row(*map(Text, line))
+    return table
+
+
+def _question_cells(asked: Facts) -> tuple[str, ...]:
+    version = "" if asked["version"] is None else f" {asked['version']}"
+    model, title = f"{asked['model'] or '–'}{version}", asked["title"] or "–"
+    return safe(model, CELL), safe(asked["protocol"], CELL), safe(title, CELL), safe(asked["rubric"])[:SHORT_ID]
+
+
+def rubric_parts(rubrics: Sequence[Facts]) -> Iterator[RenderableType]:
+    """The rubrics of judges, word for word, as `rubric_facts` returns it."""
+    for each in rubrics:
+        question = "" if each["question"] is None else f", question {safe(each['question'], CELL)}"
+        head = f"rubric of {safe(each['judge'], CELL)}{question}: {safe(each['title'], CELL)}"
+        lines = [("dividing", _whole(each["dividing"]))] if each["dividing"] else []
+        lines += [(message["role"], _whole(message["content"])) for message in each["messages"]]
+        material = each["material"]
+        lines.append(("material", _whole(material if isinstance(material, str) else ", ".join(material))))
+        yield Text.assemble((head, "bold"), (f"  digest {each['rubric']}", "dim"))
+        yield name_values(lines, "  ")
+
+
+def sent_parts(row: Facts) -> Iterator[RenderableType]:
+    """What a judge was sent about a row, if that was read."""
+    if NOT_SENT in row:
+        yield name_values([("sent to the judge", Text(safe(row[NOT_SENT]), "yellow"))], "  ")
+    for each in row.get(SENT, ()):
+        question = "" if each["question"] is None else f": {safe(each['question'], CELL)}"
+        yield Text(f"  sent to the judge{question}", "dim")
+        yield name_values([(said["role"], _whole(said["content"])) for said in each["messages"]], "    ")
+
+
+def _whole(text: str) -> str:
+    return "\n".join(safe(line.rstrip("\r")) for line in text.split("\n"))
 
 
 _STYLES: Final = {"measured": "", "weak": "yellow", "stale": "yellow", "unmeasured": "yellow"}

@@ -22,7 +22,7 @@ from evaluand.comparison.ratings.wording import (
 )
 from evaluand.core.errors import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
-from evaluand.report.terminal.judges import standings_table
+from evaluand.report.terminal.judges import asked_table, rubric_parts, standings_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.statuses import SCORE_STATUSES
 
@@ -76,6 +76,9 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
         yield name_values([(safe(each["judge"] or "usage", CELL), safe(usage_text(each))) for each in facts["usage"]])
     if facts["judges"]:
         yield standings_table(facts["judges"])
+        if (asked := asked_table(facts["judges"])) is not None:
+            yield asked
+    yield from rubric_parts(facts.get("rubrics", ()))
     for row in facts["rows"]:
         yield _match(row)
 

@@ -21,13 +21,13 @@ from evaluand.metrics.names import name_in_tables
 from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.evaluation import CALLS, feedback_calls
+from evaluand.report.facts.evaluation import CALLS, NOT_SENT, SENT, feedback_calls
 from evaluand.report.facts.run import CHATS
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.chats import chats_table
 from evaluand.report.terminal.comparison import comparison_parts
-from evaluand.report.terminal.judges import card_parts, standings_table
+from evaluand.report.terminal.judges import asked_table, card_parts, rubric_parts, sent_parts, standings_table
 from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
 from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
 from evaluand.report.text import (
@@ -515,6 +515,9 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     yield table
     if judges := facts.get("judges"):
         yield standings_table(judges)
+        if (asked := asked_table(judges)) is not None:
+            yield asked
+    yield from rubric_parts(facts.get("rubrics", ()))
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     for row in facts.get("calls", ()):
@@ -556,7 +559,8 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
         pairs += [(f"call {number}", _call_result(call)), *((f"  {n}", long_text(v)) for n, v in values)]
     if len(calls) > LINES:
         pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json lists all)"))
-    return Group(head, name_values(pairs, "  "), *([chats_table(row[CHATS])] if CHATS in row else ()))
+    chats = [chats_table(row[CHATS])] if CHATS in row else []
+    return Group(head, name_values(pairs, "  "), *chats, *sent_parts(row))
 
 
 def _call_result(call: Facts) -> Text:
@@ -567,7 +571,21 @@ def _call_result(call: Facts) -> Text:
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
 _NOT_SHOWN = frozenset(
-    (*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses", "usage", CHATS)
+    (
+        *_KEY,
+        "evaluation",
+        "status",
+        "value",
+        "id",
+        "input",
+        "asked",
+        "expected",
+        "responses",
+        "usage",
+        CHATS,
+        SENT,
+        NOT_SENT,
+    )
 )
 
 

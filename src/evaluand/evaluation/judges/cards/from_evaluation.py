@@ -14,6 +14,7 @@ from evaluand.data.dataset import Dataset, Example
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import human_scorers, key_of
 from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
+from evaluand.evaluation.judges.judge_digest import questions_of
 from evaluand.run.excerpts import to_json
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, resolve
@@ -126,8 +127,7 @@ def judge_of(evaluation: Evaluation, scorer: str) -> JudgeIdentity:
 
 def model_of(spec: Mapping[str, Any]) -> str | None:
     """The name of the model that judges, if a judge's identity names exactly one."""
-    asked = spec.get("asked")
-    models = [each.get("model") for each in asked if isinstance(each, Mapping)] if isinstance(asked, list) else []
+    models = [each.get("model") for each in questions_of(spec)]
     names = {model.get("model") if isinstance(model, Mapping) else model for model in models}
     name = names.pop() if len(names) == 1 else None
     return name if isinstance(name, str) else None
