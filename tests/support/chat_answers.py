@@ -31,8 +31,7 @@ class ChatServer:
         self.answer = answer
         self.asked: list[Body] = []
         self.ended = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Loopback(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def __enter__(self) -> Self:
@@ -47,6 +46,11 @@ class ChatServer:
     def texts(self) -> list[str]:
         """The last message of each request."""
         return [body["messages"][-1]["content"] for body in self.asked]
+
+
+class _Loopback(ThreadingHTTPServer):
+    request_queue_size = 128  # a connection that finds the queue full is tried again a second later
+    daemon_threads = True
 
 
 def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:

@@ -20,6 +20,7 @@ import os
 import re
 import shlex
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,7 @@ def execute_commands(todo: str) -> None:
 
 def execute(todo: str) -> None:
     """Run blocks, as JSON, in this process and the current folder."""
+    _make_servers_quick()
     namespace = _as_main()
     printed, at = {"python": "", "sh": ""}, ""
     for page, *fields in json.loads(todo):
@@ -111,6 +113,12 @@ def execute(todo: str) -> None:
             raise AssertionError(f"{at}: a block of {block.language} that is no file")
     if printed["python"]:
         raise AssertionError(f"{at}: printed and not shown: {printed['python']}")
+
+
+def _make_servers_quick() -> None:
+    """Pages show servers that are as short as may be; their second packet of a reply, and every sixth client, wait."""
+    socketserver.StreamRequestHandler.wbufsize = -1
+    socketserver.TCPServer.request_queue_size = 128
 
 
 def _as_main() -> dict[str, object]:
