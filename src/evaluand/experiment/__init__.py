@@ -1,4 +1,4 @@
-"""Experiments: the whole path from one YAML file, from a few lines of Python, from two arrays or from prediction files.
+"""Experiments: the complete path from one YAML file, a few lines of Python, two arrays or prediction files.
 
     name: arithmetic
     dataset: {path: questions.jsonl, input: question, expected: answer}
@@ -10,7 +10,7 @@
     metrics:
       - {kind: accuracy, scorer: answer, by: [topic]}
 
-Paths are relative to the file. Code is imported only from where the file says.
+Paths are relative to the file. Code is imported only from the places that the file names.
 
     spec        the fields of an experiment file; spec_schema makes a JSON Schema of them
     parsing     reads a file into its valid parts, and collects the faults of the others

@@ -1,7 +1,7 @@
-"""What an experiment file reaches: hosts, environment variables, programs, code and files.
+"""The access that an experiment file asks for: hosts, environment variables, programs, code and files.
 
-Everything is read from the file alone: nothing is imported, contacted or executed. What code and programs reach in turn
-cannot be seen in it.
+Only the file is read: nothing is imported, contacted or executed. So the access of its code and programs is not
+included.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Contact(NamedTuple):
         where: the place in the file, such as `tasks.bot`.
         host: scheme, name and port.
         variables: the environment variables that the file sends there.
-        refused: those of them that the user has not allowed, with the reason.
+        refused: the variables that the user has not allowed, with the reason.
     """
 
     where: str
@@ -76,7 +76,7 @@ class Reading(NamedTuple):
     Attributes:
         where: the place in the file.
         path: as the file writes it.
-        outside: whether it leads out of the folder of the experiment file.
+        outside: whether it is outside of the folder of the experiment file.
     """
 
     where: str
@@ -85,7 +85,7 @@ class Reading(NamedTuple):
 
 
 class Access(NamedTuple):
-    """What an experiment file reaches."""
+    """The access that an experiment file asks for."""
 
     hosts: list[Contact]
     programs: list[Program]
@@ -94,7 +94,7 @@ class Access(NamedTuple):
 
 
 def read_access(spec: ValidParts, folder: Path) -> Access:
-    """What the valid parts of an experiment file reach; nothing else of it is used.
+    """The access that the valid parts of an experiment file ask for; its invalid parts are not used.
 
     Args:
         folder: the folder of the file.
@@ -115,7 +115,7 @@ def read_access(spec: ValidParts, folder: Path) -> Access:
 
 
 def _entries(spec: ValidParts) -> Iterator[tuple[str, KindSpec | CodeSpec]]:
-    """Every entry that is a kind or code, with its place; the scorer of a judge is one too."""
+    """Every entry that is a kind or code, with its place, including the scorers of judges."""
     for group, entries in (("tasks", spec.tasks), ("scorers", spec.scorers), ("metrics", spec.metrics)):
         for name, entry in entries.items():
             yield f"{group}.{name}", entry

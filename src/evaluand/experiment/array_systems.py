@@ -25,7 +25,7 @@ ARGUMENTS: Final = {"pos-label": "label", "score": "scores", "prediction": "pred
 
 
 class Reading(NamedTuple):
-    """How arrays are to be read, where their values do not say it: the arguments of `evaluate` of that name."""
+    """The arguments of `evaluate` that say how to read arrays whose values leave it open."""
 
     kind: str | None
     label: Any
@@ -36,7 +36,7 @@ class Reading(NamedTuple):
 def read_system(
     columns: Mapping[str, pa.Array], scores: ScoreColumns, reading: Reading, weight: Any
 ) -> tuple[PredictionColumns, Proposals, Notes]:
-    """One system in the types of the scorer `prediction`, the metrics that suit it, and what was taken for granted.
+    """One system in the types of the scorer `prediction`, the metrics that suit it, and what was assumed.
 
     Args:
         columns: `truth`, and `predictions` and `confidence` if there are any, with all other arrays of the rows.
@@ -44,7 +44,7 @@ def read_system(
 
     Raises:
         SpecError: the arrays do not fit each other.
-        DataError: a value is no number where one is needed; names its row.
+        DataError: a value is not a number where one is needed; names its row.
     """
     notes = Notes(ARGUMENTS, arrays=True)
     base = NamedTable("the arrays", pa.table(dict(columns)), lambda row: f"row {row}")
@@ -83,7 +83,7 @@ class ScoreColumns(NamedTuple):
     Attributes:
         alone: the scores of the positive class, if there is no other.
         by_text: text of a label → its scores.
-        label: the class that `alone` has scores of, if the order of the classes says it.
+        label: the class of the scores in `alone`, if it follows from the order of the classes.
     """
 
     alone: str | None
@@ -133,7 +133,8 @@ def evaluate_systems(
 
     Args:
         named: weight and cluster; None where there is none.
-        confidence: system → n numbers, or None; scores likewise, each in any form of those of one system.
+        confidence: system → n numbers, or None.
+        scores: system → scores in any form that one system may have, or None.
     """
     if not predictions:
         raise SpecError("predictions is empty; give at least one system")
@@ -177,7 +178,7 @@ def evaluate_systems(
 
 
 def _system_columns(name: str, inputs: ArrayInputs, confidence: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of a system, and which of them `SystemSpec` takes for what."""
+    """The columns of a system, and their roles for `SystemSpec`."""
     columns, scores = name_scores(inputs, f" of {name}")
     spec: dict[str, Any] = {"score": scores.alone, "scores": scores.by_text, "rates_class": False}
     if inputs.predictions is not None:

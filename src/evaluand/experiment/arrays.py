@@ -149,8 +149,8 @@ def evaluate(
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
     Rows are matched by position; pandas series must have the same index. Rows with a missing prediction or a missing
-    truth (None, NaN) count as abstained, and are neither wrong nor right; see `missing` of the metric. What was taken
-    for granted, such as the positive class, is in `notes` of the result, as for `score_columns`.
+    truth (None, NaN) count as abstained, and are neither wrong nor right; see `missing` of the metric. Assumptions,
+    such as the positive class, are in `notes` of the result, as for `score_columns`.
 
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
@@ -166,7 +166,7 @@ def evaluate(
         by: what to group by: an array, a mapping name → array, a frame or a list of named series; each name is one
             grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
-        confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
+        confidence: n numbers, each the confidence of a prediction; for probabilities of a class, pass `scores`.
         scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a frame
             with a column for each label, or an array of n × k. Of two classes, n numbers are the scores of the positive
             one. The prediction's own score is then its confidence. Of several systems a mapping system → n scores of
@@ -295,12 +295,12 @@ class ArrayEvaluation:
 
     @property
     def target(self) -> Target:
-        """What the truth holds."""
+        """The type of the truth."""
         return self.arrays.proposals.target
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was found in the arrays and taken for granted."""
+        """Findings about the arrays, and assumptions made."""
         return [*dict.fromkeys(self.arrays.notes)]
 
     def __getitem__(self, metric: str) -> MetricRow:
@@ -358,8 +358,8 @@ class ArrayEvaluation:
     def save(self, store: Store, name: str) -> Results:
         """Stores the result as a dataset, a run of recorded predictions, its evaluation and its aggregation.
 
-        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. What is stored already stays, and
-        nothing is graded a second time.
+        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. Artifacts that are already stored
+        stay, and nothing is graded a second time.
 
         Args:
             store: where; `DirectoryStore()` is the command line's.

@@ -1,4 +1,4 @@
-"""The budget of an experiment, as its file states it."""
+"""The budget in an experiment file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluand.engine.budget import Budget
 
 
 class BudgetSpec(BaseModel):
-    """What all requests of the experiment may cost together."""
+    """The most that all requests of the experiment together may cost."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     cost: float = Field(gt=0, description="the amount")

@@ -94,7 +94,7 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
 
 
 def _read_examples(spec: ValidParts, folder: Path, roles: dict[str, Any], settings: Mapping[str, Any]) -> Dataset:
-    """The examples; recorded outputs in their file are no part of the input unless it names them."""
+    """The examples; recorded outputs in their file are left out of the input, unless the input names them."""
     assert spec.dataset is not None
     path = folder / spec.dataset.path
     try:
@@ -128,7 +128,7 @@ def _first_role(roles: Mapping[str, Any]) -> str:
 
 
 def _recorded_outputs(spec: ValidParts, folder: Path) -> set[str]:
-    """The columns of the dataset's file from which recorded tasks take their outputs: no task may see them."""
+    """The columns of the dataset's file with the outputs of recorded tasks, which no task may see."""
     assert spec.dataset is not None
     path = (folder / spec.dataset.path).resolve()
     found: set[str] = set()
@@ -259,7 +259,7 @@ def _refuse_credentials(variables: Mapping[Any, Any]) -> None:
 
 
 def _resolve_schema(what: Any, folder: Path, name: str = "output_schema") -> Any:
-    """The schema of a task's outputs or replies: read if the file names it, else as it is written."""
+    """The schema of a task's outputs or replies: read from a file if it is named, else as written."""
     try:
         return read_schema(what, folder)
     except SpecError as error:
@@ -267,7 +267,7 @@ def _resolve_schema(what: Any, folder: Path, name: str = "output_schema") -> Any
 
 
 def _check_schema(built: Task[Any, Any]) -> None:
-    """Report a wrong schema of outputs when the file is read."""
+    """Reports an invalid schema of outputs when the file is read."""
     try:
         output_schema(built)
     except SpecError as error:
@@ -350,7 +350,7 @@ def judge(spec: JudgeEntry, graded: Scorer | None, folder: Path) -> ComparisonSc
     """A judge.
 
     Args:
-        graded: the scorer by whose scores it compares, where it does.
+        graded: the scorer whose scores it compares, if it does.
     """
     if isinstance(spec, KindSpec):
         parameters = _resolve_rubrics("comparison_scorers", spec, folder)
@@ -481,7 +481,7 @@ def _place_in(parameters: Mapping[str, Any], place: tuple[str | int, ...]) -> tu
 
 
 def _check_kind(group: str, kind: str) -> None:
-    """Reports an unknown kind at its place, by what it probably means."""
+    """Reports an unknown kind at its place, with what is probably meant."""
     known = registry.names(group)
     if kind not in known:
         words = word_advice(group, kind)

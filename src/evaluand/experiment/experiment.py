@@ -74,7 +74,7 @@ class Results(MatchResults):
     Attributes:
         tasks: by task, in order.
         aggregation: of the evaluations of all tasks; None without scorers.
-        comparison: of the tasks with each other; None where there is one task, or nothing that could be compared.
+        comparison: of the tasks with each other; None if there is only one task, or nothing to compare.
         matches: by the name of their tournament; none if only one task was run.
         ratings: of their systems, by the same name.
         unrated: the name of a tournament → why its systems have no ratings.
@@ -121,20 +121,20 @@ class Results(MatchResults):
 )
 @dataclass
 class Experiment(metaclass=NearNames):
-    """The whole path: every task over the dataset, graded by every scorer, summarised by every metric, compared.
+    """The complete path: every task over the dataset, graded by every scorer, summarised by every metric, compared.
 
     Args:
         name: the name of the experiment, and the first part of the runs' names.
-        dataset: the examples: a dataset, or whatever `Dataset.from_data` reads with the roles of its column names.
+        dataset: the examples: a dataset, or any data that `Dataset.from_data` reads by its column names.
         tasks: name → task, function or object with `do_run`.
-        scorers: name → scorer or function; names of kinds, or a list of them, are named after themselves.
-        measures: metrics on the scorers' tables; of one scorer, names and metrics suffice. An experiment with matches
+        scorers: name → scorer or function; or the name of a kind, or a list of such names, which name the scorers too.
+        measures: metrics on the scorers' tables; with one scorer, names or metrics suffice. An experiment with matches
             may have neither scorers nor measures.
         replications: how often each example is run; None takes the task's default, or once.
         seed: the seed from which the examples' seeds are derived.
         views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
         tradeoffs: trade-offs between objectives, for reports.
-        gates: rules that results must fulfil; `check_gates` checks them, and so does `evaluand run`.
+        gates: rules that results must fulfil; `check_gates` and `evaluand run` check them.
         matches: comparisons of the tasks' responses by judges.
         allow_unmeasured_judges: whether gates on judges without a card are checked; otherwise they fail.
 
@@ -320,11 +320,11 @@ class Experiment(metaclass=NearNames):
         """Runs, grades, summarises and compares; does only what is not stored yet.
 
         Args:
-            store: where everything is stored; None is memory.
+            store: where everything is stored; by default in memory.
             limit: only the first examples.
             fresh: repeat all calls and grades.
             retry_failed: repeat the calls and grades that failed.
-            calls: whether tasks may be called; if not, the stored run with a task's name is graded.
+            calls: whether tasks may be called; if not, their stored runs are graded.
             only: the one task to run.
             resume: the (kind, id) of an open run or evaluation of that task to continue.
             progress: shows the progress of each step.
@@ -396,7 +396,7 @@ class Experiment(metaclass=NearNames):
             The results of this tournament.
 
         Raises:
-            SpecError: they are of no tournament of this experiment, or judge or schedule have changed.
+            SpecError: the matches belong to no tournament of this experiment, or judge or schedule have changed.
         """
         manifest = store.manifest("matches", id)
         origin = manifest["provenance"]["origin"]
@@ -416,7 +416,7 @@ class Experiment(metaclass=NearNames):
         return replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
 
     def _count_finished(self, store: Store) -> None:
-        """Counts what its finished runs, evaluations and matches have cost against the budget, which is for all."""
+        """Counts the cost of its finished runs, evaluations and matches against the budget, which covers all."""
         if (budget := self.policy.shared_budget) is None:
             return
         names = {self.run_name(name) for name in (*self.tasks, *(one.name for one in self.matches))}
@@ -433,7 +433,7 @@ class Experiment(metaclass=NearNames):
                 budget.count_earlier(name, costs)
 
     def _find_earlier_runs(self, store: Store) -> dict[str, dict[str, Run]]:
-        """Of each tournament the earlier runs by label, before anything is called."""
+        """The earlier runs of each tournament by label; looked up before anything is called."""
         names = {task: self.run_name(task) for task in self.tasks}
         return {one.name: one.find_runs(store, self.dataset, names) for one in self.matches}
 
@@ -446,7 +446,7 @@ class Experiment(metaclass=NearNames):
         repeat: Mapping[str, Any],
         resume: str | None = None,
     ) -> Matches:
-        """The matches of a tournament, from the runs by label, which may be more than it needs."""
+        """The matches of a tournament, from runs by label; further runs are ignored."""
         chosen = {label: runs[label] for label in tournament.systems([*self.tasks])} if resume is None else runs
         return tournament.play(
             matcher,
@@ -499,7 +499,7 @@ class Experiment(metaclass=NearNames):
         return Results(results, aggregation, self._compare([*by_task.values()], [*by_task], name))
 
     def _compare(self, evaluations: Sequence[Evaluation], labels: Sequence[str], name: str | None) -> Comparison | None:
-        """Compares the tasks on the same examples; None where they share no scorer that returns numbers."""
+        """Compares the tasks on the same examples; None if they share no scorer that returns numbers."""
         if len(evaluations) < 2:
             return None
         try:

@@ -1,6 +1,6 @@
 """The short forms of an experiment file, written out.
 
-The models of `spec` know the long forms alone:
+The models of `spec` have only the long forms:
 
     dataset: questions.jsonl      dataset: {path: questions.jsonl}
     scorers: exact_match          scorers: {exact_match: {kind: exact_match}}
@@ -65,7 +65,7 @@ def long_form(word: str) -> dict[str, str]:
 
 
 def _expand_texts(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Parts that are one text, and lists of tasks and scorers, in the long form; each is named after itself."""
+    """Parts that are one text, and lists of tasks and scorers, in the long form; their texts become their names."""
     full = {**value}
     if isinstance(full.get("dataset"), str):
         full["dataset"] = {"path": full["dataset"]}
@@ -107,7 +107,7 @@ def _expand_metric(name: str) -> dict[str, Any]:
 
 
 def _with_text_version(entry: Any, document: Document, number: int) -> Any:
-    """An entry of matches in which the version of the judge is as it was written: 1.10 is not 1.1."""
+    """An entry of matches in which the version of the judge is text as written: 1.10 is not 1.1."""
     judge = entry.get("judge") if isinstance(entry, Mapping) else None
     if not isinstance(judge, Mapping) or type(judge.get("version")) not in (int, float):
         return entry

@@ -1,4 +1,4 @@
-"""Gates of an experiment that are about its matches: which ratings each is about, and whether it can be checked."""
+"""Gates of an experiment on its matches: the ratings that each gate is about, and whether it can be checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MATCHES = "matches"
 
 
 def is_match_gate(gate: Gate) -> bool:
-    """Whether a gate is about matches, if there are any; otherwise a metric may have this name."""
+    """Whether a gate is about matches, in an experiment that has matches; otherwise a metric may have this name."""
     return gate.metric in MATCH_GATES
 
 
@@ -53,7 +53,7 @@ def evaluate_match_gates(
     *,
     allow_unmeasured_judges: bool = False,
 ) -> list[GateResult]:
-    """Checks gates by the ratings of their matches; a gate fails where systems were not rated.
+    """Checks gates by the ratings of their matches; a gate fails if systems were not rated.
 
     Args:
         ratings: name of matches → ratings.

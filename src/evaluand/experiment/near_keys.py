@@ -262,7 +262,7 @@ _SCORER_WORDS: Final = {
 
 
 def parameter_advice(kind: str, name: str) -> str | None:
-    """What to write for a parameter that a kind of task does not have.
+    """What to write in place of a parameter that a kind of task does not have.
 
     Example:
         >>> parameter_advice("chat", "system_prompt"), parameter_advice("chat", "temperature")

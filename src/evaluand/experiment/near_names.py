@@ -32,7 +32,7 @@ _NEAR: Final = {
 
 
 def explain(name: str) -> str | None:
-    """What to write for a name that evaluand does not have.
+    """What to write in place of a name that evaluand does not have.
 
     Example:
         >>> explain("accuracy_score")

@@ -126,10 +126,10 @@ def check_gates_of_matches(
 def check_judges(
     document: Document, tournaments: Mapping[Place, Tournament], tasks: Sequence[str], dataset: Dataset | None
 ) -> list[Tournament]:
-    """Adds judges that cannot judge, and systems that cannot meet, to the faults of the document.
+    """Adds judges that cannot judge, and systems that cannot be paired, to the faults of the document.
 
     Returns:
-        The tournaments whose systems can meet.
+        The tournaments whose systems can be paired.
     """
     valid: list[Tournament] = []
     for place, tournament in tournaments.items():
@@ -148,7 +148,7 @@ def check_judges(
 
 
 def check_tournaments(tournaments: Any, tasks: Sequence[str]) -> None:
-    """Refuses what is no list of tournaments, and systems that cannot meet.
+    """Refuses a value that is not a list of tournaments, and systems that cannot be paired.
 
     Raises:
         SpecError: says what is wrong.
@@ -211,7 +211,7 @@ def check_confidences(
 
 
 def _lacks_confidences(task: Task[Any, Any], scorer: Scorer, dataset: Dataset) -> bool:
-    """Whether the outputs are already known, and none has a confidence."""
+    """Whether the outputs are already known and none has a confidence."""
     if isinstance(dataset.roles.expected, Mapping):
         return False
     graded = 0

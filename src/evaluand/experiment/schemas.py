@@ -15,7 +15,7 @@ from evaluand.experiment.user_code import import_reference
 
 
 def read_schema(what: Any, folder: Path = Path()) -> Any:
-    """The schema that an entry names; what is no text is returned as it is written.
+    """The schema that an entry names; an entry that is not text is returned unchanged.
 
     Args:
         what: a name (`text.Text`), a pydantic model (`file.py:Model`, `module:Model`), or a file: a JSON Schema, a

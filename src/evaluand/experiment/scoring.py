@@ -1,11 +1,11 @@
 """Prediction files scored by the metrics of their problem: read, checked, judged, written and stored.
 
-The problem's split says which rows are tested; the truth is in the problem's folder or in a file that is named. Nothing
-is scored before all files were checked.
+The problem's split says which rows are tested; the truth is in the problem's folder or in a file that is named. All
+files are checked before anything is scored.
 
-In a store, the rows of the truth are the examples, named by their index; what a file predicts for one is its response.
-A repeat of the split is a replication, in which rows that it does not test are skipped. Truth and predictions were
-aligned when they were judged; these columns are what is stored, as outputs of the run and as scores of the evaluation.
+In a store, the rows of the truth are the examples, named by their index; the predictions are the responses. A repeat of
+the split is a replication, in which rows that it does not test are skipped. Truth and predictions were aligned for
+scoring; the aligned columns are stored as outputs of the run and as scores of the evaluation.
 """
 
 import math
@@ -48,7 +48,7 @@ class Score:
     """The value of a metric for one target over one part of the tested rows.
 
     Attributes:
-        metric: as the problem's document calls it.
+        metric: its name in the problem's document.
         target: None for all targets judged together.
         k: of the criterion.
         positive: of the criterion.
@@ -57,7 +57,7 @@ class Score:
         low: lower end of the interval, NaN if there is none.
         high: upper end of the interval.
         reason: why the value is undefined, or has no interval.
-        kind: the metric as evaluand calls it.
+        kind: the name of the metric in evaluand.
         signature: the kind with its parameters.
         definition: the public definition that it follows.
         predictions: the file that was scored.
@@ -145,7 +145,7 @@ class Scores:
         return pa.Table.from_pylist(records, schema)
 
     def csv(self, layout: str | None = None) -> pa.Table:
-        """The scores as the problem's format has them in its file of scores; an undefined value is empty.
+        """The scores as a file in the problem's format; an undefined value is empty.
 
         Args:
             layout: one of `format.score_layouts`; the first if None.
@@ -158,8 +158,8 @@ class Scores:
     def save(self, store: Store, name: str) -> Results:
         """Stores the scores as a dataset, a run of recorded predictions, its evaluation and its aggregation.
 
-        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. What is stored already stays, and
-        the predictions are not graded a second time.
+        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. Artifacts that are already stored
+        stay, and the predictions are not graded a second time.
 
         Args:
             store: where; `DirectoryStore()` is the command line's.
@@ -202,9 +202,9 @@ def score(
 
     Args:
         problem: the problem's folder or document, an open folder, or a problem stated in code.
-        predictions: the file; or one for each repeat and fold, with `repeat0`, `fold1` or both in its name. If not
-            given, the file that the problem names, or the numbered ones in the same folder.
-        truth: a CSV file of index and targets, or a dataset; if not given, the truth in the problem's folder.
+        predictions: the file; or one for each repeat and fold, with `repeat0`, `fold1` or both in its name. By
+            default the file that the problem names, or the numbered ones in the same folder.
+        truth: a CSV file of index and targets, or a dataset; by default the truth in the problem's folder.
         definition: the public definition that metrics follow where several are in use.
         part: TRAIN, TEST or SCORE, where each has its own documents.
         intervals: whether to compute intervals; without them large files are scored faster.
@@ -352,7 +352,7 @@ class GivenRows:
 
     @cached_property
     def columns(self) -> list[dict[str, PredictionColumns]]:
-        """Of each part the columns of each target, in the order of `_part_keys`; none for boxes and rankings."""
+        """The columns of each target for each part, in the order of `_part_keys`; none for boxes and rankings."""
         if self.scorer_kind != SCORER:
             return []
         return [
@@ -389,7 +389,7 @@ class GivenRows:
         return kind(type="labels" if self._with_sets else self._type)
 
     def known_scores(self) -> KnownScores:
-        """The scores of all rows, which the aligned columns are; none for boxes and rankings."""
+        """The scores of all rows, from the aligned columns; none for boxes and rankings."""
         if self.scorer_kind != SCORER:
             return {}
         names: Sequence[str | None] = [*self.layout.targets] if len(self.layout.targets) > 1 else [None]
@@ -403,7 +403,7 @@ class GivenRows:
         return {SCORER: [(key, records[key]) for key in complete]}
 
     def _places(self, part: Part) -> list[int]:
-        """Of each example of a part its position among all examples."""
+        """The position of each example of a part among all examples."""
         positions = {key: place for place, key in enumerate(self.keys)}
         return [positions[key] for key in _part_keys(part, self.layout.key)]
 
@@ -444,9 +444,9 @@ def store_rows(
 
     Args:
         metrics: the metrics, each with what it reads.
-        name: what run, evaluation and aggregation are called.
+        name: of run, evaluation and aggregation.
         origin: where the rows came from, for provenance.
-        called: signature → what the problem calls the metric.
+        called: signature → the name of the metric in the problem.
     """
     scorer = rows.scorer_kind
     measures = [Measure(scorer, metric, called=called.get(metric.signature, ())) for metric, _ in metrics]

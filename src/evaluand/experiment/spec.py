@@ -319,7 +319,7 @@ class MatchesSpec(BaseModel):
 
 
 class ExperimentSpec(BaseModel):
-    """An experiment file; scorers and metrics are needed, unless there are matches: then both, or neither."""
+    """An experiment file; it has scorers and metrics, which may both be left out if it has matches."""
 
     model_config = _STRICT
     name: str = Field(min_length=1)

@@ -1,8 +1,8 @@
-"""Entries of tasks that are several tasks: each prompt with each model.
+"""Entries that stand for several tasks: each prompt with each model.
 
     ask: {kind: chat, prompts: {short: …, long: …}, models: {small: …, big: …}}
 
-is the tasks `ask/short/small`, `ask/short/big`, `ask/long/small` and `ask/long/big`, as if each were written out.
+stands for the tasks `ask/short/small`, `ask/short/big`, `ask/long/small` and `ask/long/big`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evaluand.core.files.yaml import Document, Place
 from evaluand.run.tasks.conversation import FILE
 
 _AXES: Final = {"prompts": "prompt", "models": "model"}
-"""The key of several → the parameter of one."""
+"""The key with several choices → the parameter of a single task."""
 
 
 def expand_matrices(tasks: Mapping[str, Any], document: Document, model: str | None) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _with_model(entry: Mapping[str, Any], model: str) -> dict[str, Any]:
 
 
 _OF_ONE_MODEL: Final = ("model", "url", "name", "version", "api_key", "rate", "token_rate", "price")
-"""What is true of one model alone."""
+"""The settings that belong to a single model, and are not taken over by another one."""
 
 
 def _combinations(name: str, entry: Mapping[str, Any], document: Document) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class _Choice(NamedTuple):
 
     Attributes:
         name: in the names of tasks.
-        parameters: what a task has with it.
+        parameters: those that a task gets with this choice.
         sources: where they are written, by their places in the task.
     """
 
@@ -121,7 +121,7 @@ class _Choice(NamedTuple):
 
 
 def _choices(written: Any, place: Place, document: Document) -> list[_Choice]:
-    """The choices of a key; those of a list are named after files, models or their numbers.
+    """The choices of a key; those of a list get the names of their files or models, or their numbers.
 
     Adds faults to the document.
     """

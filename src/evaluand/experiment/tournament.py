@@ -103,12 +103,12 @@ class Tournament:
             tasks: task of the experiment → the name of its runs.
 
         Raises:
-            SpecError: a run does not exist, is not finished, is over other examples, or is called as those of a task.
+            SpecError: a run does not exist, is not finished, is over other examples, or has the name of a task's runs.
         """
         return {label: _find_run(store, text, dataset, tasks) for label, text in _labelled(self.runs)}
 
     def unpinned_notes(self, *, in_yaml: bool) -> Iterator[str]:
-        """Why its judge is unpinned, with what to declare so that judgements are reused; none if it is pinned.
+        """Why its judge is unpinned, and what to declare so that judgements are reused; none if it is pinned.
 
         Args:
             in_yaml: the judge is declared in an experiment file.
@@ -119,7 +119,7 @@ class Tournament:
             yield f"the judge of {self.name} is unpinned, so it compares everything again every time: {remedy}"
 
     def most_judgements(self, examples: int, tasks: Sequence[str]) -> int:
-        """How many judgements are made at most: equal responses, earlier judgements and missing responses need none.
+        """The largest possible number of judgements; equal, missing and already judged responses need none.
 
         Args:
             examples: the number of examples, or of examples and replications.

@@ -50,7 +50,7 @@ def build_tournaments(
 
 
 def read_tournament(entry: Mapping[str, Any], folder: Path) -> Tournament:
-    """The tournament of one entry that is in no file; a judge that begins with `{` is YAML.
+    """The tournament of one entry from the options of a command; a judge that begins with `{` is YAML.
 
     Args:
         folder: the folder to which paths are relative.
@@ -95,7 +95,7 @@ _PARTS = ("judge", "schedule", "rating")
 def _build_parts(
     valid: Mapping[str, Any], document: Document, place: Place, scorers: Mapping[str, Scorer], folder: Path
 ) -> dict[str, Any]:
-    """The judge, schedule and rating of an entry, without those that have faults, which the document gets."""
+    """The valid ones of judge, schedule and rating of an entry; adds the faults of the others to the document."""
     parts: dict[str, Any] = {}
     if "judge" in valid:
         at_judge = _place_of_kind(document, place, "judge")
@@ -126,7 +126,7 @@ def _place_of_kind(document: Document, place: Place, key: str) -> Place:
 
 
 def _graded_scorer(judge: JudgeEntry, scorers: Mapping[str, Scorer], folder: Path) -> Scorer | None:
-    """The scorer by whose scores a judge compares: one of the experiment by its name, or another."""
+    """The scorer whose scores a judge compares: one of the experiment by its name, or another."""
     entry = graded_by(judge)
     if entry is None:
         return None
@@ -139,7 +139,7 @@ def _graded_scorer(judge: JudgeEntry, scorers: Mapping[str, Scorer], folder: Pat
 
 
 def _refers_to_invalid(judge: JudgeEntry | None, spec: ValidParts, scorers: Mapping[str, Scorer]) -> bool:
-    """Whether a judge compares by a scorer of the experiment whose faults are already in the document."""
+    """Whether a judge compares the scores of a scorer of the experiment whose faults are already in the document."""
     try:
         graded = None if judge is None else graded_by(judge)
     except ValidationError:

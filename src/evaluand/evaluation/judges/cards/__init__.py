@@ -1,4 +1,4 @@
-"""What a judge is worth, measured on a set labelled by people, and stored as a card.
+"""The quality of a judge, measured on a set labelled by people, and stored as a card.
 
 labelled set ──▶ measures ──▶ JudgeCard ──▶ standing: what a mean by this judge is worth
 """

@@ -1,7 +1,7 @@
-"""The card of a judge: what it is worth by the labels of people, as a stored artifact.
+"""The card of a judge: its measures against people's labels, as a stored artifact.
 
-A card is bound to the digests of the judge (rubric, model, parameters, what of a row it is shown), of the labels and of
-what the judge said about them. So a changed rubric has no card until it is measured again.
+A card is valid for one digest of the judge (rubric, model, parameters, variables), of the labels and of the judgements
+on them. So a changed rubric has no card until it is measured again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from evaluand.store.tables import CALIBRATION, CONFUSION, MEASURES, MISSES
 KIND: Final = "cards"
 
 METHOD: Final = 2
-"""Raised whenever the same labels and judgements would give other numbers."""
+"""Raised whenever the same labels and judgements give other numbers."""
 
 TABLES: Final[Mapping[str, pa.Schema]] = {
     "measures": MEASURES,
@@ -72,7 +72,7 @@ class JudgeCard(Artifact):
 
     @property
     def judge_digest(self) -> str:
-        """That of all that may change a verdict, such as rubric, model and parameters."""
+        """The digest of all that may change a verdict, such as rubric, model and parameters."""
         return str(self.manifest["spec"]["judge"]["digest"])
 
     @property
@@ -82,7 +82,7 @@ class JudgeCard(Artifact):
 
     @property
     def misses(self) -> list[dict[str, Any]]:
-        """The answers on which the judge lies furthest from people: the columns of `store.tables.MISSES`."""
+        """The answers on which judge and people differ most: the columns of `store.tables.MISSES`."""
         return self.read_rows("misses")
 
     @property
@@ -98,7 +98,7 @@ class JudgeCard(Artifact):
 
     @property
     def headline(self) -> str:
-        """The agreement with people in a few words, and on how much it rests."""
+        """The agreement with people in a few words, and the number of answers behind it."""
         chosen = {(row["measure"], row["part"]): row for row in self.measures}
         for name in _HEADLINE:
             row = chosen.get(name)
@@ -110,7 +110,7 @@ class JudgeCard(Artifact):
 
     @property
     def has_agreement(self) -> bool:
-        """Whether it says how far judge and people agree; not if the judge abstained about all that they labelled."""
+        """Whether it measures how far judge and people agree; false if the judge abstained on all labelled answers."""
         return any(row["measure"] in _AGREEMENT and row["value"] is not None for row in self.measures)
 
     @property
@@ -120,7 +120,7 @@ class JudgeCard(Artifact):
 
     @property
     def weakness(self) -> str | None:
-        """Why it is too little to trust the judge; None if it shows agreement beyond chance on enough examples."""
+        """Why the card does not justify trust in the judge; None if it shows agreement on enough examples."""
         if self.clusters < LEAST_CLUSTERS:
             return f"it was measured on {plural(self.clusters, 'example')}, and {LEAST_CLUSTERS} are needed"
         is_pairs = self.manifest["spec"]["options"]["pairs"]
@@ -159,7 +159,7 @@ class JudgeCard(Artifact):
         return self.table(table).to_pylist()  # type: ignore[no-any-return]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON-like data."""
+        """The complete card as JSON-like data."""
         spec, origin = self.manifest["spec"], self.manifest["provenance"]
         facts = {name: spec[name] for name in ("labels", "question", "judgements", "items", "confidence", "options")}
         costs = {name: origin.get(name) for name in ("usage", "seconds", "source")}
@@ -175,7 +175,7 @@ LEAST_CLUSTERS: Final = 20
 in six of others (the lower end of the 95 % score interval is 0.84)."""
 
 _USUAL_QUESTION: Final = "human"
-"""What imported labels are called if nobody names them, which says nothing about the question."""
+"""The default name of imported labels, which says nothing about the question."""
 
 _AGREEMENT: Final = ("agreement", "krippendorff_alpha")
 _BEYOND_CHANCE: Final = (("krippendorff_alpha", ""), ("cohen_kappa", ""), ("weighted_kappa", "quadratic"))
@@ -202,17 +202,17 @@ def make_card(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
 ) -> JudgeCard:
-    """The card of a judge, measured on a set labelled by people; one that is stored already is returned.
+    """The card of a judge, measured on a set labelled by people; an equal stored card is returned.
 
     Args:
         labelled: the answers, or pairs, with labels and judgements.
         store: where the card is stored; default: in memory.
         positive: the word that means right, if labels are words; any other word is wrong.
         order: all labels from the lowest to the highest.
-        threshold: from which number on the judge takes an answer for right, if people say right or wrong.
+        threshold: the lowest number with which the judge accepts an answer, if people say right or wrong.
         judge_model: the model that judges, to find answers that it wrote itself; by default that of the judge.
         confidence: of the intervals.
-        part: which part of a larger set this is, and what was chosen by the others.
+        part: the part of a larger set that this is, and the choice that was made by the other parts.
         name: a name for the card.
         origin: where the request came from, for provenance.
 
@@ -301,7 +301,7 @@ def _measure_row(measure: Measure) -> dict[str, Any]:
 
 
 def _costs(labelled: LabelledSet) -> dict[str, Any]:
-    """What the judgements have used in total, and how long they took."""
+    """The total usage of the judgements, and how long they took."""
     total = UsageTotal()
     for usage in labelled.usage:
         total.add(usage)

@@ -68,12 +68,11 @@ def read_labelled_file(
     Args:
         data: a file, several as a folder or pattern, or rows, as `Dataset.from_file` and `open_data` read them.
         judge: its name.
-        columns: field → column, or the place of a value in a row, such as `results[0].winner`; the fields are those of
+        columns: field → column, or the path of a value in a row, such as `results[0].winner`; the fields are those of
             `COLUMNS`, and those of `SEVERAL` may have several columns.
-        version: of the judge: whatever changes when its rubric, model or parameters do.
+        version: of the judge: a text that changes whenever its rubric, model or parameters change.
         judge_model: the model that judges, to find answers that it wrote itself.
-        by_place: judgements of pairs whose responses were swapped name the place in which a response was shown, not
-            the response.
+        by_place: judgements of swapped pairs name the position of the winner, not the response.
         format: as in `open_file`; `delimiter` as well.
 
     Raises:
@@ -100,7 +99,7 @@ def read_labelled_file(
 
 
 def choose_columns(names: Sequence[str], chosen: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
-    """The places of each field: those that were chosen, else the known columns that a file has.
+    """The paths of each field: those that were chosen, else the known columns that a file has.
 
     Raises:
         SpecError: a field or column is unknown, or no column has labels or judgements.
@@ -245,7 +244,7 @@ class _Rows:
 
 
 def _find(row: Mapping[str, Any], place: str) -> Any:
-    """The value at a place; None if there is none."""
+    """The value at a path; None if there is none."""
     if place in row:
         value = row[place]
     else:

@@ -1,4 +1,4 @@
-"""Labelled sets from matches: what a judge and what people said about the same pairs of responses."""
+"""Labelled sets from matches: the judgements of a judge and of people on the same pairs of responses."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ RECORDED = "recorded"
 def read_labelled_matches(matches: Matches, labels: Matches | None = None) -> LabelledSet:
     """The pairs that people have judged, with the judgements of a judge.
 
-    Systems are those of the same label, and examples those of the same content. Equal responses, which no judge sees,
-    do not count.
+    Systems are matched by label, and examples by content. Equal responses, which no judge sees, do not count.
 
     Args:
-        matches: has the judge's outcomes.
-        labels: has those of people; by default the newest matches by people of the same runs.
+        matches: those of the judge.
+        labels: those of people; by default the newest matches by people of the same runs.
 
     Raises:
         NotFound: there are no matches by people.
@@ -79,7 +78,7 @@ def is_by_people(matches: Matches) -> bool:
 
 
 def is_from_elsewhere(matches: Matches) -> bool:
-    """Whether a file says what was judged."""
+    """Whether the judgements come from a file."""
     judge = matches.manifest["spec"].get("judge")
     return judge is None or judge.get("kind") == RECORDED
 
@@ -130,7 +129,7 @@ class _Key(NamedTuple):
 
 
 class _Pair:
-    """What was said about a pair, as shares of the win of `a`."""
+    """The judgements on a pair, as shares of the win that `a` gets."""
 
     def __init__(self, id: str) -> None:
         self.id = id

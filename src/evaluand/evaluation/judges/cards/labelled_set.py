@@ -1,4 +1,4 @@
-"""Answers, or pairs of answers, that people have labelled, with what a judge says about them."""
+"""Answers, or pairs of answers, that people have labelled, with the judgements of a judge."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Label = float | str
 
 
 class Judgement(NamedTuple):
-    """What a judge said about an answer, or about a pair.
+    """The judgement of a judge on an answer, or on a pair.
 
     Attributes:
         label: None if it abstained or failed.
-        reason: why, if there is no label.
+        reason: why there is no label.
         explanation: the judge's reasons.
     """
 
@@ -35,9 +35,9 @@ class Item(NamedTuple):
         example: identifies the example, or what groups examples: items of the same one depend on each other.
         key: identifies example and answers, whatever the run or the file.
         id: the id of the example, for people.
-        labels: of the people of the set, in their order; None where somebody gave none.
-        judgements: those of the judge, several if it was asked repeatedly; of a pair, with `a` shown first.
-        swapped: of a pair, the judgements with `b` shown first; they name the winner, not its place.
+        labels: of the people of the set, in their order; None for a person who gave none.
+        judgements: those of the judge, several if it was asked repeatedly; for a pair, with `a` shown first.
+        swapped: for a pair, the judgements with `b` shown first; they name the winner, not its position.
         lengths: the characters of each answer; empty if unknown.
         models: the model that wrote each answer; empty if unknown.
         texts: input and answers, for people.
@@ -55,12 +55,12 @@ class Item(NamedTuple):
 
 
 class JudgeIdentity(NamedTuple):
-    """Which judge it is.
+    """The identity of a judge.
 
     Attributes:
-        name: that of the scorer, or whatever a file calls it.
-        spec: what identifies it, as in manifests.
-        parts: what it consists of, such as rubric and model, to explain changes.
+        name: that of the scorer, or the one in a file.
+        spec: the data that identify it, as in manifests.
+        parts: its parts, such as rubric and model, to explain changes.
         model: the name of the model that judges; None if unknown.
         pinned: whether the spec fully says how it judges; a model without a version does not.
     """
@@ -89,14 +89,14 @@ class LabelledSet:
     Attributes:
         items: in any order.
         judge: who judged.
-        people: names of those who labelled; None for somebody without a name.
+        people: the names of the people who labelled; None for a person without a name.
         is_pairs: whether items are pairs of answers.
-        usage: what the judgements cost, as in the tables of scores; one entry for each judgement that says so.
-        seconds: how long each judgement, or each request of one, took, as far as that is known.
+        usage: of the judgements, as in the tables of scores; one entry for each judgement with a known usage.
+        seconds: how long each judgement, or each of its requests, took, as far as that is known.
         made_from: (kind, id) of the artifacts that it was read from.
         source: the file that it was read from; None for artifacts.
         judge_range: the lowest and the highest number that the judge may give; None if unknown.
-        question: what the labels are called: a scorer of people or a column; None if it is not known.
+        question: the name of the labels: a scorer of people or a column; None if unknown.
     """
 
     items: Sequence[Item]
@@ -112,7 +112,7 @@ class LabelledSet:
 
     @cached_property
     def digest(self) -> str:
-        """That of the items and their labels, whoever judged them and in whatever order they come."""
+        """The digest of the items and their labels, independent of judge and order."""
         rows = sorted(
             identity.encode([item.example, item.key, sorted(map(repr, item.labels))]).decode() for item in self.items
         )
@@ -120,7 +120,7 @@ class LabelledSet:
 
     @cached_property
     def judgements_digest(self) -> str:
-        """That of what the judge said."""
+        """The digest of the judgements."""
         rows = sorted(
             identity.encode(
                 [item.key, *([each.label for each in of] for of in (item.judgements, item.swapped))]
@@ -131,7 +131,7 @@ class LabelledSet:
 
     @cached_property
     def details_digest(self) -> str:
-        """That of all else that measures, misses and costs are made of: lengths, models, texts, reasons, usage."""
+        """The digest of the other inputs of measures, misses and costs: lengths, models, texts, reasons, usage."""
         rows = sorted(
             repr([item.key, item.id, item.lengths, item.models, item.texts, item.labels, item.judgements, item.swapped])
             for item in self.items
@@ -139,5 +139,5 @@ class LabelledSet:
         return identity.digest([rows, *(sorted(map(repr, each)) for each in (self.usage, self.seconds))]).hex()
 
     def where(self, chosen: Callable[[Item], bool]) -> LabelledSet:
-        """The set with some of its items; what it cost is that of all."""
+        """The set with some of its items; its usage is that of all items."""
         return replace(self, items=[item for item in self.items if chosen(item)])

@@ -27,7 +27,7 @@ class Measure(NamedTuple):
 
     Attributes:
         name: such as `agreement`.
-        part: which judgements or labels, such as `first order`; empty for all.
+        part: the judgements or labels that it covers, such as `first order`; empty for all.
         estimate: the number with its interval.
         note: the counts behind it, for people.
     """
@@ -39,7 +39,7 @@ class Measure(NamedTuple):
 
     @property
     def direction(self) -> Direction | None:
-        """Which values are better; None where neither are, as of biases, which are best near 0."""
+        """Which values are better; None if neither, as for biases, which are best near 0."""
         return DIRECTIONS[self.name]
 
 
@@ -68,7 +68,7 @@ DIRECTIONS: Final[Mapping[str, Direction | None]] = {
     "disputed": None,
     "people_alpha": None,
 }
-"""Which values of each measure of a judge are better; None where neither are."""
+"""Which values of each measure of a judge are better; None if neither."""
 
 
 def measure_grades(
@@ -78,7 +78,7 @@ def measure_grades(
 
     Args:
         readings: of the items.
-        threshold: from which number on a judge takes an answer for right.
+        threshold: the lowest number with which a judge accepts an answer.
         judge_model: the model that judges, to find answers that it wrote itself.
     """
     grades = _Grades(items, readings, threshold, confidence)
@@ -94,7 +94,7 @@ def undecided(items: Sequence[Item], judge: np.ndarray, readings: Readings, conf
     """How often the judge, or people together, gave no label; nothing if they always did.
 
     Args:
-        judge: items × judgements, each of which should be known.
+        judge: items × judgements; missing ones are counted.
     """
     for name, without in (("abstained", np.isnan(judge).any(axis=1)), ("disputed", np.isnan(readings.majority))):
         if without.any() and not (name == "disputed" and readings.kind == "numbers"):
@@ -104,7 +104,7 @@ def undecided(items: Sequence[Item], judge: np.ndarray, readings: Readings, conf
 
 
 def _main_reason(items: Sequence[Item]) -> str:
-    """The reason that most judgements without a label have."""
+    """The most frequent reason of judgements without a label."""
     reasons = Counter(each.reason for item in items for each in (*item.judgements, *item.swapped) if each.reason)
     [(reason, n)] = reasons.most_common(1) or [("", 0)]
     return f"; most often: {reason.removeprefix('abstained: ')} ({n:,})" if n else ""
@@ -176,7 +176,7 @@ class _Grades:
                 yield Measure("recall", self.readings.name(value), found, _count_right(right[rows]))
 
     def numbers(self) -> Iterator[Measure]:
-        """How far the judge's numbers lie from people's, and whether they mean what they say."""
+        """How far the judge's numbers differ from people's, and whether they are calibrated."""
         if self.kind == "labels":
             return
         known = self._comparable
@@ -200,7 +200,7 @@ class _Grades:
             yield Measure("calibration_slope", "", estimate(Slope(confidence=self.confidence), rows, example))
 
     def retest(self) -> Iterator[Measure]:
-        """How far a judge that is asked again says the same."""
+        """How often a judge that is asked again gives the same label."""
         verdict = self.verdict if self.kind != "numbers" and not self._lacks_verdicts() else self.readings.judge
         repeated = (~np.isnan(verdict)).sum(axis=1) > 1
         if not repeated.any():
@@ -229,7 +229,7 @@ class _Grades:
 
     @property
     def _comparable(self) -> np.ndarray:
-        """Which answers have a label of people and a number of the judge."""
+        """The answers that have a label of people and a number of the judge."""
         return np.asarray(~np.isnan(self.readings.mean) & ~np.isnan(self._numbers))
 
     def _slope(self, by: np.ndarray, rows: np.ndarray) -> Estimate:

@@ -81,7 +81,7 @@ _FEWEST_NUMBERS: Final = 3
 
 
 def miss_rows(items: Sequence[Item], readings: Readings, threshold: float | None) -> list[dict[str, Any]]:
-    """The answers on which the judge lies furthest from people, the worst first; of equal ones the first."""
+    """The answers on which judge and people differ most, the worst first; equal ones in their order."""
     said, difference = _differences(readings, threshold)
     order = np.argsort(-np.nan_to_num(difference), kind="stable")
     worst = [place for place in order[:MOST_MISSES].tolist() if difference[place] > 0]
@@ -100,7 +100,7 @@ def miss_rows(items: Sequence[Item], readings: Readings, threshold: float | None
 
 
 def _differences(readings: Readings, threshold: float | None) -> tuple[list[str], np.ndarray]:
-    """What the judge said about each item, and how far that lies from people."""
+    """The judgement on each item, and how far it differs from people's label."""
     if readings.kind == "pairs":
         orders = np.stack([mean_of(readings.judge), mean_of(readings.swapped)], axis=1)
         names = [" / ".join(readings.name(each) for each in row if each == each) for row in orders.tolist()]

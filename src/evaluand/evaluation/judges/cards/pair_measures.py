@@ -27,7 +27,7 @@ def measure_pairs(
 ) -> Iterator[Measure]:
     """The measures of judgements of pairs.
 
-    With both orders, the mean of the two decides: opposite winners are a tie.
+    With both orders, the mean of the two counts: opposite winners make a tie.
 
     Args:
         readings: of the items.
@@ -84,7 +84,7 @@ class _Pairs:
         ]
 
     def order(self) -> Iterator[Measure]:
-        """What the order of presentation does."""
+        """The influence of the order of presentation."""
         n = len(self.example)
         outcome = np.concatenate(self.by_order)
         known = ~np.isnan(outcome)
@@ -106,7 +106,7 @@ class _Pairs:
             yield Measure("consistency", "", consistent, note)
 
     def retest(self) -> Iterator[Measure]:
-        """How far a judge that is asked again in the same order names the same winner."""
+        """How often a judge that is asked again in the same order names the same winner."""
         rows = [(matrix, self.example) for matrix in (self.readings.judge, self.readings.swapped)]
         width = max(matrix.shape[1] for matrix, _ in rows)
         if width < 2:

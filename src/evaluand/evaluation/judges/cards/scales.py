@@ -25,7 +25,7 @@ class Readings:
             (their places in `names`), `grades` (integers, or the places of words in their order), `numbers`, or `pairs`
             (1 where `a` is better, 0 where `b` is, ½ for a tie).
         names: the words that the numbers stand for; empty if they are numbers themselves.
-        people: items × people, NaN where somebody gave no label.
+        people: items × people, NaN where a person gave no label.
         judge: items × judgements, NaN where the judge abstained or failed.
         swapped: the same for pairs whose answers were swapped.
         example: the number of each item's example.
@@ -83,7 +83,7 @@ def read_items(
         is_pairs: items are pairs of answers.
         positive: the word that means right, if labels are words; any other word is wrong.
         order: all labels from the lowest to the highest.
-        threshold: from which number on the judge takes an answer for right, if people say right or wrong.
+        threshold: the lowest number with which the judge accepts an answer, if people say right or wrong.
         judge_range: the lowest and the highest number that the judge may give; None if unknown.
 
     Raises:
@@ -226,7 +226,7 @@ def _read_places(names: Sequence[str]) -> Read:
 
 
 def _spelling(label: Label) -> str:
-    """What labels have in common that are the same word or number."""
+    """The same text for all spellings of a word or number."""
     return f"{float(label):g}" if _is_number(label) else str(label).casefold()
 
 

@@ -1,8 +1,8 @@
-"""What a mean by a judge is worth: measured, weak, stale or unmeasured; and what the errors of the judge do to it.
+"""Whether the judge of a mean is measured, weak, stale or unmeasured, and the mean corrected for its errors.
 
-A judge is measured if its card shows agreement with people beyond chance on enough examples. One whose card shows less
-is weak: a single label, or a judge that always says right, proves nothing. If only an earlier form of the judge was
-measured, it is stale.
+A judge is measured if its card shows agreement with people beyond chance on enough examples. If the card shows less,
+the judge is weak: a single label, or a judge that always says right, proves nothing. If only an earlier form of the
+judge was measured, it is stale.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Standing(NamedTuple):
         judge: which judge.
         status: `measured`, `weak` if its card shows too little, `stale` if only an earlier form of the judge was
             measured, or `unmeasured`.
-        card: the card that counts: of the judge the one with the most examples or, if stale, of its earlier form.
-        changed: what has changed since then, in words.
+        card: the card that is used: the one of the judge or, if stale, of its earlier form with the most examples.
+        changed: the changes since then, in words.
         measure_it: the command that measures it.
-        newer: a newer card of the judge with fewer examples, which does not count; None if there is none.
-        otherwise: what else to do if it was not measured.
+        newer: a newer card of the judge with fewer examples, which is not used; None if there is none.
+        otherwise: what to do instead if it was not measured.
     """
 
     judge: JudgeIdentity
@@ -60,14 +60,14 @@ class Standing(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is known, in one line, and what to do if it is too little."""
+        """The standing in one line, with what to do if the judge is not measured well enough."""
         if self.card is None:
             return f"unmeasured: nobody knows how often it agrees with people; {self.remedy}"
         return self.finding if self.status == "measured" else f"{self.finding}; {self.remedy}"
 
     @property
     def finding(self) -> str:
-        """What is known, in a few words."""
+        """The standing in a few words."""
         if self.card is None:
             return self.status
         card = f"card {self.card.id[:_SHORT]}"
@@ -136,7 +136,7 @@ def standings(evaluation: Evaluation) -> dict[str, Standing]:
 def standings_of_matches(matches: Matches) -> list[Standing]:
     """Whether the judges of matches were measured; none for people and functions.
 
-    Whoever judged elsewhere is taken for a judge, unless people are known to have done it.
+    The judgements of other tools count as those of a judge, unless people are known to have made them.
     """
     if is_by_people(matches):
         return []
@@ -155,14 +155,14 @@ _BY_PEOPLE: Final = "; if people have judged, read the file with --by-people (in
 
 
 class CorrectedMean(NamedTuple):
-    """The share of answers that a judge takes for right, and the share that is right if it errs as its card says.
+    """The share of answers that a judge accepts, and the share that is right if it errs as on its card.
 
     Attributes:
-        raw: the share that the judge takes for right.
+        raw: the share that the judge accepts.
         rates: sensitivity and specificity of the judge.
         confidence: of the intervals.
         is_mean: whether `raw` is the mean of the judge's values, so that these are 0 and 1.
-        labelled: how many of the answers are those by which the judge was measured; their chance counts twice.
+        labelled: how many of the answers were used to measure the judge; their random error counts twice.
     """
 
     raw: Estimate
@@ -182,7 +182,7 @@ class CorrectedMean(NamedTuple):
 
     @property
     def overlap(self) -> str:
-        """What to say beside the interval if answers that measured the judge are among these; else empty."""
+        """The note on the interval if some of these answers were used to measure the judge; else empty."""
         if not self.labelled:
             return ""
         return f" (includes the {plural(self.labelled, 'labelled answer')}: interval too wide)"
@@ -206,7 +206,7 @@ def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> Correc
 
 
 def _count_labelled(evaluation: Evaluation, card: JudgeCard) -> int:
-    """How many of the answers measured the judge: those of its card, if that is from an evaluation of the same run."""
+    """How many of the answers were used to measure the judge: those of its card, if it is from the same run."""
     run = evaluation.manifest["spec"]["run"]
     made_from = [each["id"] for each in card.manifest["provenance"]["made_from"] if each["kind"] == "evaluations"]
     known = (id for id in made_from if exists(evaluation.store, "evaluations", id))
@@ -218,7 +218,7 @@ class _Verdicts(NamedTuple):
     """The first answer of each call as the judge sees it.
 
     Attributes:
-        right: 1 where the judge takes it for right, 0 for wrong; another number where it does not say.
+        right: 1 if the judge accepts it, 0 if not; another number if the judge does not say.
         value: the judge's value.
         example: the cluster of its example.
     """

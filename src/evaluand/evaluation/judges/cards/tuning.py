@@ -1,9 +1,9 @@
 """The best of several judges, chosen on one half of a labelled set and measured on the other.
 
-The best of many looks better than it is on the answers that chose it. So these are split by example into two parts of
-about equal size: all candidates are compared on one, and the card of the chosen one rests on the other alone. They are
-compared on the answers that all of them judged, and one that abstains much more often than another is not chosen: it
-would be compared on the answers that it finds easy.
+The best of many looks better than it is on the answers by which it was chosen. So the answers are split by example into
+two halves: all candidates are compared on the first, and the card of the best is measured on the second. Candidates are
+compared on the answers that all of them judged. A candidate that abstains much more often than another is not chosen,
+because it would be compared on easy answers.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ REPORTED_BEFORE: Final = "reported_before"
 
 
 class Candidate(NamedTuple):
-    """How a judge did on the half that chose.
+    """The result of a judge on the first half.
 
     Attributes:
         name: that of the judge.
         estimate: the criterion, on the answers that all candidates judged; without a value if it abstains too often.
-        abstained: the share of answers about which it said nothing.
-        card: of these answers, or of all of this half if it abstains too often; in memory alone.
+        abstained: the share of answers on which it abstained.
+        card: on these answers, or on all of this half if it abstains too often; only in memory.
     """
 
     name: str
@@ -51,10 +51,10 @@ class Tuning(NamedTuple):
     """The choice among several judges.
 
     Attributes:
-        criterion: the measure that chose.
+        criterion: the measure by which the best was chosen.
         candidates: the judges, the best first.
-        card: of the best, on the other half.
-        reported_before: how many other choices the other half had reported about, as far as the store has their cards.
+        card: of the best, on the second half.
+        reported_before: how many cards of other choices, made by the same split, the store has.
     """
 
     criterion: str
@@ -66,7 +66,7 @@ class Tuning(NamedTuple):
         return int(self.card.manifest["provenance"]["origin"].get(REPORTED_BEFORE, 0))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON-like data."""
+        """The complete choice as JSON-like data."""
         return {
             "criterion": self.criterion,
             REPORTED_BEFORE: self.reported_before,
@@ -153,9 +153,9 @@ _FEWEST: Final = 4
 
 
 def _choose_half(labelled: LabelledSet, seed: int) -> set[str]:
-    """Examples with half of the items, by chance; the same for every judge and order of the items.
+    """A random half of the examples, by their items; the same for every judge and order of the items.
 
-    Examples are not divided, so it may be more than half: by up to the items of one example.
+    Examples are not divided, so the half may be larger by up to the items of one example.
     """
     sizes: dict[str, int] = {}
     for item in labelled.items:
@@ -199,7 +199,7 @@ def _share_abstained(labelled: LabelledSet) -> float:
 
 
 def _is_judged(item: Item) -> bool:
-    """Whether the judge said something, in each order that it was asked in."""
+    """Whether the judge gave a label, in each order in which it was asked."""
     asked = [each for each in (item.judgements, item.swapped) if each]
     return bool(asked) and all(any(one.label is not None for one in each) for each in asked)
 
@@ -209,7 +209,7 @@ def _or_least(value: float) -> float:
 
 
 def _find_criterion(card: JudgeCard, criterion: str) -> Estimate:
-    """The measure that decides.
+    """The measure by which the best is chosen.
 
     Raises:
         SpecError: the card does not have it, or its values are neither better nor worse.

@@ -11,7 +11,7 @@ from evaluand.models.usage_total import UsageTotal
 
 
 def measure_name(row: Mapping[str, Any]) -> tuple[str, str]:
-    """What a measure is called in tables, and which part it is of.
+    """The name of a measure in tables, with the part that it covers.
 
     Example:
         >>> measure_name({"measure": "cohen_kappa", "part": "first order"})
