@@ -32,8 +32,8 @@ from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, TransientError
 from evaluand.core.fingerprint import Identity
-from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Tally
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score, Scorer

@@ -16,7 +16,7 @@ from support.patience import PATIENCE
 from evaluand.core.errors import EngineError, EvaluandWarning
 from evaluand.core.system import this_process
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
 from evaluand.run.task import task

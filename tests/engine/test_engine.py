@@ -20,16 +20,10 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import (
-    MAX_BACKOFF,
-    Aborted,
-    Engine,
-    InlineEngine,
-    LocalEngine,
-    Outcome,
-    Policy,
-)
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine
 from evaluand.engine.event_loop import run_coroutine
+from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.policy import MAX_BACKOFF, Policy
 from evaluand.engine.repeats import repeat_request, repeat_request_async
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task

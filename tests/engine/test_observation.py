@@ -19,7 +19,7 @@ from support.patience import PATIENCE
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
 from evaluand.engine import observation
-from evaluand.engine.engine import Aborted
+from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.runner import Run
 

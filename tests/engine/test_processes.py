@@ -23,7 +23,9 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy, UnitCodec
+from evaluand.engine.engine import UnitCodec
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.engine.processes import ProcessMap
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator

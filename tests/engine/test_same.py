@@ -26,8 +26,9 @@ from support.patience import PATIENCE
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy
 from evaluand.engine.keyed_work import Tally
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
@@ -58,7 +59,7 @@ import sys
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Count

@@ -22,7 +22,7 @@ from evaluand import (
     comparison_scorer,
     span,
 )
-from evaluand.engine.engine import Aborted
+from evaluand.engine.outcome import Aborted
 from evaluand.evaluation import AgainstBaseline, ByScore, Matcher, Matches, Preference, ScorerFailed
 from evaluand.evaluation.scorer import scorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch

@@ -9,7 +9,8 @@ import pytest
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core.errors import Skipped, SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.report.facts.evaluation import evaluation_facts

@@ -23,7 +23,7 @@ from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer
 from evaluand.experiment import Experiment

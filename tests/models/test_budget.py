@@ -15,7 +15,8 @@ import pytest
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.budget import Budget, BudgetReached
-from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.provider import RemoteProvider, Reply, asks
 from evaluand.evaluation.scorer import scorer

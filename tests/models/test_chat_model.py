@@ -20,8 +20,8 @@ from support.chats import Chat
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
 from evaluand.engine.http import BadAnswer, BadRequest
+from evaluand.engine.policy import Policy
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import CutOff, ToolCall, UnusableReply
 from evaluand.models.endpoints import ENDPOINTS

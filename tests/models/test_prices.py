@@ -15,7 +15,8 @@ from support.chats import Chat
 
 from evaluand.core.errors import ParameterError, SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.judges.judge import Judge
 from evaluand.models.chat_model import ChatModel

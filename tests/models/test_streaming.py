@@ -14,8 +14,8 @@ from support.chats import Chat
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
 from evaluand.engine.http import BadAnswer, BadRequest
+from evaluand.engine.policy import Policy
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, CutOff, ToolCall, UnusableReply
 from evaluand.models.event_stream import EventDecoder

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import scorer
 from evaluand.models.usage import Spending, count, report_usage, spending

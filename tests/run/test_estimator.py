@@ -33,7 +33,7 @@ from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core.errors import DataError, SpecError, TaskError
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Split
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.experiment.arrays import evaluate

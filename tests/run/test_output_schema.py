@@ -19,7 +19,7 @@ from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema.data import DataSchema, DyffDataSchema
 from evaluand.data.schema.values import ValueSchema
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, Task, task
 from evaluand.run.tasks.chunk import Chunk

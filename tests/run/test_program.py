@@ -17,7 +17,8 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.experiment import Experiment
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
@@ -235,7 +236,7 @@ def test_processes_end_when_a_run_is_aborted(tmp_path: Path) -> None:
 RUNNING = """
 import sys
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.program import ProgramTask
 

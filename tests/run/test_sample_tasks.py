@@ -23,8 +23,9 @@ from evaluand.core.fingerprint import fingerprint
 from evaluand.core.text import retrieval
 from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy
 from evaluand.engine.http import BadAnswer, BadRequest
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.experiment import json_schema
 from evaluand.interop import pharia
 from evaluand.models.chat_model import ChatModel

@@ -33,8 +33,9 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import ParameterError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
-from evaluand.engine.engine import Aborted, Policy
 from evaluand.engine.http import BadAnswer
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment

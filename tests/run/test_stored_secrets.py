@@ -17,7 +17,8 @@ import pytest
 from evaluand.apps.app import App
 from evaluand.core.redaction import redact, redact_command, use_secret
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator, ScorerFailed
 from evaluand.evaluation.scorer import Score
 from evaluand.run.runner import Runner

@@ -15,7 +15,7 @@ import pytest
 from evaluand.core.errors import DataError, SpecError, TaskError
 from evaluand.core.identity import digest, seed_of
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, FunctionTask, Request, Task, as_task, task
 from evaluand.trace import TaskSpan, Trace

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evaluand import Dataset, MemoryStore, Policy, Runner, SpecError, Task
-from evaluand.engine.engine import Aborted
+from evaluand.engine.outcome import Aborted
 from evaluand.run.task import as_task
 
 DATA = Dataset.from_rows([{"input": i} for i in range(60)])

@@ -19,7 +19,8 @@ from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.comparison import compare, rate
 from evaluand.core.user import cache_folder
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.judges.cards.card import make_card
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.matching.matcher import Matcher

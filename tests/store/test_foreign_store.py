@@ -16,7 +16,7 @@ from support.commands import Folder, run_once
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.run.runner import Runner
 from evaluand.run.task import task
 from evaluand.store.manifests import ref_file

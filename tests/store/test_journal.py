@@ -29,8 +29,9 @@ from evaluand.core.errors import EngineError, EvaluandWarning, collect_warnings
 from evaluand.core.system import boot_seconds, this_process
 from evaluand.data.dataset import Dataset
 from evaluand.engine import keyed_work as work
-from evaluand.engine.engine import Aborted, Outcome, Policy
 from evaluand.engine.keyed_work import KeyedWork
+from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.policy import Policy
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task

@@ -15,7 +15,7 @@ from support.manifests import SPECS, create_manifest
 from evaluand import Dataset, DirectoryStore, Evaluator, MemoryStore, Runner, Scorer
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.core.errors import EngineError, SpecError
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import Score
 from evaluand.report.verification import verify
 from evaluand.store.store import Store

@@ -28,8 +28,9 @@ from evaluand.comparison import compare, rate
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, NotFound, SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Outcome, Policy
 from evaluand.engine.keyed_work import KeyedWork
+from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.judges.cards.card import make_card
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file

@@ -24,7 +24,7 @@ from evaluand.apps.recording.workers import work
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation import InformationGain, Swiss, comparison_scorer
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.feedback import Feedback

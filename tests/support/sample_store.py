@@ -25,7 +25,7 @@ from evaluand import (
     rate,
 )
 from evaluand.aggregation.aggregator import Measure
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.judges.cards.card import make_card
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.matching.adaptive import Swiss

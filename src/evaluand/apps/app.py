@@ -35,7 +35,7 @@ from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity
 from evaluand.core.json_like import JsonLikeConverter, attributes_of
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import Scorer, described
 from evaluand.run.task import Request, Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_store

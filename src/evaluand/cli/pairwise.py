@@ -26,7 +26,7 @@ from evaluand.core.errors import NotFound, SpecError, plural, singular
 from evaluand.core.labels import short_labels
 from evaluand.core.redaction import redact_command
 from evaluand.engine.budget import Budget
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.matching.matches import Matches

@@ -33,7 +33,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, SpecError, nearest, plural
 from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.budget import CODE as BUDGET, Budget
-from evaluand.engine.engine import Aborted
+from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate

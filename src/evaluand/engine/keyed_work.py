@@ -16,8 +16,10 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError, singular
 from evaluand.engine.budget import CODE as BUDGET, BudgetReached
-from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, UnitCodec
+from evaluand.engine.engine import Engine, LocalEngine, UnitCodec
 from evaluand.engine.observation import Observer, as_machinery, machinery
+from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.policy import Policy
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
 from evaluand.store.store import Store, resolve
 

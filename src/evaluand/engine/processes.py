@@ -26,7 +26,9 @@ from typing import Any, Generic, TypeVar
 
 from evaluand.core.errors import TaskError, storable_message
 from evaluand.core.system import KILLED, kill_group
-from evaluand.engine.engine import Aborted, Outcome, Policy, UnitCodec, stop_message, too_long
+from evaluand.engine.engine import UnitCodec
+from evaluand.engine.outcome import Aborted, Outcome, stop_message
+from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
 
 U = TypeVar("U")

@@ -8,10 +8,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 
 T = TypeVar("T")
 
@@ -37,7 +36,7 @@ class Caller(Protocol):
 
 
 def repeat_request(
-    send: Callable[[], T], policy: "Policy | None" = None, describe: Callable[[BaseException], str] = str
+    send: Callable[[], T], policy: Policy | None = None, describe: Callable[[BaseException], str] = str
 ) -> T:
     """What `send` returns; after a transient error it is called again, and not the complete call of the task.
 
@@ -64,7 +63,7 @@ def repeat_request(
 
 
 async def repeat_request_async(
-    send: Callable[[], Awaitable[T]], policy: "Policy | None" = None, describe: Callable[[BaseException], str] = str
+    send: Callable[[], Awaitable[T]], policy: Policy | None = None, describe: Callable[[BaseException], str] = str
 ) -> T:
     """As `repeat_request`, in an event loop: for requests of async calls, and of calls in threads that wait for it."""
     caller, requests = _caller(policy, describe), 0
@@ -83,7 +82,7 @@ def abandonment_check() -> Callable[[], bool]:
     return lambda: caller is not None and caller.abandoned
 
 
-def _caller(policy: "Policy | None", describe: Callable[[BaseException], str]) -> Caller | None:
+def _caller(policy: Policy | None, describe: Callable[[BaseException], str]) -> Caller | None:
     return current_caller.get() if policy is None else _Client(policy, describe)
 
 
@@ -92,7 +91,7 @@ class _Client:
 
     abandoned = False
 
-    def __init__(self, policy: "Policy", describe: Callable[[BaseException], str]) -> None:
+    def __init__(self, policy: Policy, describe: Callable[[BaseException], str]) -> None:
         self._policy, self._describe = policy, describe
 
     def repeats_request(self, error: BaseException, requests: int) -> bool:

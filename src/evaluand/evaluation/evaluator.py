@@ -24,9 +24,11 @@ from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.provenance import provenance
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy, UnitCodec
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Node, Observer
+from evaluand.engine.outcome import Outcome
+from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.grading import (
     GATHER,

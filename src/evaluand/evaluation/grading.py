@@ -27,7 +27,8 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.placeholders import find_gap
 from evaluand.data.dataset import Example
 from evaluand.engine.budget import BudgetReached
-from evaluand.engine.engine import Outcome, Policy
+from evaluand.engine.outcome import Outcome
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
 from evaluand.models.account import Account
 from evaluand.models.usage import Spending, spending

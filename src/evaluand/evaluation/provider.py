@@ -27,7 +27,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.json_like import surrogate_fault
 from evaluand.core.redaction import HIDDEN, LEAST, SHORTEST, hide_values, redact, use_secret
 from evaluand.engine.deadline import Overdue, within
-from evaluand.engine.engine import TRANSIENT, Policy
+from evaluand.engine.policy import TRANSIENT, Policy
 from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.engine.token_limit import TokenLimit
 from evaluand.evaluation.judgement import Judgement as Judgement

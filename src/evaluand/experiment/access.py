@@ -20,7 +20,7 @@ from evaluand.core.errors import SpecError
 from evaluand.core.files.paths import is_within
 from evaluand.core.redaction import redact_command
 from evaluand.core.secret_hosts import permissions, refusal
-from evaluand.engine.engine import TRANSIENT
+from evaluand.engine.policy import TRANSIENT
 from evaluand.evaluation.judges.model_judge import rubric_files
 from evaluand.experiment.build import CHAT, CODE_PARAMETERS, TOOLS
 from evaluand.experiment.parsing import ValidParts

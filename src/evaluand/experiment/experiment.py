@@ -21,8 +21,8 @@ from evaluand.core.text.html_table import html_notes
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
 from evaluand.engine.budget import Budget
-from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.matching.matches import Matches

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from evaluand.aggregation.fairness import Criterion
 from evaluand.core.files.yaml import Place
-from evaluand.engine.engine import TRANSIENT, Policy
+from evaluand.engine.policy import TRANSIENT, Policy
 from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.long_forms import long_form
 from evaluand.metrics.base.class_scores import ScoredBy

@@ -15,7 +15,7 @@ from typing import Any
 from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.redaction import issued_in
-from evaluand.engine.engine import TRANSIENT
+from evaluand.engine.policy import TRANSIENT
 from evaluand.experiment.spec import CodeSpec, RunSpec
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from evaluand.engine.budget import CODE, Budget, BudgetReached
-from evaluand.engine.engine import Policy, Prices
+from evaluand.engine.policy import Policy, Prices
 from evaluand.models.prices import default_prices
 from evaluand.models.usage import Block, Spending, active_spendings
 from evaluand.store.journal import WorkLog

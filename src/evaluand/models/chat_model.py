@@ -21,8 +21,8 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.redaction import issued_in
 from evaluand.core.secret_hosts import mark_origin
 from evaluand.engine.budget import Budget
-from evaluand.engine.engine import Prices
 from evaluand.engine.event_loop import run_coroutine
+from evaluand.engine.policy import Prices
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.token_limit import TokenLimit
 from evaluand.models.account import current_prices

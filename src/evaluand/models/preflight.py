@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeGuard
 
 from evaluand.core.errors import SpecError
 from evaluand.engine.budget import Budget
-from evaluand.engine.engine import Policy, Prices
+from evaluand.engine.policy import Policy, Prices
 from evaluand.models.prices import default_prices
 
 _MOST_PARTS: Final = 10_000

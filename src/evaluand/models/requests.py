@@ -23,9 +23,9 @@ from weakref import WeakValueDictionary
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout
 from evaluand.engine.budget import Budget
-from evaluand.engine.engine import Policy
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
+from evaluand.engine.policy import Policy
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.repeats import abandonment_check, repeat_request, repeat_request_async
 from evaluand.engine.token_limit import Reservation, TokenLimit

@@ -27,8 +27,8 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, Skipped, storable_message, with_article
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.key_columns import INDEX
-from evaluand.engine.engine import Outcome
 from evaluand.engine.keyed_work import Tally
+from evaluand.engine.outcome import Outcome
 from evaluand.engine.reuse import Inputs
 from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage

@@ -27,9 +27,11 @@ from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.fingerprint import Identity, explain, summarize_reasons
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
-from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCodec
+from evaluand.engine.engine import Engine, LocalEngine, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Observer
+from evaluand.engine.outcome import Outcome
+from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices

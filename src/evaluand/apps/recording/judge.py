@@ -17,9 +17,11 @@ from evaluand.apps.recording.stored import KIND, Lanes, app_name, parse_record, 
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.engine.deadline import Overdue, within
-from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
+from evaluand.engine.engine import LocalEngine
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import Observer
+from evaluand.engine.outcome import Outcome
+from evaluand.engine.policy import Policy, too_long
 from evaluand.evaluation.grading import Grader, Unit
 from evaluand.evaluation.scorer import Scorer
 from evaluand.store.journal import WorkLog

@@ -20,9 +20,10 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
-from evaluand.engine.engine import Engine, LocalEngine, Policy
+from evaluand.engine.engine import Engine, LocalEngine
 from evaluand.engine.keyed_work import Artifact, Progress
 from evaluand.engine.observation import UNKNOWN, node_key
+from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Inputs
 from evaluand.evaluation.evaluator import N_FIELDS, Evaluation, Evaluator, KnownScore
 from evaluand.evaluation.grading import Traced, Unit, record_of

@@ -50,7 +50,9 @@ from evaluand.core.errors import DataError, EngineError, SpecError, plural, plur
 from evaluand.core.json_like import text_of
 from evaluand.core.provenance import provenance
 from evaluand.core.system import call_after_fork
-from evaluand.engine.engine import InlineEngine, Outcome, Policy
+from evaluand.engine.engine import InlineEngine
+from evaluand.engine.outcome import Outcome
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.grading import FeedbackInput, Unit, source_of, units_of
 from evaluand.evaluation.scorer import Scorer, described, directions_of, ranges_of

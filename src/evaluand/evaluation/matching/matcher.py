@@ -22,8 +22,9 @@ from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, UnitCodec
 from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.evaluator import N_FIELDS, ScorerFailed
 from evaluand.evaluation.grading import GATHER, batched, packed, unpacked

@@ -26,7 +26,7 @@ from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset as Examples
 from evaluand.data.schema.data import DataSchema as DataSchema, DyffDataSchema as DyffDataSchema
 from evaluand.data.schema.outputs import validate_outputs, view_outputs
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.tasks.service import ServiceTask

@@ -22,7 +22,7 @@ from evaluand.apps import app as native, session as native_session
 from evaluand.apps.instrumentation.marking import make_instrumented
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
-from evaluand.engine.engine import Policy
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.feedback.calls import read_calls
 from evaluand.evaluation.feedback.results import Result
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult

@@ -1,0 +1,170 @@
+"""Calls of coroutine functions: worker loops in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+from evaluand.engine.event_loop import (
+    MOST_FOREIGN,
+    MOST_FOREIGN_OF_UNIT,
+    close_idle_connections,
+    is_foreign_connection,
+)
+from evaluand.engine.garbage import calls_in_flight
+from evaluand.engine.outcome import Call, Done, Outcome, abort_error
+from evaluand.engine.policy import Policy, too_long
+from evaluand.engine.repeats import current_caller
+
+_LONGEST_TURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
+
+
+class CoroutineMap:
+    """Worker loops that share one iterator, without a task object per unit."""
+
+    def __init__(self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy) -> None:
+        self._units, self._call, self._done, self._policy = units, call, done, policy
+        self._stopping = False
+        self._foreign = 0
+        self._rested = time.perf_counter_ns()
+
+    async def run(self) -> None:
+        self._main = asyncio.current_task()
+        workers = [asyncio.ensure_future(self._work()) for _ in range(self._policy.concurrency)]
+        try:
+            with calls_in_flight(len(workers)):
+                await asyncio.gather(*workers)
+        finally:
+            self._stopping = True
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _work(self) -> None:
+        policy, limit = self._policy, self._policy.rate_limit
+        worker = _Worker(policy, asyncio.get_running_loop())
+        current_caller.set(worker)
+        attempt = partial(self._timed, worker) if policy.timeout else self._call
+        for unit in self._units:
+            if time.perf_counter_ns() - self._rested > _LONGEST_TURN:  # calls that wait for nothing block the loop
+                await asyncio.sleep(0)
+                self._rested = time.perf_counter_ns()
+            if limit:
+                await limit.wait_async()
+            worker.attempts, foreign, started, clock = 1, 0, time.time_ns(), time.perf_counter_ns()
+            while True:  # inlined: a coroutine for the attempts would be one more to wake at each step of a call
+                try:
+                    value, error = await attempt(unit), None
+                except BaseException as raised:
+                    value, error = None, self._failure(raised)
+                if error is None:
+                    break
+                if foreign < MOST_FOREIGN_OF_UNIT and self._is_of_other_loop(error):
+                    foreign += 1
+                    await close_idle_connections(error)
+                elif policy.retries_after(error, worker.attempts):
+                    await asyncio.sleep(policy.draw_pause(worker.attempts, error))
+                else:
+                    break
+                if limit:
+                    await limit.wait_async()
+                worker.attempts += 1
+            if self._stopping:
+                return
+            self._hand(unit, Outcome(value, error, worker.attempts, started, time.perf_counter_ns() - clock))
+
+    def _is_of_other_loop(self, error: BaseException) -> bool:
+        """Whether a connection of another event loop made a call fail; false after so many that it is no accident."""
+        if self._foreign >= MOST_FOREIGN or not is_foreign_connection(error):
+            return False
+        self._foreign += 1
+        return True
+
+    def _failure(self, raised: BaseException) -> BaseException:
+        """The failure of one example, SystemExit included; raises again what must end the loop."""
+        if isinstance(raised, asyncio.CancelledError):
+            if self._stopping or (self._main is not None and self._main.cancelling()):
+                raise raised
+            _undo_cancellation()
+        elif isinstance(raised, KeyboardInterrupt | GeneratorExit):
+            raise raised
+        return raised
+
+    def _hand(self, unit: Any, outcome: Outcome) -> None:
+        try:
+            self._done(unit, outcome)
+        except BaseException:
+            self._stopping = True
+            raise
+        if outcome.error is not None and self._policy.stops_at(outcome.error):
+            self._stopping = True
+            raise abort_error(unit, outcome.error)
+
+    async def _timed(self, worker: _Worker, unit: Any) -> Any:
+        limit = worker.start_clock()
+        try:
+            async with limit:
+                value = await self._call(unit)
+        except TimeoutError:
+            if limit.expired():
+                raise too_long(self._policy) from None
+            raise
+        if limit.expired() or worker.is_overdue():
+            raise too_long(self._policy)  # the call ignored its cancellation, or blocked the loop
+        return value
+
+
+def _undo_cancellation() -> None:
+    """Undoes the cancellation of the worker loop, when a call cancelled the loop instead of itself."""
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()
+
+
+class _Worker:
+    """The current call of one coroutine: its attempts and its time limit."""
+
+    __slots__ = ("_began", "_limit", "_loop", "_policy", "abandoned", "attempts")
+
+    def __init__(self, policy: Policy, loop: asyncio.AbstractEventLoop) -> None:
+        self._policy, self._loop = policy, loop
+        self._limit: asyncio.Timeout | None = None
+        self._began = 0.0  # the current attempt, by the monotonic clock
+        self.attempts = 0
+        self.abandoned = False  # never: a coroutine that takes too long is cancelled
+
+    def start_clock(self) -> asyncio.Timeout:
+        """The time limit of an attempt that starts now."""
+        self._limit, self._began = asyncio.timeout(self._policy.timeout), time.perf_counter()
+        return self._limit
+
+    def is_overdue(self) -> bool:
+        return time.perf_counter() - self._began > (self._policy.timeout or math.inf)
+
+    def repeats_request(self, error: BaseException, requests: int) -> bool:
+        """False: a pause would block the loop, so that the complete call is repeated."""
+        return False
+
+    async def repeats_request_async(self, error: BaseException, requests: int) -> bool:
+        policy = self._policy
+        if asyncio.get_running_loop() is not self._loop or not policy.retries_after(error, requests):
+            return False
+        self._reschedule(None)
+        await asyncio.sleep(policy.draw_pause(requests, error))
+        if policy.rate_limit:
+            await policy.rate_limit.wait_async()
+        self.attempts += 1
+        self._began = time.perf_counter()
+        self._reschedule(policy.timeout)
+        return True
+
+    def _reschedule(self, seconds: float | None) -> None:
+        """Ends the current time limit, or begins it anew."""
+        if self._limit is not None:
+            with suppress(RuntimeError):  # it has passed, or the call has ended without waiting for this request
+                self._limit.reschedule(None if seconds is None else self._loop.time() + seconds)

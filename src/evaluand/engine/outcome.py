@@ -1,0 +1,47 @@
+"""What comes out of a call, and the end of a run at a failure."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from evaluand.core.errors import TaskError, storable_message
+
+U = TypeVar("U")
+
+
+class Outcome(NamedTuple):
+    """The outcome of one unit.
+
+    Attributes:
+        value: what the call returned, or None.
+        error: what the call raised, or None.
+        started: the start of the first attempt, nanoseconds since the epoch; None if unknown.
+        duration: nanoseconds from there to the end of the last attempt; None if unknown.
+    """
+
+    value: Any
+    error: BaseException | None
+    attempts: int
+    started: int | None
+    duration: int | None
+
+
+Call = Callable[[U], Any]
+"""Plain or async: unit → value."""
+
+Done = Callable[[U, Outcome], None]
+
+
+class Aborted(TaskError):
+    """The run stopped at a failure, as the policy asks."""
+
+
+def abort_error(unit: Any, error: BaseException) -> Aborted:
+    """The end of a run at the failure of a unit."""
+    stopped = Aborted(stop_message(unit, f"{type(error).__name__}: {storable_message(error)}"))
+    stopped.__cause__ = error
+    return stopped
+
+
+def stop_message(unit: Any, failure: str) -> str:
+    """The message for a failure that stops the run; it need not be the first failure."""
+    return f"{unit}: {failure}; this stops the run"

@@ -1,0 +1,192 @@
+"""How calls are made: how many at once, with which time limit, with how many retries, and at which cost."""
+
+import logging
+import math
+import os
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.core.redaction import redact
+from evaluand.core.system import require_forks
+from evaluand.engine.budget import Budget, BudgetReached
+from evaluand.engine.rate_limit import RateLimit
+
+logger = logging.getLogger(__name__)
+
+TRANSIENT = (
+    "TransientError",
+    "ConnectionError",
+    "RateLimitError",  # OpenAI and Anthropic
+    "APIConnectionError",
+    "APITimeoutError",
+    "InternalServerError",
+    "ConnectError",  # httpx
+    "ConnectTimeout",
+    "ReadError",
+    "ReadTimeout",
+    "WriteError",
+    "WriteTimeout",
+    "PoolTimeout",
+    "RemoteProtocolError",
+)
+"""Names of the error classes that are worth a retry: those of evaluand, of Python and of common clients."""
+MAX_BACKOFF = 60.0
+_JITTER: Final = 0.25
+_draw = random.Random()  # a generator of this module: calls that draw from the shared one cannot be reused
+_LEAST: Final[Sequence[tuple[str, int, Any]]] = (
+    ("concurrency", 1, int),
+    ("retries", 0, int),
+    ("same_failures", 0, int),
+    ("backoff", 0, int | float),
+    ("backoff_growth", 1, int | float),
+)
+
+
+class Prices(Protocol):
+    """A table of prices."""
+
+    def find(self, url: str, name: str) -> Any:
+        """The price of a model at an address; None if it is unknown."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How calls are made.
+
+    Attributes:
+        concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs. One thread alone
+            calls plain functions while they return at once.
+        timeout: seconds that one attempt may take, or None.
+        retries: further attempts after a transient error. None means the default of the task: 4 for services and chat
+            models, else 0. If a call makes several requests to a chat model, only the failed request is repeated, and
+            each request up to this many times. Each repeat counts as an attempt of the call.
+        backoff: seconds before the first retry. Each pause is extended by a random part of up to a quarter, so that
+            calls which failed together are not repeated together.
+        backoff_growth: factor between one pause and the next, up to a minute (or up to `backoff`, if that is longer);
+            with 1 all pauses are equal.
+        transient: names of the error classes (or of their bases) worth a retry; by default those of connections, time
+            limits, 429 and 5xx of Python, httpx, OpenAI and Anthropic.
+        abort_on_error: the first failure stops the run.
+        same_failures: the run stops if its first so many calls all failed with the same error; these calls count as not
+            made. 0 never stops it. The judge of matches stops in the same way; the scorers of an evaluation do not.
+        total_timeout: seconds after which no further call starts; calls in flight end, and the work stays open. Without
+            `timeout`, this is also the time limit of an attempt.
+        rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
+            as `60/min`, `10/s` or `5000/h`.
+        budget: what all requests together may cost: a `Budget`, which several policies may share, or a text such as
+            `5 USD`. It counts the requests of evaluand's models and providers and what `report_usage` reports,
+            including those of earlier attempts at the same work. Where it is reached, the work stays open, and can be
+            continued with a higher budget.
+        prices: a `PriceTable` for models without their own price. By default the table in the file that EVALUAND_PRICES
+            names, else the one that comes with evaluand.
+        processes: each call in flight runs in a separate process, forked from this one: for tasks that compute. A task
+            that changes a variable changes it in the process of the call only.
+        finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
+            wait for coroutines, which end at once.
+        sharing: called once with a sentence where another process works on the same calls, or may do so.
+    """
+
+    concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
+    timeout: float | None = None
+    retries: int | None = None
+    backoff: float = 1.0
+    backoff_growth: float = 2.0
+    transient: tuple[str, ...] = TRANSIENT
+    abort_on_error: bool = False
+    same_failures: int = 20
+    rate: RateLimit | str | None = None
+    budget: Budget | str | None = None
+    prices: Prices | None = None
+    processes: bool = False
+    total_timeout: float | None = None
+    finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
+    sharing: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.processes, bool):
+            raise SpecError(f"processes is {self.processes!r}; give True or False, and their number as concurrency")
+        if self.processes:
+            require_forks("calls in processes", "leave out `processes`, so that calls are made in threads")
+        if self.concurrency is None:
+            object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
+        for name, least, kind in _LEAST:
+            value = getattr(self, name)
+            if value is None and name == "retries":
+                continue
+            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
+                number = "a number" if name.startswith("backoff") else "an integer"
+                raise SpecError(f"{name} is {value!r}; give {number} of at least {least}")
+        for name in ("timeout", "total_timeout"):
+            seconds: Any = getattr(self, name)
+            if seconds is None:
+                continue
+            if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
+                raise SpecError(f"{name} is {seconds!r}; give seconds above 0, or leave it out for none")
+            if seconds > threading.TIMEOUT_MAX:
+                object.__setattr__(self, name, None)
+        if isinstance(self.transient, str):
+            raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
+        if isinstance(self.rate, str):
+            object.__setattr__(self, "rate", RateLimit.parse(self.rate))
+        elif self.rate is not None and not isinstance(self.rate, RateLimit):
+            raise SpecError(f"rate is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h")
+        if self.budget is not None:
+            object.__setattr__(self, "budget", Budget.read(self.budget))
+            if self.processes:
+                raise SpecError("a budget cannot stop the requests of other processes; leave out budget or processes")
+
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """The rate limit that attempts wait for before they start."""
+        assert not isinstance(self.rate, str)
+        return self.rate
+
+    @property
+    def shared_budget(self) -> Budget | None:
+        """The budget, as an object."""
+        assert not isinstance(self.budget, str)
+        return self.budget
+
+    def retries_after(self, error: BaseException, attempts: int) -> bool:
+        """Whether a failed attempt is followed by another."""
+        return attempts <= (self.retries or 0) and any(base.__name__ in self.transient for base in type(error).__mro__)
+
+    def report_finishing(self, calls: int) -> None:
+        """Calls `finishing` if the run still waits for calls in flight."""
+        if calls and self.finishing:
+            self.finishing(calls)
+
+    def pause(self, attempts: int, error: BaseException | None = None) -> float:
+        """The least number of seconds to wait after so many attempts, the last of which failed with `error`."""
+        try:
+            grown = self.backoff * self.backoff_growth ** (attempts - 1)
+        except OverflowError:
+            grown = math.inf
+        pause = float(min(grown, max(self.backoff, MAX_BACKOFF)))
+        return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+
+    def draw_pause(self, attempts: int, error: BaseException | None = None, message: str = "") -> float:
+        """The pause after so many attempts, up to a quarter longer.
+
+        Args:
+            message: the text to log; by default that of the error, without credentials.
+        """
+        pause = self.pause(attempts, error) * (1.0 + _JITTER * _draw.random())
+        reason = redact(message or str(error)) if error else "it took too long"
+        logger.info("attempt %d failed: %s; the next follows in %.3g s", attempts, reason, pause)
+        return pause
+
+    def stops_at(self, error: BaseException) -> bool:
+        """Whether the error of a unit stops the run."""
+        if isinstance(error, BudgetReached):  # the work ends without this call, and stays open
+            return False
+        return self.abort_on_error or (isinstance(error, TaskError) and error.stops)
+
+
+def too_long(policy: Policy) -> TaskTimeout:
+    """The error of a call that took longer than the policy allows."""
+    return TaskTimeout(f"took longer than {policy.timeout:g} s", code="timeout")
