@@ -19,8 +19,11 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import LocalEngine, Outcome, Policy
-from evaluand.engine.rate_limit import MARGIN, RateLimit, Turn
+from evaluand.engine.engine import LocalEngine
+from evaluand.engine.limits import MARGIN
+from evaluand.engine.outcome import Outcome
+from evaluand.engine.policy import Policy
+from evaluand.engine.rate_limit import RateLimit, Turn
 from evaluand.run.runner import Runner
 
 

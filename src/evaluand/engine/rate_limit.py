@@ -14,30 +14,22 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
-import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 from weakref import WeakKeyDictionary
 
-from evaluand.core.errors import SpecError
+from evaluand.engine.limits import MARGIN, check_limit, limit_text, read_limit
+from evaluand.engine.token_limit import Reservation
 
-if TYPE_CHECKING:
-    from evaluand.engine.token_limit import Reservation
-
-MARGIN = 0.025  # of the period, where a start is reported before it happens
 TRANSIT = 0.5  # seconds until a sent request counts as arrived, unless its reply comes first
 LONGEST_TRANSIT = 1.0  # the same from the start of the request, where the client does not report when it is sent
 _NEWEST = 0.1  # weight of the newest reply in the usual wait
 STEP = 0.005  # seconds for which a request of an event loop delays the next, unless it is sent earlier
-
-
-class InvalidLimit(SpecError, ValueError):
-    """A limit of calls is no number that limits them; a ValueError, as that of an executor."""
 
 
 class RateLimit:
@@ -308,37 +300,4 @@ class _Slot:
             self._free, self._latest = min(free, self._latest), None
 
 
-def read_limit(text: str, name: str, unit: str, examples: str) -> tuple[int, float]:
-    """How many per how many seconds a text such as `60/min` allows.
-
-    Args:
-        name: of the parameter, `unit` of what it limits and `examples`, for the message of the error.
-
-    Raises:
-        SpecError: the text is not a rate.
-    """
-    found = _RATE.fullmatch(text)
-    if found is None:
-        raise InvalidLimit(f"{name} is {text!r}; write {unit} per period, such as {examples}")
-    count, times, period = found.groups()
-    return int(count.replace("_", "")), float(times or 1) * _UNITS[period.lower()]
-
-
-def limit_text(count: int, seconds: float) -> str:
-    """The text that `read_limit` reads."""
-    unit = next((name for name, length in _NAMES if length == seconds), f"{seconds:g} s")
-    return f"{count}/{unit}"
-
-
-def check_limit(count: Any, seconds: Any, unit: str) -> None:
-    """Raise an InvalidLimit if so many calls or tokens in so many seconds are no limit."""
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise InvalidLimit(f"a rate of {count!r} {unit}; give an integer of at least 1")
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf:
-        raise InvalidLimit(f"a rate over {seconds!r} seconds; give a number above 0")
-
-
 _turn: ContextVar[Turn | None] = ContextVar("_turn", default=None)
-_UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0, "day": 86400.0}
-_NAMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("day", 86400.0))
-_RATE = re.compile(rf"\s*(\d[\d_]*)\s*/\s*(\d+(?:\.\d+)?)?\s*({'|'.join(_UNITS)})\s*", re.IGNORECASE)

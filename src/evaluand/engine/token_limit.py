@@ -21,7 +21,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
-from evaluand.engine.rate_limit import MARGIN, check_limit, limit_text, read_limit
+from evaluand.engine.limits import MARGIN, check_limit, limit_text, read_limit
 
 CHARACTERS_PER_TOKEN: Final = 4.0  # of English text, until replies say how many there are
 USUAL_OUTPUT: Final = 512  # tokens of a reply without a limit, until replies say how many they have

@@ -26,7 +26,8 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
 from evaluand.core.near_arguments import refuse_base_class
 from evaluand.data.dataset import Dataset
-from evaluand.engine.rate_limit import InvalidLimit, RateLimit
+from evaluand.engine.limits import InvalidLimit
+from evaluand.engine.rate_limit import RateLimit
 from evaluand.run.types import Typed, arguments, hints, misfits, typed
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.tracer import Tracer
