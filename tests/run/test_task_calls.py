@@ -15,8 +15,9 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
+from evaluand.run.concurrent_calls import _helpers
 from evaluand.run.runner import Runner
-from evaluand.run.task import MAX_CONCURRENCY, Task, _helpers, task
+from evaluand.run.task import MAX_CONCURRENCY, Task, task
 from evaluand.trace import TaskSpan, Trace, span
 from evaluand.trace.tracers.in_memory import InMemoryTracer
 from evaluand.trace.tracers.no_op import NoOpTracer

@@ -26,7 +26,8 @@ from evaluand.experiment.tournament import Tournament
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import is_name
-from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
+from evaluand.run.dataset_fit import prepare
+from evaluand.run.task import FunctionTask, Task, as_task, may_give_several
 from evaluand.store.store import MemoryStore
 from evaluand.tradeoff.confidences import positive_label
 from evaluand.tradeoff.evaluations import missing_confidences

@@ -38,6 +38,7 @@ from evaluand.models.preflight import check_prices
 from evaluand.models.requests import repetition
 from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage
+from evaluand.run.dataset_fit import prepare
 from evaluand.run.outputs import check_outputs, identify
 from evaluand.run.responses import (
     INPUTS,
@@ -60,7 +61,7 @@ from evaluand.run.responses import (
     spans_of,
     take_rows,
 )
-from evaluand.run.task import Recorded, Request, Runnable, Task, as_task, prepare
+from evaluand.run.task import Recorded, Request, Runnable, Task, as_task
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store

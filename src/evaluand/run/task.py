@@ -5,30 +5,26 @@ declared version or the fingerprint of its code and everything first-party it re
 leaves the task unpinned: it runs and is stored, but its results are never reused by themselves.
 """
 
-import asyncio
 import functools
 import inspect
-import itertools
 import os
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
 from weakref import WeakKeyDictionary
 
-import pyarrow as pa
-
-from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError, with_article
+from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
 from evaluand.core.near_arguments import refuse_base_class
 from evaluand.data.dataset import Dataset
 from evaluand.engine.limits import InvalidLimit
 from evaluand.engine.rate_limit import RateLimit
-from evaluand.run.types import Typed, arguments, hints, misfits, typed
+from evaluand.run.call_parameters import DoRunParameters, read_do_run, read_function
+from evaluand.run.concurrent_calls import call_in_coroutines, call_in_threads
+from evaluand.run.types import arguments, hints, typed
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.tracer import Tracer
 
@@ -192,7 +188,7 @@ class Task(ABC, Generic[Input, Output]):
 
     async def _run_all_async(self, name: str, inputs: Sequence[Input], tracer: Tracer, limit: int) -> list[Output]:
         with tracer.span(name) as span:
-            return await _in_coroutines(lambda input: self._run_async(input, span), inputs, limit)
+            return await call_in_coroutines(lambda input: self._run_async(input, span), inputs, limit)
 
     @property
     def name(self) -> str:
@@ -270,13 +266,6 @@ class Task(ABC, Generic[Input, Output]):
         return code_identity("task", self, self.name, version=self.version, files=self.files, items=self.items)
 
 
-class DoRunParameters(NamedTuple):
-    """What a `do_run` takes after the input: the task span as second argument, and parameters filled in by name."""
-
-    takes_span: bool
-    extras: tuple[str, ...]
-
-
 def do_run_parameters(task: Task[Any, Any]) -> DoRunParameters:
     """The parameters of a task's `do_run`.
 
@@ -285,35 +274,7 @@ def do_run_parameters(task: Task[Any, Any]) -> DoRunParameters:
     """
     inner: Any = task.inner if isinstance(task, _DuckTask) else task
     cls: Any = type(inner)
-    return _read_do_run(cls) if "do_run" not in vars(inner) else DoRunParameters(True, ())
-
-
-@functools.lru_cache(256)
-def _read_do_run(cls: Any) -> DoRunParameters:
-    try:
-        parameters = [*inspect.signature(cls.do_run).parameters.values()][1:]
-    except (TypeError, ValueError):  # some built-in functions
-        return DoRunParameters(True, ())
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return DoRunParameters(True, ())
-    placed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if not placed:
-        raise SpecError(f"{cls.__name__}.do_run takes no input; its first parameter must be the example's input")
-    takes_span = len(placed) > 1 and placed[1].name not in _EXTRAS - {"task_span"}
-    rest = [p for p in parameters[2 if takes_span else 1 :] if p.kind is not p.VAR_KEYWORD]
-    unknown = [p.name for p in rest if p.default is p.empty and p.name not in _EXTRAS]
-    if unknown:
-        raise SpecError(
-            f"{cls.__name__}.do_run requires {', '.join(unknown)}, which is not filled in (filled in are"
-            f" {', '.join(sorted(_EXTRAS))}); give it a default, or take it in __init__"
-        )
-    return DoRunParameters(takes_span, tuple(p.name for p in rest if p.name in _EXTRAS))
-
-
-def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
-    """Check that a dataset has the types that a task declares, and let the task prepare for it."""
-    _require_fit(task, dataset)
-    task.prepare(dataset)
+    return read_do_run(cls) if "do_run" not in vars(inner) else DoRunParameters(True, ())
 
 
 def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
@@ -362,7 +323,7 @@ class FunctionTask(Task[Any, Any]):
         self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self.version, self.items, self.files = version, items, files
         self.output_schema = output_schema
-        self._extras, self.spread = _parameters(function, self._name)
+        self._extras, self.spread = read_function(function, self._name)
 
     @property
     def name(self) -> str:
@@ -524,135 +485,6 @@ class _DuckTask(Task[Any, Any]):
         return code_identity("task", self.inner, self.name, version=self.version, files=self.files, items=self.items)
 
 
-def call_in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -> list[Any]:
-    """The outputs of calls made by this thread and helper threads."""
-    work = _Work(len(inputs))
-
-    def help() -> None:
-        while (at := work.next()) is not None:
-            try:
-                work.outputs[at] = call(inputs[at])
-            except BaseException as error:
-                work.failed(at, error)
-
-    def help_and_leave() -> None:
-        try:
-            help()
-        finally:
-            _helpers.release()
-
-    threads: list[threading.Thread] = []
-    try:
-        while len(threads) + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
-            threads.append(_start_thread(help_and_leave))
-        help()
-    except BaseException:
-        work.end()
-        raise
-    finally:  # no thread outlives the span
-        for thread in threads:
-            thread.join()
-    return work.finished()
-
-
-def _start_thread(helper: Callable[[], None]) -> threading.Thread:
-    """Start a thread in this context; if that fails, release its place."""
-    thread = threading.Thread(target=copy_context().run, args=(helper,))
-    try:
-        thread.start()
-    except RuntimeError:
-        _helpers.release()
-        raise
-    return thread
-
-
-async def _in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequence[Any], limit: int) -> list[Any]:
-    work = _Work(len(inputs))
-
-    async def help() -> None:
-        while (at := work.next()) is not None:
-            try:
-                work.outputs[at] = await call(inputs[at])
-            except BaseException as error:
-                work.failed(at, error)
-
-    helpers = {asyncio.ensure_future(help()) for _ in range(min(limit, len(inputs)))}
-    try:
-        while helpers and not work.has_failed:
-            _, helpers = await asyncio.wait(helpers, return_when=asyncio.FIRST_COMPLETED)
-    finally:  # after an error or a cancellation, cancel running calls, so that none outlives the span
-        work.end()
-        for helper in helpers:
-            helper.cancel()
-        await asyncio.gather(*helpers, return_exceptions=True)
-    return work.finished()
-
-
-class _Work:
-    """The queue of several calls, and their outputs."""
-
-    def __init__(self, size: int) -> None:
-        self.outputs: list[Any] = [None] * size
-        self._waiting = iter(range(size))
-        self._failure: tuple[int, BaseException] | None = None
-        self._ended = False
-        self._lock = threading.Lock()
-
-    @property
-    def has_failed(self) -> bool:
-        return self._failure is not None
-
-    def next(self) -> int | None:
-        """The position of the next call; None if there is none, or one has failed."""
-        with self._lock:
-            return None if self._ended or self.has_failed else next(self._waiting, None)
-
-    def failed(self, at: int, error: BaseException) -> None:
-        with self._lock:
-            if not self._ended and (self._failure is None or at < self._failure[0]):
-                self._failure = at, error
-
-    def end(self) -> None:
-        """Start no further calls and ignore the results of running ones."""
-        with self._lock:
-            self._ended = True
-
-    def finished(self) -> list[Any]:
-        if self._failure is not None:
-            raise self._failure[1]
-        return self.outputs
-
-
-def _require_fit(task: Task[Any, Any], dataset: Dataset) -> None:
-    declared, expected = typed(types_of(task)[0]), typed(task.expects)
-    faults: list[Fault] = []
-    if declared and not _has_column_type(declared.type, dataset, dataset.roles.input):
-        faults += _misfits(dataset, declared, "input", task.name)
-    if expected and not _has_column_type(expected.type, dataset, dataset.roles.expected):
-        faults += _misfits(dataset, expected, "expected", task.name)
-    if faults:
-        raise DataError(faults)
-
-
-def _misfits(dataset: Dataset, type: Typed, what: str, name: str) -> list[Fault]:
-    """The first examples whose input, or expected value, is not of a type."""
-    values = ((example.index, getattr(example, what)) for example in dataset)
-    found = list(itertools.islice(misfits(values, type, what), SHOWN_FAULTS))
-    verb = "takes" if what == "input" else "is for datasets that expect"
-    return [Fault(fault.where, f"{fault.message}; task {name!r} {verb} {type.name}") for fault in found]
-
-
-def _has_column_type(type: Any, dataset: Dataset, role: Any) -> bool:
-    """Whether the column type already guarantees the type of all values."""
-    if dataset.view_spec is not None or not isinstance(role, str):
-        return False
-    if not inspect.isclass(type) or type not in _COLUMN_TYPES:
-        return False
-    if not any(of(dataset.schema.field(role).type) for of in _COLUMN_TYPES[type]):
-        return False
-    return all(batch.column(0).null_count == 0 for batch in dataset.columns([role]))
-
-
 def _annotated(function: Callable[..., Any], skipped: int, owner: type | None = None) -> tuple[Any, Any]:
     """The types of a function's first parameter, after skipped ones, and of its return value."""
     annotations = hints(function, owner)
@@ -674,28 +506,3 @@ def _types_of_class(cls: Any) -> tuple[Any, Any]:
 
 
 _types_of_functions: WeakKeyDictionary[FunctionTask, tuple[Any, Any]] = WeakKeyDictionary()
-_helpers = threading.BoundedSemaphore(512)  # helper threads, however deep calls are nested
-
-_COLUMN_TYPES: Mapping[Any, tuple[Callable[[pa.DataType], bool], ...]] = {
-    str: (pa.types.is_string, pa.types.is_large_string),
-    int: (pa.types.is_integer,),
-    float: (pa.types.is_floating, pa.types.is_integer),
-    bool: (pa.types.is_boolean,),
-}
-
-_EXTRAS = frozenset(("task_span", "seed", "index", "id", "replication"))
-
-
-def _parameters(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The parameters to fill in, and those to take from a mapping input (none if the input is one value)."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some built-in functions
-        return (), ()
-    candidates = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if not candidates:
-        raise SpecError(f"task {name!r} has no parameter; its first parameter must be the example's input")
-    extras = tuple(p.name for p in candidates[1:] if p.name in _EXTRAS)
-    others = [p for p in candidates if p.name not in extras]
-    required = [p.name for p in others if p.default is p.empty]
-    return extras, tuple(required) if len(required) > 1 or candidates[0].kind is candidates[0].KEYWORD_ONLY else ()

@@ -7,7 +7,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.identity import digest
 from evaluand.core.provenance import provenance
 from evaluand.interop.pharia.domain import SerializableDict
-from evaluand.run.task import call_in_threads
+from evaluand.run.concurrent_calls import call_in_threads
 
 
 def origin(

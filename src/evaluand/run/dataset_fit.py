@@ -1,0 +1,59 @@
+"""Whether a dataset has the types that a task declares."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault
+from evaluand.data.dataset import Dataset
+from evaluand.run.task import Task, types_of
+from evaluand.run.types import Typed, misfits, typed
+
+
+def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
+    """Check that a dataset has the types that a task declares, and let the task prepare for it."""
+    _require_fit(task, dataset)
+    task.prepare(dataset)
+
+
+def _require_fit(task: Task[Any, Any], dataset: Dataset) -> None:
+    declared, expected = typed(types_of(task)[0]), typed(task.expects)
+    faults: list[Fault] = []
+    if declared and not _has_column_type(declared.type, dataset, dataset.roles.input):
+        faults += _misfits(dataset, declared, "input", task.name)
+    if expected and not _has_column_type(expected.type, dataset, dataset.roles.expected):
+        faults += _misfits(dataset, expected, "expected", task.name)
+    if faults:
+        raise DataError(faults)
+
+
+def _misfits(dataset: Dataset, type: Typed, what: str, name: str) -> list[Fault]:
+    """The first examples whose input, or expected value, is not of a type."""
+    values = ((example.index, getattr(example, what)) for example in dataset)
+    found = list(itertools.islice(misfits(values, type, what), SHOWN_FAULTS))
+    verb = "takes" if what == "input" else "is for datasets that expect"
+    return [Fault(fault.where, f"{fault.message}; task {name!r} {verb} {type.name}") for fault in found]
+
+
+def _has_column_type(type: Any, dataset: Dataset, role: Any) -> bool:
+    """Whether the column type already guarantees the type of all values."""
+    if dataset.view_spec is not None or not isinstance(role, str):
+        return False
+    if not inspect.isclass(type) or type not in _COLUMN_TYPES:
+        return False
+    if not any(of(dataset.schema.field(role).type) for of in _COLUMN_TYPES[type]):
+        return False
+    return all(batch.column(0).null_count == 0 for batch in dataset.columns([role]))
+
+
+_COLUMN_TYPES: Mapping[Any, tuple[Callable[[pa.DataType], bool], ...]] = {
+    str: (pa.types.is_string, pa.types.is_large_string),
+    int: (pa.types.is_integer,),
+    float: (pa.types.is_floating, pa.types.is_integer),
+    bool: (pa.types.is_boolean,),
+}
