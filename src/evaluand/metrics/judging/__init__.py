@@ -1,1 +1,1 @@
-"""What a judge is worth, as arithmetic of columns: agreement with people, errors, biases, and corrected means."""
+"""The measures of judges, as arithmetic of columns: agreement with people, errors, biases, and corrected means."""
