@@ -24,7 +24,7 @@ os.environ |= {f"XDG_{name}_HOME": os.path.join(_home.name, name.lower()) for na
 os.fsync = os.fdatasync = lambda descriptor: None
 
 # How long one example takes depends on who else uses the machine; a deadline would fail tests at random.
-settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("quick", deadline=None, max_examples=15)
 settings.register_profile("thorough", deadline=None, max_examples=200)
 settings.load_profile("quick")
 

@@ -227,7 +227,7 @@ def _of_pair(a: MetricRow, b: MetricRow, kind: str, farther: float = 1.0) -> tup
 
 
 def test_many_groups_take_memory_by_their_number_and_not_by_that_of_their_pairs() -> None:
-    n = 20_000
+    n = 8_000
     of = table(np.arange(3 * n) % 3 > 0, np.repeat(np.arange(n), 3).astype(str).tolist())
     made = summary(of, Accuracy())
     tracemalloc.start()

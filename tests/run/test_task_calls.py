@@ -157,7 +157,7 @@ def test_nested_calls_get_on_with_the_threads_there_are() -> None:
                     if not calls[thread]:
                         del calls[thread]
 
-    assert Watched().run(5, NoOpTracer()) == 6**5
+    assert Watched().run(4, NoOpTracer()) == 6**4
     assert most <= 1 + 512
 
 
