@@ -361,7 +361,7 @@ def test_of_several_of_one_name_the_one_with_the_table_is_meant(folder: Folder) 
         (["nobody"], 1, "nothing is called 'nobody' here"),
         (["nobody", "--table", "tidy"], 1, "nothing is called 'nobody' here"),
         (["doubling/mine", "--format", "parquet"], 2, "Parquet cannot be written to stdout; give -o FILE"),
-        (["doubling/mine", "-o", "x.xlsx"], 2, "the suffix '.xlsx' is no known format"),
+        (["doubling/mine", "-o", "x.xlsx"], 2, "the suffix '.xlsx' is not a known format"),
         (["doubling/mine", "--json"], 2, "--json needs -o FILE"),
         (["doubling", "--status", "failed"], 1, "the rows of metrics have no status"),
         (["doubling/mine", "-o", "no/such/folder.csv"], 1, "No such file or directory"),

@@ -142,7 +142,7 @@ def _choose_format(output: Path | None) -> str:
     suffix = output.suffix[1:].lower()
     form = {"ndjson": "jsonl", "pq": "parquet"}.get(suffix, suffix)
     if form not in FORMATS:
-        raise UsageError(f"the suffix {output.suffix!r} is no known format; give --format {' | '.join(FORMATS)}")
+        raise UsageError(f"the suffix {output.suffix!r} is not a known format; give --format {' | '.join(FORMATS)}")
     return form
 
 

@@ -1,4 +1,4 @@
-"""`evaluand judge`: what judges are worth by the labels of people, and which of several is best."""
+"""`evaluand judge`: measures judges against people's labels, and chooses the best of several."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ Examples:
 def command() -> None:
     """Measure judges on answers that people have labelled.
 
-    Labels are those of `evaluand label`, a column of the dataset, or a column of a file. Nothing is judged here: what
-    is stored or recorded is compared.
+    Labels come from `evaluand label`, a column of the dataset, or a column of a file. No judge is asked: stored or
+    recorded judgements are compared with the labels.
     """
 
 
@@ -70,15 +70,15 @@ def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--column",
             "columns",
             metavar="FIELD=COLUMN",
-            help="FILE: where a field is, such as label=ann or judgement=results[0].winner; repeatable. Of what is"
-            " stored, label=NAME says which of several questions to people the judge answers.",
+            help="FILE: where a field is, such as label=ann or judgement=results[0].winner; repeatable. For stored"
+            " labels, label=NAME chooses one of several questions that people answered.",
         ),
         click.option("--judge-version", metavar="TEXT", help="FILE: the version of the judge, its rubric and model."),
-        click.option("--by-place", is_flag=True, help="FILE: swapped judgements name the place, not the response."),
+        click.option("--by-place", is_flag=True, help="FILE: swapped judgements name the winner's position."),
         click.option("--judge-model", metavar="NAME", help="The model that judges, to find its own answers."),
         click.option("--positive", metavar="LABEL", help="The word that means right; all others mean wrong."),
         click.option("--order", metavar="A,B,…", help="All labels, from the lowest to the highest."),
-        click.option("--threshold", type=float, metavar="X", help="From which number on the judge says right."),
+        click.option("--threshold", type=float, metavar="X", help="The lowest number that counts as right."),
     )
     for option in reversed(options):
         function = option(function)
@@ -106,11 +106,11 @@ def card(
 ) -> None:
     """Measure a judge on answers that people have labelled: agreement, errors, biases, cost.
 
-    NAME is an evaluation or a run with a judge among its scorers, or matches; FILE has a column with the label of
-    people, and one with what the judge said. A file with two responses in each row holds pairs.
+    NAME is an evaluation or a run with a judge among its scorers, or matches. FILE has a column with people's labels,
+    and one with the judge's. A file with two responses in each row holds pairs.
 
-    The card is bound to all that may change a verdict, such as rubric, model and parameters: if one of them changes, it
-    is stale, and gates on the judge are refused until it is measured again.
+    If anything changes that may change a verdict, such as rubric, model or parameters, the card is stale, and gates on
+    the judge are refused until it is measured again.
     """
     store = DirectoryStore(folder)
     with show_notes(), spelled_for("command"):
@@ -133,7 +133,7 @@ def card(
 @click.argument("sources", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact)
 @_reading_options
 @click.option(
-    "--by", "criterion", default=CRITERION, show_default=True, metavar="MEASURE", help="The measure that chooses."
+    "--by", "criterion", default=CRITERION, show_default=True, metavar="MEASURE", help="The measure to choose by."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the split.")
 @click.option("--name", metavar="NAME", help="A name for the card.  [default: NAME/JUDGE]")
@@ -152,8 +152,8 @@ def tune(
 ) -> None:
     """Compare judges of the same answers on one half of the labels, and measure the best on the other half.
 
-    The judges are scorers of one evaluation or of several, or the files of several. The answers that choose are never
-    those that report: the best of many looks better than it is where it was chosen.
+    The judges are scorers of one or several evaluations, or of several files. The best is measured on other answers
+    than it was chosen by, because there the best of many looks better than it is.
     """
     store = DirectoryStore(folder)
     with show_notes(), spelled_for("command"):

@@ -97,7 +97,7 @@ def _image_url(image: Any, where: str) -> str:
     # what is no image is refused, so that a path in a dataset cannot send any other file
     kind = next((kind for begins, kind in _KINDS.items() if content.startswith(begins)), None)
     if kind is None or (kind == "image/webp" and content[8:12] != b"WEBP"):
-        raise _fault(where, "is no image; give PNG, JPEG, GIF or WebP")
+        raise _fault(where, "is not an image; give PNG, JPEG, GIF or WebP")
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 

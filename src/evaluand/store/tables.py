@@ -352,9 +352,9 @@ MEASURES: Final = pa.schema(
         pa.field("note", pa.string(), nullable=False),
     ]
 )
-"""What a judge is worth by the labels of people. `part` says which judgements or labels a measure is of, such as `first
-order`, and is empty for all; `effective` is the number of independent rows with as much information; `note` has the
-counts behind the value."""
+"""The measures of a judge against people's labels. `part` names the judgements or labels that a measure covers, such as
+`first order`, and is empty for all; `effective` is the number of independent rows with as much information; `note` has
+the counts behind the value."""
 
 CONFUSION: Final = pa.schema(
     [
