@@ -10,7 +10,7 @@ import pytest
 from support.commands import Folder
 from support.labelled import judge_numbers, label_numbers
 
-from evaluand import DirectoryStore
+from evaluand import DirectoryStore, Evaluation
 
 ROWS = [{"id": n, "label": n % 2, "judgement": n % 2 if n % 10 else 1, "seconds": 0.5, "cost": 0.01} for n in range(60)]
 
@@ -197,3 +197,29 @@ def test_labels_of_people_are_found_by_themselves(folder: Folder, tmp_path: Path
     assert json.loads(by_name.output)["items"] == 34
     wrong = folder.call("judge", "card", "numbers/mine", "--labels", "numbers/mine/humam")
     assert "did you mean" in wrong.output
+
+
+def test_the_labels_that_count_are_named_with_the_others(folder: Folder, tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    evaluation = judge_numbers(store, [*range(40)])
+    folder.write("many.jsonl", label_rows(folder, "all", 40))
+    folder.write("few.jsonl", label_rows(folder, "few", 3))
+    first = folder.call("label", "import", "numbers/mine", "many.jsonl", "--name", "many")
+    assert "newest labels" not in first.output
+    again = folder.call("label", "import", "numbers/mine", "few.jsonl", "--name", "few")
+    many = Evaluation.open(store, "many").id[:12]
+    few = Evaluation.open(store, "few").id[:12]
+    which = f"the newest labels count, {few} (3 labelled); 1 other evaluation of the run has labels: {many}"
+    assert f"note: for `evaluand judge`, {which} (40 labelled); choose with --labels ID" in words(again.output)
+    card = folder.call("judge", "card", evaluation.name or "")
+    assert which in words(card.output)
+    chosen = folder.call("judge", "card", "numbers/mine", "--labels", many, "--json")
+    assert json.loads(chosen.stdout)["items"] == 40
+    assert "newest labels" not in chosen.output
+
+
+def label_rows(folder: Folder, name: str, n: int) -> list[dict[str, Any]]:
+    """The answers of a run as somebody fills in the first ones."""
+    assert folder.call("label", "export", "numbers/mine", "-o", f"{name}-empty.jsonl").exit_code == 0
+    rows = [json.loads(line) for line in (folder.path / f"{name}-empty.jsonl").read_text().splitlines()]
+    return [row | ({"value": place % 2} if place < n else {}) for place, row in enumerate(rows)]

@@ -15,7 +15,7 @@ import pytest
 from support.commands import Folder
 from support.labelled import Rounding, judge_numbers, label_numbers
 
-from evaluand import DataError, DirectoryStore, Evaluator, MemoryStore, SpecError
+from evaluand import DataError, DirectoryStore, EvaluandWarning, Evaluator, MemoryStore, SpecError
 from evaluand.evaluation.human_labels import labelling_rows, read_labels
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
 from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
@@ -210,7 +210,8 @@ def test_other_labels_make_another_card_and_leave_the_first(tmp_path: Path) -> N
     first = make_card(read_labelled_evaluation(evaluation, "fine"), store)
     before = first.to_dict()
     label_numbers(evaluation.run, tmp_path, {"ann": [int(n >= 55) for n in NUMBERS]})  # type: ignore[arg-type]
-    second = make_card(read_labelled_evaluation(evaluation, "fine"), store)
+    with pytest.warns(EvaluandWarning, match="newest labels count"):
+        second = make_card(read_labelled_evaluation(evaluation, "fine"), store)
     assert second.id != first.id
     assert second.manifest["spec"]["labels"] != first.manifest["spec"]["labels"]
     assert JudgeCard(store, first.id).to_dict() == before

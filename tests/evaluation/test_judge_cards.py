@@ -14,7 +14,18 @@ from hypothesis import given, strategies as st
 from support.labelled import Rounding, judge_numbers, label_numbers, play_numbers
 from support.matches import play_runs, table_judge
 
-from evaluand import DataError, Dataset, DirectoryStore, Evaluator, Matcher, MemoryStore, NotFound, Runner, SpecError
+from evaluand import (
+    DataError,
+    Dataset,
+    DirectoryStore,
+    EvaluandWarning,
+    Evaluator,
+    Matcher,
+    MemoryStore,
+    NotFound,
+    Runner,
+    SpecError,
+)
 from evaluand.comparison.gates import check_gates
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
 from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
@@ -233,6 +244,25 @@ def test_a_threshold_or_an_order_makes_scales_fit() -> None:
     assert value(graded, "mean_absolute_error") == pytest.approx(np.mean([abs(n % 5 - n % 2) for n in range(40)]))
 
 
+@pytest.mark.parametrize(
+    ("labels", "options", "given"),
+    [
+        ([1, 3, 5], {}, "grades"),
+        ([0, 1], {"order": ["0", "1", "3", "5"]}, "grades"),
+        ([0.5, 1.5], {}, "numbers"),
+        (["good", "bad"], {}, "words"),
+    ],
+)
+def test_a_threshold_is_refused_where_nobody_says_right_or_wrong(
+    labels: list[Any], options: dict[str, Any], given: str
+) -> None:
+    rows = [{"label": labels[n % len(labels)], "judgement": labels[n % len(labels)]} for n in range(30)]
+    with pytest.raises(
+        SpecError, match=f"people give {given}, and `--threshold` is for labels that say right or wrong"
+    ):
+        card_of(rows, threshold=3, **options)
+
+
 @dataclass(frozen=True)
 class Grading(Scorer):
     """Always says 1, on a scale from 1 to 5."""
@@ -255,7 +285,10 @@ def test_the_scale_of_a_stored_judge_is_known_whatever_it_said(tmp_path: Path) -
         make_card(read_labelled_evaluation(evaluation, "fine"))
     assert value(make_card(read_labelled_evaluation(evaluation, "fine"), threshold=4), "specificity") == 1.0
     label_numbers(evaluation.run, tmp_path, {"ann": [n % 6 for n in NUMBERS]})  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="people give numbers from 0 to 5 and the judge gives numbers from 1 to 5"):
+    with (
+        pytest.warns(EvaluandWarning, match=r"newest labels count, .* \(100 labelled\); 1 other evaluation of the run"),
+        pytest.raises(DataError, match="people give numbers from 0 to 5 and the judge gives numbers from 1 to 5"),
+    ):
         make_card(read_labelled_evaluation(evaluation, "fine"))
 
 

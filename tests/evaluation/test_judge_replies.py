@@ -111,6 +111,13 @@ def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None
         (GOOD + '\n{"confidence": 0.1}', "other keys"),
         ('{"verdict": "unsure"}', "out of range"),
         ('{"reasons": "", "verdict": "right", "verdict": "wrong"}', "several verdicts"),
+        ('{"reasons": "", "verdict": "right", "final_verdict": "wrong"}', "several verdicts"),
+        ('{"reasons": "", "Final Verdict": "unsure", "verdict": "right"}', "several verdicts"),
+        ('{"reasons": "", "finalVerdict": ["wrong"], "verdict": "right"}', "several verdicts"),
+        ('{"reasons": "", "verdict": "right", "verdict_2": "wrong"}', "several verdicts"),
+        ('{"reasons": "", "verdict": "right", "overall_verdict": "right", "overall_verdict": 1}', "several verdicts"),
+        ('{"final_verdict": "wrong"}\n' + GOOD, "several verdicts"),
+        ('{"reasons": "", "final_verdict": "right"}', "other keys"),
         ("答案是正确的。", "wrong language"),
         ('{"理由": "两者都说四。", "结论": "正确"}', "wrong language"),
         ('{"reasons": "两者都说四。", "verdict": "正确"}', "wrong language"),
@@ -123,6 +130,21 @@ def test_what_is_no_verdict_says_why(reply: str, fault: str) -> None:
     assert found.fault == fault
     assert found.detail
     assert found.reason == f"unreadable reply: {fault}"
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        '"final_verdict": "Right"',
+        '"final_verdict": null',
+        '"verdict_reason": "Both say four."',
+        '"confidence": "wrong"',
+    ],
+)
+def test_a_further_key_that_agrees_or_is_no_verdict_changes_nothing(further: str) -> None:
+    found = read_verdict(f'{{"reasons": "", "verdict": "right", {further}}}', WORDS)
+    assert isinstance(found, Verdict)
+    assert found.level.label == "right"
 
 
 def test_a_quotation_within_a_broken_object_is_no_verdict() -> None:

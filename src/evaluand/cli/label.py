@@ -26,6 +26,7 @@ from evaluand.evaluation.human_labels import (
     read_labels,
     unmatched,
 )
+from evaluand.evaluation.judges.cards.from_evaluation import describe_labels, find_all_labels
 from evaluand.evaluation.judges.label_words import explain_foreign_labels
 from evaluand.report.export import write_csv
 from evaluand.report.facts.base import Names
@@ -149,6 +150,8 @@ def import_(
         counts = f"{len(strays):,} of {len(labels.labels):,} labels"
         click.echo(f"{counts} match no answer of run {run.id[:SHORT_ID]} and are left out; keys: {keys}", err=True)
     _print_progress(evaluation, found, as_json)
+    if len(all_labels := find_all_labels(store, run)) > 1:
+        click.echo(f"note: for `evaluand judge`, {safe(describe_labels(all_labels))}", err=True)
     if not as_json:
         more = suggest_command("show", name or evaluation.id[:SHORT_ID], folder)
         click.echo(f"evaluation {evaluation.id[:SHORT_ID]}; more: {more}")

@@ -12,7 +12,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evaluand.core.json_like import escape_surrogates
@@ -88,7 +88,7 @@ def read_verdict(text: str, scale: Scale, keys: Sequence[str] = (REASONS, VERDIC
     reply = _read_reply(text, scale.labels)
     if isinstance(reply, Unreadable):
         return reply
-    level = _read_level([each[VERDICT] for each in reply.objects if VERDICT in each], scale)
+    level = _read_level(reply.objects, scale)
     if isinstance(level, Unreadable):
         return level
     if fault := reply.form_fault(keys, scale.labels):
@@ -216,16 +216,34 @@ def _refuses(said: str) -> bool:
     return _REFUSAL.match(said) is not None or _LATER_REFUSAL.search(said) is not None
 
 
-def _read_level(written: Sequence[Any], scale: Scale) -> Level | Unreadable | None:
+def _read_level(objects: Sequence[Mapping[str, Any]], scale: Scale) -> Level | Unreadable | None:
     """The level of all verdicts of a reply; None if it has no verdict."""
+    written = [each[VERDICT] for each in objects if VERDICT in each]
     levels = {scale.find(each) for each in written}
-    if len(levels) > 1 or any(each is _CONFLICT for each in written):
+    others = _similar_verdicts(objects, scale) if written else []
+    if len(levels) > 1 or any(each is _CONFLICT for each in (*written, *others)):
         return Unreadable(SEVERAL, "the reply has verdicts that differ")
     if None in levels:
         is_foreign = isinstance(written[0], str) and _is_foreign(written[0], scale.labels)
         fault = WRONG_LANGUAGE if is_foreign else OUT_OF_RANGE
         return Unreadable(fault, f"the verdict is {described(written[0])}, which is not on the scale")
+    if levels and any(scale.find(each) not in levels for each in others):
+        return Unreadable(SEVERAL, "the reply has verdicts under several keys that differ")
     return levels.pop() if levels else None
+
+
+def _similar_verdicts(objects: Sequence[Mapping[str, Any]], scale: Scale) -> list[Any]:
+    """What stands under other keys that may be the verdict, such as `final_verdict`.
+
+    Under a key that only speaks of the verdict, such as `verdict_reason`, it is one if it is on the scale.
+    """
+    return [
+        value
+        for each in objects
+        for key, value in each.items()
+        if VERDICT in key and key != VERDICT and value is not None
+        if key.endswith(VERDICT) or value is _CONFLICT or scale.find(value) is not None
+    ]
 
 
 def _split(text: str) -> _Reply | None:

@@ -33,7 +33,7 @@ from evaluand.evaluation.judges.rubric_fields import Parts, RubricExample, read_
 from evaluand.evaluation.judges.scale import Fault, Scale, unknown_keys
 from evaluand.evaluation.scorer import described
 
-READING: Final = 2
+READING: Final = 3
 """Version of how material is written and replies are read, part of digests.
 
 Raised when the same material would be sent, or the same reply be read, in another way.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from evaluand.core import identity
-from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.core.errors import NotFound, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset, Example
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.human_labels import human_scorers, key_of
+from evaluand.evaluation.human_labels import human_scorers, key_of, labelled
 from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
 from evaluand.evaluation.judges.judge_digest import questions_of
 from evaluand.run.excerpts import to_json
@@ -147,23 +147,48 @@ def answering_model(usages: Iterable[Mapping[str, Any] | None]) -> str | None:
 
 
 def find_labels(store: Store, run: Run) -> Evaluation:
-    """The newest evaluation of a run that holds labels by people.
+    """The newest evaluation of a run that holds labels by people; a warning names the others.
 
     Raises:
         NotFound: there is none.
     """
+    if not (found := find_all_labels(store, run)):
+        name = run.name or run.id[:12]
+        raise NotFound(
+            f"nobody has labelled run {name}; write a file to fill in with `evaluand label export {name} -o"
+            f" labels.jsonl` and import it with `evaluand label import {name} labels.jsonl`, or name the column of the"
+            " dataset that holds the labels (--labels COLUMN)"
+        )
+    if len(found) > 1:
+        warn(describe_labels(found))
+    return found[0]
+
+
+def find_all_labels(store: Store, run: Run) -> list[Evaluation]:
+    """The evaluations of a run that hold labels by people, the newest first."""
     manifests = [store.manifest("evaluations", id) for id in store.ids("evaluations")]
     of_run = [m for m in manifests if m["spec"]["run"] == run.digest and "digest" in m]
-    for manifest in sorted(of_run, key=lambda each: str(each["created"]), reverse=True):
-        evaluation = Evaluation(store, manifest["id"])
-        if human_scorers(evaluation):
-            return evaluation
-    name = run.name or run.id[:12]
-    raise NotFound(
-        f"nobody has labelled run {name}; write a file to fill in with `evaluand label export {name} -o labels.jsonl`"
-        f" and import it with `evaluand label import {name} labels.jsonl`, or name the column of the dataset that holds"
-        " the labels (--labels COLUMN)"
-    )
+    newest_first = sorted(of_run, key=lambda each: str(each["created"]), reverse=True)
+    return [each for manifest in newest_first if human_scorers(each := Evaluation(store, manifest["id"]))]
+
+
+def describe_labels(found: Sequence[Evaluation]) -> str:
+    """Which of several evaluations with labels counts, which others there are, and how to choose.
+
+    Args:
+        found: at least two, the newest first.
+    """
+    texts = [f"{each.id[:12]} ({_count_labels(each):,} labelled)" for each in found[: _LISTED + 1]]
+    others = ", ".join(texts[1:]) + (", …" if len(found) > len(texts) else "")
+    of_run = "1 other evaluation of the run has" if len(found) == 2 else f"{len(found) - 1} others of the run have"
+    return f"the newest labels count, {texts[0]}; {of_run} labels: {others}; choose with --labels ID"
+
+
+def _count_labels(evaluation: Evaluation) -> int:
+    return labelled(evaluation, human_scorers(evaluation)[0]).labelled
+
+
+_LISTED: Final = 3
 
 
 def open_labels(store: Store, name: str, run: Run) -> Evaluation | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -87,7 +87,7 @@ def read_items(
         judge_range: the lowest and the highest number that the judge may give; None if unknown.
 
     Raises:
-        SpecError: `positive` or `order` does not fit the labels.
+        SpecError: `positive`, `order` or `threshold` does not fit the labels.
         DataError: the labels of people and judge have no scale in common.
     """
     people = _matrix([item.labels for item in items])
@@ -110,6 +110,10 @@ def read_items(
     else:
         kind, names = "labels", _merge_words(given, said)
         of_people = of_judge = _read_places(names)
+    if threshold is not None and kind != "right_wrong":
+        raise SpecError(
+            f"people give {_LABELLED[kind]}, and `--threshold` is for labels that say right or wrong; leave it out"
+        )
     example = np.unique([item.example for item in items], return_inverse=True)[1].astype(np.int64)
     by_people, by_judge, by_swapped = (
         _numbers(people, of_people),
@@ -121,6 +125,12 @@ def read_items(
     return Readings(kind, names, by_people, by_judge, by_swapped, example)
 
 
+_LABELLED: Final[Mapping[LabelKind, str]] = {
+    "grades": "grades",
+    "numbers": "numbers",
+    "labels": "words",
+    "pairs": "the better of two answers",
+}
 Read = Callable[[Any], float]
 """The number of a label."""
 
