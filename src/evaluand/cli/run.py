@@ -136,11 +136,7 @@ def command(
         raise click.UsageError("--force needs --report")
     store = WatchedStore(folder)
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext():
-        experiment = Experiment.from_file(file, model=model)
-        if where is not None:
-            experiment = experiment.where(where)
-        if budget is not None:
-            experiment.policy = replace(experiment.policy, budget=budget)
+        experiment = _read_experiment(file, model, where, budget)
         if report and not force:
             from evaluand.cli.report import check_replaceable
 
@@ -156,100 +152,33 @@ def command(
         for tournament in experiment.matches if task is None else ():
             note_unpinned(tournament, in_yaml=True)
         named_before = _runs_named(store, map(experiment.run_name, tasks)) if limit is not None or where else {}
-        again = None
-        if len(tasks) > 1 and not (
-            fresh or retry_failed
-        ):  # one of them can be resumed; the file runs the others as well
-            again = _words_to_run_again(file, limit, where, model)
+        is_several = len(tasks) > 1 and not (fresh or retry_failed)  # `resume` continues one task, the file all
+        again = _words_to_run_again(file, limit, where, model) if is_several else None
         results = carry_out(experiment, store, display(as_json, quiet), again, **options)
-    evaluations = results.evaluations
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
-            allowed = allow_unmeasured or experiment.allow_unmeasured_judges
-            of_metrics = check_gates(
-                rules, evaluations, measures=experiment.measures_of_all_rows, allow_unmeasured_judges=allowed
-            )
-            of_ratings = evaluate_match_gates(
-                of_matches, results.ratings, results.unrated, allow_unmeasured_judges=allowed
-            )
-            checked = gate_facts([*of_metrics, *of_ratings])
+            checked = _check_all_gates(experiment, rules, of_matches, results, allow_unmeasured)
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
             _suggest_retries(results, suggest_command("run", [str(file), "--retry-failed"], store.root))
             _note_smaller(named_before, results, store)
-        for note in trades_without_confidences(experiment.tradeoffs, evaluations):
+        for note in trades_without_confidences(experiment.tradeoffs, results.evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
             _write_report(store, experiment.name, results)
     conclude(checked, junit, failed=failed)
 
 
-def _words_to_run_again(file: Path, limit: int | None, where: str | None, model: str | None) -> list[str]:
-    """The arguments of `evaluand run` that decide what is run."""
-    chosen = {"--limit": None if limit is None else str(limit), "--where": where, "--model": model}
-    return [str(file), *(word for name, value in chosen.items() if value is not None for word in (name, value))]
-
-
-def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:
-    """The finished runs that have these names so far."""
-    wanted = {*names}
-    refs = (ref for ref in store.refs() if ref.kind == Run.kind and ref.name in wanted)
-    return {ref.name: Run(store, ref.id) for ref in refs if store.is_sealed(Run.kind, ref.id)}
-
-
-def _note_smaller(before: Mapping[str, Run], results: Results, store: WatchedStore) -> None:
-    """Notes which names now refer to runs of fewer examples than before."""
-    for run in (result.run for result in results.tasks):
-        if (earlier := before.get(run.name or "")) is None:
-            continue
-        now, then = (each.manifest["spec"]["examples"] for each in (run, earlier))
-        if now >= then:
-            continue
-        show = suggest_command("show", earlier.id[:SHORT_ID], store.root)
-        click.echo(
-            f"note: {safe(str(run.name))} now names a run of {plural(now, 'example')}; that of {then:,}:"
-            f" {safe(show)}; repeat the command without --limit and --where to name it again",
-            err=True,
-        )
-
-
-def _suggest_retries(results: Results, command: str) -> None:
-    """Notes how many calls of each task and judgements failed, with the command that repeats them.
-
-    What a recorded file lacks is not counted: no repetition adds it.
-    """
-    for result in results.tasks:
-        if count := sum(result.run.failures_to_repeat.values()):
-            failures = f"{plural(count, 'call')} of task {safe(result.task)} failed"
-            click.echo(f"note: {failures}; repeat with: {command}", err=True)
-    for matches in results.matches_facts():
-        suggest_judging_again(matches, command)
-
-
-def _write_report(store: WatchedStore, title: str, results: Results) -> None:
-    """Writes the report of an experiment: of its aggregation, or of its matches where nothing was graded."""
-    from evaluand.cli.report import write
-
-    aggregation = results.aggregation
-    ids = [each.id for each in (results.matches.values() if aggregation is None else [aggregation])]
-    path, *_ = write(store, ids, title=title)
-    click.echo(f"written: {safe(path)}", err=True)
-
-
-def _split_gates(
-    experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: DirectoryStore
-) -> tuple[list[Gate], list[Gate]]:
-    """The gates on metrics and those on matches, after a check that the experiment has what they name."""
-    of_matches = [gate for gate in gates if experiment.matches and is_match_gate(gate)]
-    rules = [gate for gate in gates if gate not in of_matches]
-    if rules and not experiment.scorers:
-        raise SpecError(f"gate {rules[0].text!r} is about a metric; write scorers and metrics into the file")
-    check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
-    baselines, roles = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles
-    check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
-    return rules, of_matches
+def _read_experiment(file: Path, model: str | None, where: str | None, budget: Budget | None) -> Experiment:
+    """The experiment of a file, with what the options change."""
+    experiment = Experiment.from_file(file, model=model)
+    if where is not None:
+        experiment = experiment.where(where)
+    if budget is not None:
+        experiment.policy = replace(experiment.policy, budget=budget)
+    return experiment
 
 
 def _gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[str]) -> Iterator[Gate]:
@@ -268,6 +197,84 @@ def _gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence
             click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
         elif tasks != [gate.baseline]:
             yield gate
+
+
+def _split_gates(
+    experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: DirectoryStore
+) -> tuple[list[Gate], list[Gate]]:
+    """The gates on metrics and those on matches, after a check that the experiment has what they name."""
+    of_matches = [gate for gate in gates if experiment.matches and is_match_gate(gate)]
+    rules = [gate for gate in gates if gate not in of_matches]
+    if rules and not experiment.scorers:
+        raise SpecError(f"gate {rules[0].text!r} is about a metric; write scorers and metrics into the file")
+    check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
+    baselines, roles = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles
+    check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
+    return rules, of_matches
+
+
+def _words_to_run_again(file: Path, limit: int | None, where: str | None, model: str | None) -> list[str]:
+    """The arguments of `evaluand run` that decide what is run."""
+    chosen = {"--limit": None if limit is None else str(limit), "--where": where, "--model": model}
+    return [str(file), *(word for name, value in chosen.items() if value is not None for word in (name, value))]
+
+
+def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:
+    """The finished runs that have these names so far."""
+    wanted = {*names}
+    refs = (ref for ref in store.refs() if ref.kind == Run.kind and ref.name in wanted)
+    return {ref.name: Run(store, ref.id) for ref in refs if store.is_sealed(Run.kind, ref.id)}
+
+
+def _check_all_gates(
+    experiment: Experiment, rules: Sequence[Gate], of_matches: Sequence[Gate], results: Results, allow_unmeasured: bool
+) -> list[Facts]:
+    """The results of the gates on metrics and of those on matches."""
+    allowed = allow_unmeasured or experiment.allow_unmeasured_judges
+    of_metrics = check_gates(
+        rules, results.evaluations, measures=experiment.measures_of_all_rows, allow_unmeasured_judges=allowed
+    )
+    of_ratings = evaluate_match_gates(of_matches, results.ratings, results.unrated, allow_unmeasured_judges=allowed)
+    return gate_facts([*of_metrics, *of_ratings])
+
+
+def _suggest_retries(results: Results, command: str) -> None:
+    """Notes how many calls of each task and judgements failed, with the command that repeats them.
+
+    What a recorded file lacks is not counted: no repetition adds it.
+    """
+    for result in results.tasks:
+        if count := sum(result.run.failures_to_repeat.values()):
+            failures = f"{plural(count, 'call')} of task {safe(result.task)} failed"
+            click.echo(f"note: {failures}; repeat with: {command}", err=True)
+    for matches in results.matches_facts():
+        suggest_judging_again(matches, command)
+
+
+def _note_smaller(before: Mapping[str, Run], results: Results, store: WatchedStore) -> None:
+    """Notes which names now refer to runs of fewer examples than before."""
+    for run in (result.run for result in results.tasks):
+        if (earlier := before.get(run.name or "")) is None:
+            continue
+        now, then = (each.manifest["spec"]["examples"] for each in (run, earlier))
+        if now >= then:
+            continue
+        show = suggest_command("show", earlier.id[:SHORT_ID], store.root)
+        click.echo(
+            f"note: {safe(str(run.name))} now names a run of {plural(now, 'example')}; that of {then:,}:"
+            f" {safe(show)}; repeat the command without --limit and --where to name it again",
+            err=True,
+        )
+
+
+def _write_report(store: WatchedStore, title: str, results: Results) -> None:
+    """Writes the report of an experiment: of its aggregation, or of its matches where nothing was graded."""
+    from evaluand.cli.report import write
+
+    aggregation = results.aggregation
+    ids = [each.id for each in (results.matches.values() if aggregation is None else [aggregation])]
+    path, *_ = write(store, ids, title=title)
+    click.echo(f"written: {safe(path)}", err=True)
 
 
 class WatchedStore(DirectoryStore):

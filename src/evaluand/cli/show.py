@@ -1,7 +1,7 @@
 """`evaluand show`: shows an artifact, what it was made from and what was made from it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -134,28 +134,14 @@ def command(
         for name, is_set in (("--below", below is not None), ("--lowest", lowest), ("--against", against))
         if is_set
     ]
-    if len(chosen) > 1 or (chosen and failed):
-        raise UsageError(f"give one of --failed, --below, --lowest and --against, not {' and '.join(chosen)} at once")
-    if index is not None and (failed or chosen or scorers or metric):
-        raise UsageError("--index shows one example; give it without other options that select rows")
-    if below is not None and math.isnan(below):
-        raise UsageError(f"--below must be a number, not {below}")
-    if (groups and metric is None) or (metric is not None and (below is not None or against)):
-        raise UsageError("--metric can be combined with --group, --scorer and either --failed or --lowest")
-    if where is not None and (lowest or against or metric or index is not None):
-        raise UsageError("--where can be combined with --failed, --below and --scorer")
+    _check_combination(chosen, failed, index, below, lowest, against, metric, groups, where, scorers)
     store = DirectoryStore(folder)
     graded = bool(chosen or scorers)
     expected = "aggregations" if metric else "evaluations" if graded else None
     find = _find_calls if index is not None else _find_judged if rubric else partial(resolve, kind=expected)
-    try:
-        with show_notes():
-            kind, id = find(store, artifact)
-            _note_damage(store, kind, id)
-    except NotFound:
-        if artifact != "metrics":
-            raise
-        raise UsageError("`evaluand list metrics` lists the names of metrics") from None
+    with show_notes():
+        kind, id = _find_artifact(store, artifact, find)
+        _note_damage(store, kind, id)
     with show_notes():
         if metric is not None:
             facts = _facts(store, kind, id)
@@ -176,6 +162,47 @@ def command(
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
+
+
+def _check_combination(
+    chosen: Sequence[str],
+    failed: bool,
+    index: int | None,
+    below: float | None,
+    lowest: bool,
+    against: str | None,
+    metric: str | None,
+    groups: Sequence[str],
+    where: str | None,
+    scorers: Sequence[str],
+) -> None:
+    """Refuses options that exclude each other.
+
+    Args:
+        chosen: the names of the options that choose rows by their scores.
+    """
+    if len(chosen) > 1 or (chosen and failed):
+        raise UsageError(f"give one of --failed, --below, --lowest and --against, not {' and '.join(chosen)} at once")
+    if index is not None and (failed or chosen or scorers or metric):
+        raise UsageError("--index shows one example; give it without other options that select rows")
+    if below is not None and math.isnan(below):
+        raise UsageError(f"--below must be a number, not {below}")
+    if (groups and metric is None) or (metric is not None and (below is not None or against)):
+        raise UsageError("--metric can be combined with --group, --scorer and either --failed or --lowest")
+    if where is not None and (lowest or against or metric or index is not None):
+        raise UsageError("--where can be combined with --failed, --below and --scorer")
+
+
+def _find_artifact(
+    store: DirectoryStore, artifact: str, find: Callable[[DirectoryStore, str], tuple[str, str]]
+) -> tuple[str, str]:
+    """Kind and id of an artifact; a UsageError where `list` was meant."""
+    try:
+        return find(store, artifact)
+    except NotFound:
+        if artifact != "metrics":
+            raise
+        raise UsageError("`evaluand list metrics` lists the names of metrics") from None
 
 
 def _note_unscored(store: DirectoryStore, name: str) -> None:

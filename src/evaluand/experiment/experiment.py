@@ -191,34 +191,13 @@ class Experiment(metaclass=NearNames):
         path = Path(path)
         spec, document = parse_file(path, content, model)
         folder = path.parent
-        tasks: dict[str, Task[Any, Any]] = {}
-        views: dict[str, ViewSpec] = {}
-        scorers: dict[str, Scorer] = {}
-        for name, task in spec.tasks.items():
-            with document.at("tasks", name):
-                tasks[check_name(name)] = build.task(task, folder)
-            with document.at("tasks", name, "view"):
-                if task.view is not None:
-                    views[name] = build.view(task.view, spec.dataset, folder)
-        for name, scorer in spec.scorers.items():
-            with document.at("scorers", name):
-                scorers[check_name(name)] = build.scorer(scorer, folder)
+        tasks, views = _build_tasks(spec, document, folder)
+        scorers = _build_scorers(spec, document, folder)
         measures = _build_measures(spec, document, folder)
-        trades: dict[Place, Trade] = {}
-        for i, trade in spec.tradeoffs.items():
-            with document.at("tradeoffs", i):
-                trades["tradeoffs", i] = build.tradeoff(trade)
+        trades = _build_trades(spec, document)
         tournaments = build_tournaments(spec, document, scorers, folder)
         gates = _parse_gates(spec, document)
-        any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
-        errors = transient_errors(spec.run, folder, document, any_name)
-        policy = Policy()
-        with document.at("run", "rate"):
-            policy = spec.run.policy(errors)
-        with document.at("budget"):
-            policy = replace(policy, budget=None if spec.budget is None else Budget(**spec.budget.model_dump()))
-        with document.at("prices"):
-            policy = replace(policy, prices=None if spec.prices is None else PriceTable.load(folder / spec.prices))
+        policy = _build_policy(spec, document, folder, tasks)
         with document.at("budget"):
             check_prices(policy, tasks, scorers, [one.judge for one in tournaments.values()])
         dataset = build.dataset(spec, folder, document)
@@ -516,12 +495,27 @@ class Experiment(metaclass=NearNames):
             return None
 
 
-def _parse_gates(spec: ValidParts, document: Document) -> dict[int, Gate]:
-    gates: dict[int, Gate] = {}
-    for i, gate in spec.gates.items():
-        with document.at("gates", i):
-            gates[i] = Gate.parse(gate)
-    return gates
+def _build_tasks(
+    spec: ValidParts, document: Document, folder: Path
+) -> tuple[dict[str, Task[Any, Any]], dict[str, ViewSpec]]:
+    """The tasks of a file, and the views of those that have one; adds faults to the document."""
+    tasks: dict[str, Task[Any, Any]] = {}
+    views: dict[str, ViewSpec] = {}
+    for name, task in spec.tasks.items():
+        with document.at("tasks", name):
+            tasks[check_name(name)] = build.task(task, folder)
+        with document.at("tasks", name, "view"):
+            if task.view is not None:
+                views[name] = build.view(task.view, spec.dataset, folder)
+    return tasks, views
+
+
+def _build_scorers(spec: ValidParts, document: Document, folder: Path) -> dict[str, Scorer]:
+    scorers: dict[str, Scorer] = {}
+    for name, scorer in spec.scorers.items():
+        with document.at("scorers", name):
+            scorers[check_name(name)] = build.scorer(scorer, folder)
+    return scorers
 
 
 def _build_measures(spec: ValidParts, document: Document, folder: Path) -> dict[Place, list[Measure]]:
@@ -534,6 +528,40 @@ def _build_measures(spec: ValidParts, document: Document, folder: Path) -> dict[
         with document.at("fairness", i):
             measures["fairness", i] = build.fairness(rule, spec.scorer_names)
     return measures
+
+
+def _build_trades(spec: ValidParts, document: Document) -> dict[Place, Trade]:
+    trades: dict[Place, Trade] = {}
+    for i, trade in spec.tradeoffs.items():
+        with document.at("tradeoffs", i):
+            trades["tradeoffs", i] = build.tradeoff(trade)
+    return trades
+
+
+def _parse_gates(spec: ValidParts, document: Document) -> dict[int, Gate]:
+    gates: dict[int, Gate] = {}
+    for i, gate in spec.gates.items():
+        with document.at("gates", i):
+            gates[i] = Gate.parse(gate)
+    return gates
+
+
+def _build_policy(spec: ValidParts, document: Document, folder: Path, tasks: Mapping[str, Task[Any, Any]]) -> Policy:
+    """How calls are made; adds faults to the document.
+
+    Args:
+        tasks: the valid ones.
+    """
+    any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
+    errors = transient_errors(spec.run, folder, document, any_name)
+    policy = Policy()
+    with document.at("run", "rate"):
+        policy = spec.run.policy(errors)
+    with document.at("budget"):
+        policy = replace(policy, budget=None if spec.budget is None else Budget(**spec.budget.model_dump()))
+    with document.at("prices"):
+        policy = replace(policy, prices=None if spec.prices is None else PriceTable.load(folder / spec.prices))
+    return policy
 
 
 def _named_kinds(scorers: Any) -> Any:
