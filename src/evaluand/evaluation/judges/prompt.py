@@ -10,16 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from evaluand.core.identity import json_text
 from evaluand.core.text.templates import Template
 from evaluand.evaluation.judges.replies import EVIDENCE, PARTS, REASONS, VERDICT
+from evaluand.evaluation.judges.rubric_fields import Parts, RubricExample
 from evaluand.evaluation.judges.scale import Scale
-
-if TYPE_CHECKING:
-    from evaluand.evaluation.judges.rubric import Rubric
-    from evaluand.evaluation.judges.rubric_fields import Parts
 
 Message = dict[str, str]
 
@@ -37,15 +34,27 @@ def judging_messages(
     return [*opening, {"role": "user", "content": _material(material, values)}]
 
 
-def opening_messages(rubric: Rubric) -> list[Message]:
-    """The messages that all rows have in common."""
-    found = [{"role": "system", "content": _system_text(rubric)}]
-    for example in rubric.examples:
-        level = rubric.scale.find(example.verdict)
+def opening_messages(
+    *,
+    instructions: str,
+    scale: Scale,
+    keys: Sequence[str],
+    evidence: str | None,
+    material: Sequence[str] | Template,
+    examples: Sequence[RubricExample],
+) -> list[Message]:
+    """The messages that all rows have in common, from the fields of a rubric.
+
+    Args:
+        keys: those of a reply, in order.
+    """
+    found = [{"role": "system", "content": _system_text(instructions, scale, keys, evidence)}]
+    for example in examples:
+        level = scale.find(example.verdict)
         assert level is not None  # a rubric with another verdict cannot be made
-        said = {EVIDENCE: example.evidence, REASONS: example.reasons, VERDICT: rubric.scale.as_written(level)}
-        answer = json.dumps({key: said[key] for key in rubric.keys}, ensure_ascii=False)
-        found.append({"role": "user", "content": _material(rubric.material, example.material)})
+        said = {EVIDENCE: example.evidence, REASONS: example.reasons, VERDICT: scale.as_written(level)}
+        answer = json.dumps({key: said[key] for key in keys}, ensure_ascii=False)
+        found.append({"role": "user", "content": _material(material, example.material)})
         found.append({"role": "assistant", "content": answer})
     return found
 
@@ -67,12 +76,12 @@ def dividing_text(parts: Parts) -> str:
     return "\n".join([parts.instructions, "", _WARNING, "", _FORM, list_of])
 
 
-def judging_schema(rubric: Rubric) -> dict[str, Any]:
+def judging_schema(scale: Scale, keys: Sequence[str]) -> dict[str, Any]:
     """The JSON Schema of a reply with a verdict; reasons come first, so that the judge considers them first."""
-    properties: dict[str, Any] = {key: {"type": "string"} for key in rubric.keys}
-    written = [rubric.scale.as_written(level) for level in rubric.scale.levels]
+    properties: dict[str, Any] = {key: {"type": "string"} for key in keys}
+    written = [scale.as_written(level) for level in scale.levels]
     is_whole = all(isinstance(each, int) for each in written)
-    kind = "string" if not rubric.scale.is_numeric else "integer" if is_whole else "number"
+    kind = "string" if not scale.is_numeric else "integer" if is_whole else "number"
     properties[VERDICT] = {"type": kind, "enum": written}
     return _schema(properties)
 
@@ -87,15 +96,15 @@ def _schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _system_text(rubric: Rubric) -> str:
-    lines = [rubric.instructions, "", _scale_text(rubric.scale), "", _WARNING, "", _FORM]
-    one_of = _spelled([str(rubric.scale.as_written(level)) for level in rubric.scale.levels])
+def _system_text(instructions: str, scale: Scale, keys: Sequence[str], evidence: str | None) -> str:
+    lines = [instructions, "", _scale_text(scale), "", _WARNING, "", _FORM]
+    one_of = _spelled([str(scale.as_written(level)) for level in scale.levels])
     words = {
-        EVIDENCE: f'the words of the {rubric.evidence} that decide, copied exactly; "" if there are none',
+        EVIDENCE: f'the words of the {evidence} that decide, copied exactly; "" if there are none',
         REASONS: "why, in one to four sentences, before you decide",
         VERDICT: f"exactly one of {one_of}",
     }
-    return "\n".join([*lines, *(f'- "{key}": {words[key]}' for key in rubric.keys)])
+    return "\n".join([*lines, *(f'- "{key}": {words[key]}' for key in keys)])
 
 
 _WARNING: Final = (

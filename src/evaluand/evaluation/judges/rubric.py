@@ -186,12 +186,19 @@ class Rubric:
     @cached_property
     def opening(self) -> list[Message]:
         """The messages that all rows have in common."""
-        return opening_messages(self)
+        return opening_messages(
+            instructions=self.instructions,
+            scale=self.scale,
+            keys=self.keys,
+            evidence=self.evidence,
+            material=self.material,
+            examples=self.examples,
+        )
 
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of a reply with a verdict."""
-        return judging_schema(self)
+        return judging_schema(self.scale, self.keys)
 
     def messages(self, values: Mapping[str, Any]) -> list[Message]:
         """The messages that ask for a verdict.
