@@ -52,8 +52,8 @@ class _Git:
 
     def __init__(self, program: str, folder: Path, checkout: Checkout, repository: Path) -> None:
         self._program, self._folder = program, folder
-        self._plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        self._environment = self._plain | {
+        self._user_environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        self._environment = self._user_environment | {
             "GIT_DIR": str(repository),
             "GIT_WORK_TREE": str(checkout.root),
             "GIT_INDEX_FILE": f"{checkout.git}/index",
@@ -82,7 +82,7 @@ class _Git:
     def _data_settings(self) -> Iterator[str]:
         """The settings of user and checkout that say what counts as changed; none of them names a program."""
         listed = self._run(
-            ("config", "-z", "--get-regexp", _DATA_SETTINGS), self._plain, none=1
+            ("config", "-z", "--get-regexp", _DATA_SETTINGS), self._user_environment, none=1
         )  # `git config` runs nothing
         for entry in listed.split(b"\0"):
             name, separator, value = entry.decode(errors="replace").partition("\n")

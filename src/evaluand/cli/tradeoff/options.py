@@ -275,7 +275,7 @@ def _parse_list(text: str) -> list[float]:
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]], form: str | None = None) -> None:
     """Prints a table of texts, counts and numbers; without a format for people."""
     if form is None:
-        return _print_plain(header, rows)
+        return _print_for_people(header, rows)
     if form == "csv":
         return _print_csv(header, rows)
     try:
@@ -292,7 +292,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]], form: str 
     click.echo(tabulate(cells, header, tablefmt=form, disable_numparse=True, colalign=sides))
 
 
-def _print_plain(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def _print_for_people(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     table = plain_table(*header)
     for column, value in zip(table.columns, rows[0] if rows else (), strict=False):
         column.no_wrap, column.overflow = not isinstance(value, str), "fold"  # names wrap, numbers do not

@@ -77,7 +77,7 @@ class Selector:
     objects: bool = False
 
     def __post_init__(self) -> None:
-        _ = self._plain
+        _ = self._typed_keys
 
     @classmethod
     def of(cls, *steps: Step, objects: bool = False) -> Selector:
@@ -119,7 +119,7 @@ class Selector:
     @property
     def singular(self) -> bool:
         """Whether the path has only names, keys and indices, so that `get` and `find` give at most one value."""
-        return self._plain is not None
+        return self._typed_keys is not None
 
     def __str__(self) -> str:
         return self._canonical
@@ -144,10 +144,10 @@ class Selector:
         Raises:
             DataError: there is no value, or more than one; says how far the path leads and what is there instead.
         """
-        if self._plain is None:
+        if self._typed_keys is None:
             return self._only(self.find(value))
         there = value
-        for depth, (step, kind) in enumerate(self._plain):
+        for depth, (step, kind) in enumerate(self._typed_keys):
             try:
                 there = there[step] if type(there) is kind else one_step(there, step)
             except LookupError:
@@ -157,12 +157,12 @@ class Selector:
 
     def find(self, value: Any) -> list[Any]:
         """All values at the path, where every name is a key, in the order of the data; empty if nothing matches."""
-        if self._plain is None:
+        if self._typed_keys is None:
             found = [value]
             for step in self._finders:
                 found = step(found, value)
             return found
-        for step, kind in self._plain:
+        for step, kind in self._typed_keys:
             try:
                 value = value[step] if type(value) is kind else one_step(value, step)
             except LookupError:
@@ -350,7 +350,7 @@ class Selector:
         return written(self.steps)
 
     @cached_property
-    def _plain(self) -> tuple[tuple[Any, Any], ...] | None:
+    def _typed_keys(self) -> tuple[tuple[Any, Any], ...] | None:
         """Each step with the type of container it usually reads; None unless all steps are keys and indices."""
         if not all(isinstance(step, str | int) for step in self.steps):
             return None
