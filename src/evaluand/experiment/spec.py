@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, field_validator
 from pydantic_core import PydanticCustomError
@@ -285,7 +285,7 @@ GRADED_BY = "scorer"
 """The parameter of the judge `by_score`: the scorer whose scores it compares."""
 
 
-def compares_scores(judge: JudgeCodeSpec | JudgeKindSpec) -> bool:
+def compares_scores(judge: JudgeCodeSpec | JudgeKindSpec) -> TypeGuard[JudgeKindSpec]:
     """Whether a judge compares responses by the scores of a scorer that it names."""
     return isinstance(judge, JudgeKindSpec) and judge.kind == "by_score" and GRADED_BY in judge.parameters
 
@@ -298,7 +298,7 @@ def graded_by(judge: JudgeCodeSpec | JudgeKindSpec) -> ScorerCodeSpec | ScorerKi
     """
     if not compares_scores(judge):
         return None
-    entry = judge.model_extra[GRADED_BY]  # type: ignore[index]
+    entry = judge.parameters[GRADED_BY]
     return TypeAdapter(ScorerEntry).validate_python(long_form(entry) if isinstance(entry, str) else entry)
 
 

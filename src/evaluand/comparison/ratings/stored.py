@@ -126,7 +126,8 @@ class Ratings(Artifact):
 
     def read_rows(self, table: str) -> list[dict[str, Any]]:
         """The stored rows of a table."""
-        return self.table(table).to_pylist()  # type: ignore[no-any-return]
+        rows: list[dict[str, Any]] = self.table(table).to_pylist()
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-like data."""

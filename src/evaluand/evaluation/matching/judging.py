@@ -16,7 +16,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, plural
 from evaluand.data.dataset import Example
 from evaluand.evaluation.grading import Grader, Unit
-from evaluand.evaluation.matching.comparison_scorers import STRENGTH
+from evaluand.evaluation.matching.comparison_scorers import STRENGTH, ComparisonScorer
 from evaluand.evaluation.matching.matches import JUDGE_FAILED, Matches
 from evaluand.evaluation.matching.pairing import Entrants
 from evaluand.evaluation.matching.response_style import ResponseStyle, response_styles
@@ -211,6 +211,7 @@ class ComparisonGrader(Grader):
     """Asks a judge, which must say as much as it was asked; the steps that it traces are part of its line."""
 
     role = "judge"
+    scorer: ComparisonScorer
 
     def grade(self, unit: Unit) -> list[Any]:
         if self.scorer.cheap:  # calls nothing whose steps could be traced
@@ -235,11 +236,11 @@ class ComparisonGrader(Grader):
 
     def _scored(self, piece: Any, score: Score) -> list[Any]:
         n_said = len(score.data) if isinstance(score.data, list) else 0
-        if self.scorer.compares_all and score.status == SCORED and n_said != len(piece.output):  # type: ignore[attr-defined]
+        if self.scorer.compares_all and score.status == SCORED and n_said != len(piece.output):
             raise DataError(
                 f"the judge compared {len(piece.output)} responses and gave {plural(n_said, 'number')}; give one each"
             )
-        if not self.scorer.compares_all and score.status == SCORED and score.value is None:  # type: ignore[attr-defined]
+        if not self.scorer.compares_all and score.status == SCORED and score.value is None:
             raise DataError("the judge gave no value; give first, second or tie, or the probability of the first")
         return super()._scored(piece, score)
 

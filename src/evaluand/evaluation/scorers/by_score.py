@@ -59,14 +59,16 @@ class ByScore(ComparisonScorer):
 
     def compare(self, first: Any, second: Any, *others: Any) -> Any:
         scores = [self._grade(response, others) for response in (first, second)]
+        values: list[float] = []
         for score in scores:
             if score.error is not None:
                 raise score.error
             if score.status != "scored" or score.value is None:
                 return Score(None, None, None, None, "abstained", score.reason or "the scorer gave no number")
-        difference = (scores[0].value - scores[1].value) * (1 if self.higher_is_better else -1)  # type: ignore[operator]
+            values.append(score.value)
+        difference = (values[0] - values[1]) * (1 if self.higher_is_better else -1)
         better: Better = "tie" if abs(difference) <= self.margin else FIRST if difference > 0 else SECOND
-        return Preference(better, abs(difference), data=[score.value for score in scores])
+        return Preference(better, abs(difference), data=values)
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self.scorer.check(expected, outputs)

@@ -156,7 +156,8 @@ class JudgeCard(Artifact):
 
     def read_rows(self, table: str) -> list[dict[str, Any]]:
         """The stored rows of a table."""
-        return self.table(table).to_pylist()  # type: ignore[no-any-return]
+        rows: list[dict[str, Any]] = self.table(table).to_pylist()
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """The complete card as JSON-like data."""
