@@ -44,7 +44,15 @@ def require_gates(gates: Sequence[Any], junit: Path | None) -> None:
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:
     """Results of gates as plain data."""
     return [
-        {"gate": r.gate.text, "subject": r.subject, "passed": r.passed, "message": name_store(r.message), **r.facts}
+        {
+            "gate": r.gate.text,
+            "subject": r.subject,
+            "passed": r.passed,
+            "decided": r.is_decided,
+            "limit": r.gate.limit,
+            "message": name_store(r.message),
+            **r.facts,
+        }
         for r in results
     ]
 

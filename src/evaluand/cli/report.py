@@ -15,6 +15,7 @@ from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
 from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.stored import KIND, Recording
+from evaluand.cli.file_gates import is_experiment_file, read_results
 from evaluand.cli.options import json_option, refuse_files, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
@@ -54,12 +55,13 @@ Examples:
   evaluand report arithmetic/mine -o mine.html --examples 1000
   evaluand report arithmetic/mine arithmetic/theirs -o both.html
   evaluand report judged
+  evaluand report experiment.yaml
   evaluand report 3f2a9c -o - > report.html
 """
 
 
 @click.command("report", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="NAME|ID...", nargs=-1, required=True, callback=refuse_files)
+@click.argument("artifacts", metavar="NAME|ID|FILE...", nargs=-1, required=True, callback=refuse_files)
 @click.option(
     "-o", "--output", type=click.Path(), metavar="FILE", help="The file to write; - is stdout.  [default: NAME.html]"
 )
@@ -77,19 +79,28 @@ def command(artifacts: tuple[str, ...], output: str | None, examples: int | None
     """Write a report as one HTML file that needs no network.
 
     NAME is an experiment (all its tasks), a run, an evaluation, an aggregation, matches or ratings, or an id or its
-    first digits (at least four); several are shown next to each other. Matches of the runs and their ratings are part
+    first digits (at least four); several are shown next to each other. With the FILE of an experiment the report begins
+    with its gates, checked by what is stored. Matches of the runs and their ratings are part
     of the report. An existing file is replaced. The report reads what is stored; `evaluand compare` makes a comparison
     that it lacks, and `evaluand rate` ratings.
     """
     if as_json and output == "-":
         raise click.UsageError("--json needs a file for the report; give -o FILE")
+    store, title, gates = DirectoryStore(folder), None, list[Facts]()
+    if files := [name for name in artifacts if is_experiment_file(name)]:
+        if len(artifacts) > 1:
+            raise click.UsageError(f"{files[0]} is a file; a report of a file shows it alone")
+        with show_notes():
+            title, found, gates = read_results(store, Path(files[0]))
+        artifacts = tuple(found)
     if output == "-":
-        write(DirectoryStore(folder), artifacts, "-", examples)
+        write(store, artifacts, "-", examples, title, gates=gates)
         return
-    path, shown, total, matches = write(DirectoryStore(folder), artifacts, output, examples)
+    path, shown, total, matches = write(store, artifacts, output, examples, title, gates=gates)
     size = os.path.getsize(path)
     if as_json:
         facts = {"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": total}
+        facts |= {"gates": gates} if gates else {}
         return print_json(facts | ({} if matches is None else {"pairs": matches.n, "of_pairs": matches.total}))
     counts = [f"{shown:,} of {total:,} examples"] if total or matches is None else []
     counts += [] if matches is None else [f"{matches.n:,} of {plural(matches.total, 'pair')} of responses"]
@@ -103,11 +114,13 @@ def write(
     examples: int | None = _MOST,
     title: str | None = None,
     commands: Mapping[str, str] | None = None,
+    gates: Sequence[Facts] = (),
 ) -> tuple[str, int, int, MatchRows | None]:
     """Writes a report; returns the file, the number of examples in it, the number of all examples, and its matches.
 
     Args:
         commands: action → the command line for it, instead of those on the store.
+        gates: results of gates, as `gate_facts` returns them.
     """
     names = [artifacts] if isinstance(artifacts, str) else [*dict.fromkeys(artifacts)]
     judged = [(kind, id) for kind, id, _ in (_find_artifact(store, name) for name in names) if kind in _JUDGED]
@@ -123,6 +136,7 @@ def write(
     with show_notes():
         facts |= _comparisons(store, id, graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)
+        facts["gates"] = list(gates)
         sets, ratings = _find_matches(store, judged, parts)
         facts |= match_facts(sets, ratings)
         facts["rubrics"] += rubric_facts(each.manifest for each in sets.values())

@@ -167,7 +167,7 @@ def command(
         for note in trades_without_confidences(experiment.tradeoffs, results.evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
-            _write_report(store, experiment.name, results)
+            _write_report(store, experiment.name, results, checked)
     conclude(checked, junit, failed=failed)
 
 
@@ -267,13 +267,13 @@ def _note_smaller(before: Mapping[str, Run], results: Results, store: WatchedSto
         )
 
 
-def _write_report(store: WatchedStore, title: str, results: Results) -> None:
-    """Writes the report of an experiment: of its aggregation, or of its matches where nothing was graded."""
+def _write_report(store: WatchedStore, title: str, results: Results, gates: Sequence[Facts]) -> None:
+    """Writes the report of an experiment and its gates: of its aggregation, or of its matches if nothing was graded."""
     from evaluand.cli.report import write
 
     aggregation = results.aggregation
     ids = [each.id for each in (results.matches.values() if aggregation is None else [aggregation])]
-    path, *_ = write(store, ids, title=title)
+    path, *_ = write(store, ids, title=title, gates=gates)
     click.echo(f"written: {safe(path)}", err=True)
 
 

@@ -17,6 +17,7 @@ class GateResult:
         subject: the label of the evaluation.
         message: the number that decided, with its counts, or why there is none.
         facts: the same as data.
+        is_decided: whether there was a number to compare; a gate without one has not passed.
     """
 
     gate: Gate
@@ -24,6 +25,7 @@ class GateResult:
     passed: bool
     message: str
     facts: Mapping[str, Any]
+    is_decided: bool = True
 
     def __str__(self) -> str:
         """One line: whether the gate holds, and the number that decided."""

@@ -185,15 +185,16 @@ def _check_gate(
             check = _check_differences if gate.level is not None else _check_point_differences
             found = list(check(gate, base, evaluation, scorer, filled))
     except DataError as error:
-        found = [_Outcome(False, str(error), {})]
+        found = [_Outcome(False, str(error), {}, is_decided=False)]
     except SpecError as error:
         named = str(error).startswith("gate ")
         raise error if named else SpecError(f"gate {gate.text!r}: {error}") from None
     if not found:
-        found = [_Outcome(False, "no rows", {})]
+        found = [_Outcome(False, "no rows", {}, is_decided=False)]
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
-    return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]})
+    decided = passed or any(one.is_decided and not one.passed for one in found)
+    return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]}, decided)
 
 
 class _Outcome(NamedTuple):
@@ -202,6 +203,7 @@ class _Outcome(NamedTuple):
     passed: bool
     message: str
     facts: dict[str, Any]
+    is_decided: bool = True
 
 
 def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Outcome]:
@@ -225,7 +227,7 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
         if math.isnan(number):
             why = row.reason or ("the metric has no interval" if end else "it is undefined")
-            yield _Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts | counts)
+            yield _Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts | counts, is_decided=False)
         else:
             passed = RELATIONS[gate.relation](number, gate.number)
             yield _Outcome(passed, f"{shown}; {_format_counts(row)}", facts | counts)
@@ -253,7 +255,7 @@ def _check_disparities(
         facts |= {"lowest": row.lowest, "highest": row.highest}
         counts = _format_counts(overall[row.target])
         if math.isnan(number):
-            yield _Outcome(False, f"undefined: {row.reason or 'it is undefined'}; {counts}", facts)
+            yield _Outcome(False, f"undefined: {row.reason or 'it is undefined'}; {counts}", facts, is_decided=False)
             continue
         groups = f"from {group_text(row.lowest)} to {group_text(row.highest)}; " if row.lowest and row.highest else ""
         about = "about " if end else ""
@@ -291,7 +293,7 @@ def _check_point_differences(
         facts["baseline_value"] = None if other is None else none_if_nan(other.value)
         if other is None or math.isnan(difference):
             why = (None if other is None else other.reason) or row.reason or "one side has no value"
-            yield _Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts)
+            yield _Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts, is_decided=False)
             continue
         values = f"{_format_target(target)}{row.value:.4g} against {other.value:.4g}, difference {difference:+.4g}"
         note = f"a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}"
@@ -351,13 +353,13 @@ def _check_difference(
     facts |= {"low": none_if_nan(low), "high": none_if_nan(high)} | counts
     pairs = _format_pair_counts(counts)
     if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
-        return _Outcome(False, f"undefined: one side has no scores; {pairs}", facts)
+        return _Outcome(False, f"undefined: one side has no scores; {pairs}", facts, is_decided=False)
     if metric.missing == "leave_out" and counts["n_used"] < counts["n"] and not math.isfinite(metric.ends[0]):
-        return _Outcome(False, f"undefined: rows without a score have no worst value; {pairs}", facts)
+        return _Outcome(False, f"undefined: rows without a score have no worst value; {pairs}", facts, is_decided=False)
     if is_same and not math.isnan(difference):
         return _Outcome(gate.relation == NOT_WORSE, f"unchanged: both sides are the same evaluation; {pairs}", facts)
     if math.isnan(end):
-        return _Outcome(False, f"undefined: the difference has no interval; {pairs}", facts)
+        return _Outcome(False, f"undefined: the difference has no interval; {pairs}", facts, is_decided=False)
     margin = gate.number if gate.relation == NOT_WORSE else 0.0
     passed = end > -margin if metric.direction == "higher" else end < margin
     which = "low" if metric.direction == "higher" else "high"

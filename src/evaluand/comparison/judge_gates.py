@@ -53,7 +53,7 @@ def check_judged(
         why = "; ".join(f"judge {each.judge.name!r} is {each.finding}; {each.remedy}" for each in lacking[:_SHOWN])
         why += f"; and {plural(len(lacking) - _SHOWN, 'more judge')}" if len(lacking) > _SHOWN else ""
         message = f"refused: {why}, or allow it with {ALLOW}"
-        return GateResult(gate, subject, False, message, {"values": [], "judges": facts})
+        return GateResult(gate, subject, False, message, {"values": [], "judges": facts}, is_decided=False)
     result = check()
     words = [result.message]
     for standing, own in zip(standings, facts, strict=True):

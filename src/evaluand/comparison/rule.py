@@ -63,6 +63,21 @@ class Gate:
     by: tuple[str, ...] = ()
     in_percent: bool = False
 
+    @property
+    def limit(self) -> str:
+        """What the number must be.
+
+        Example:
+            >>> [Gate.parse(text).limit for text in ("accuracy >= 90 %", "accuracy not worse than base by 0.02")]
+            ['>= 0.9', 'not worse than base by 0.02']
+        """
+        if self.baseline is None:
+            return f"{self.relation} {self.number:g}"
+        if " than" in self.relation:
+            margin = f" by {self.number:g}" if self.number else ""
+            return f"{self.relation} {self.baseline}{margin}"
+        return f"{self.relation} {self.baseline} {self.number:+g}"
+
     @classmethod
     def parse(cls, text: str) -> Gate:
         """Reads a gate from text.

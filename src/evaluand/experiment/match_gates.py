@@ -68,7 +68,9 @@ def evaluate_match_gates(
         name = _choose(gate, [*ratings, *unrated])
         if name in unrated:
             results.append(
-                GateResult(gate, gate.scorer or "judge", False, f"undefined: {unrated[name]}", {"values": []})
+                GateResult(
+                    gate, gate.scorer or "judge", False, f"undefined: {unrated[name]}", {"values": []}, is_decided=False
+                )
             )
             continue
         own = tuple(each for each in gate.parameters if each[0] != MATCHES)

@@ -246,7 +246,7 @@ def _check(gate: Gate, context: _Context) -> GateResult:
     try:
         return _READERS[gate.metric](gate, context)
     except DataError as error:
-        return GateResult(gate, gate.scorer or "judge", False, str(error), {"values": []})
+        return GateResult(gate, gate.scorer or "judge", False, str(error), {"values": []}, is_decided=False)
 
 
 def _check_win_rate(gate: Gate, context: _Context) -> GateResult:
@@ -387,7 +387,7 @@ def _compare(gate: Gate, subject: str, number: _Number) -> GateResult:
     facts = {name: _finite(getattr(number, name)) for name in ("value", "low", "high")} | number.facts
     if math.isnan(compared):
         why = number.reason or ("it has no interval" if not math.isnan(number.value) else "there is no number")
-        return GateResult(gate, subject, False, f"undefined: {why}", {"values": [facts]})
+        return GateResult(gate, subject, False, f"undefined: {why}", {"values": [facts]}, is_decided=False)
     number_text = f"{compared:.4g}"
     if end is not None:
         side = "lower" if end == "low" else "upper"

@@ -31,6 +31,7 @@ from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.comparisons import comparisons_section
 from evaluand.report.html.examples import OUTCOMES, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
+from evaluand.report.html.gates import gates_section
 from evaluand.report.html.judges import judges_section
 from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
 from evaluand.report.html.packing import compress, element as data_element, pack
@@ -93,8 +94,8 @@ def write_report(
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
             `not_compared` a sentence on how to make the missing comparison; under `prompts` what `prompt_changes`
-            returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`; and under `matches`,
-            `ratings` and `unrated` what `match_facts` returns.
+            returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`; under `gates` the
+            results of gates; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
         matches: the rows of these matches.
 
     Returns:
@@ -172,6 +173,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tup
     rated = ratings_section(facts) if facts.get("ratings") or facts.get("unrated") else ""
     judges = [*facts["judges"], *(judge for each in sets for judge in each.get("judges", ()))]
     bodies = [
+        ("gates", "Gates", gates_section(facts["gates"]) if facts.get("gates") else ""),
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
         ("summary", "Summary", _summary(facts, labels) if has_tasks else ""),
         ("judges", "Judges", judges_section(judges, facts["cards"], facts["rubrics"]) if judges else ""),

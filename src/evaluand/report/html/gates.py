@@ -1,0 +1,49 @@
+"""The gates of an experiment on the first screen of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from evaluand.report.facts.base import Facts
+from evaluand.report.html.page import clean, name, table, th
+from evaluand.report.text import numbers
+
+_WORDS: Final = {True: "passed", False: "failed", None: "not decidable"}
+_CLASSES: Final = {True: "value", False: "failed", None: "unscored"}
+
+
+def gates_section(gates: Sequence[Facts]) -> str:
+    """Each gate with its result, the number that decided, its interval and the limit.
+
+    Args:
+        gates: with `gate`, `subject`, `passed`, `decided`, `limit`, `message` and `values`.
+    """
+    n_passed = sum(gate["passed"] for gate in gates)
+    caption = f"{n_passed:,} of {len(gates):,} gates passed"
+    heads = "".join(th(head, "text") for head in ("Gate", "of", "result"))
+    heads += "".join(map(th, ("value", "interval"))) + th("limit", "text") + th("why", "text")
+    return table(caption, heads, f"<tbody>{''.join(map(_line, gates))}</tbody>")
+
+
+def _line(gate: Facts) -> str:
+    result = gate["passed"] if gate["decided"] else None
+    values = gate["values"]
+    shown, intervals = "<br>".join(map(_value, values)), "<br>".join(map(_interval, values))
+    return (
+        f'<tr><th scope="row">{clean(gate["gate"])}</th><td class="text">{name(gate["subject"])}</td>'
+        f'<td class="text {_CLASSES[result]}">{_WORDS[result]}</td><td class="value">{shown}</td><td>{intervals}</td>'
+        f'<td class="text">{clean(gate["limit"])}</td><td class="text">{clean(gate["message"])}</td></tr>'
+    )
+
+
+def _value(found: dict[str, Any]) -> str:
+    """A value, or a difference from the baseline."""
+    value = found.get("difference", found.get("value"))
+    sign = "+" if "difference" in found and value is not None and value > 0 else ""
+    return sign + numbers(value)[0]
+
+
+def _interval(found: dict[str, Any]) -> str:
+    low, high = numbers(found.get("low"), found.get("high"))
+    return "" if found.get("low") is None and found.get("high") is None else f"{low} – {high}"
