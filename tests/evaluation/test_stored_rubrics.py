@@ -18,6 +18,7 @@ from evaluand.core.errors import EngineError
 from evaluand.evaluation import Judge, JudgeTree, Jury, Matcher, PairwiseJudge, Rubric, rubric_names
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.stored_rubric import StoredRubric
+from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.models import ChatModel
 from evaluand.report.verification import verify
 from evaluand.store.store import with_seal
@@ -179,6 +180,25 @@ def test_rubrics_of_what_has_no_judge_are_refused(tmp_path: Path) -> None:
     assert "no judge gave these scores" in show(tmp_path, "shop/mine", "--rubric").stderr
     [dataset] = DirectoryStore(tmp_path).ids("datasets")
     assert "--rubric shows those of the judges" in show(tmp_path, dataset, "--rubric").stderr
+
+
+class Opinion(Scorer):
+    """A judge that is code."""
+
+    kind = "opinion"
+    is_judge = True
+
+    def score(self, output: Any, expected: Any) -> Score:
+        return Score(1.0)
+
+
+def test_a_judge_without_a_rubric_says_that_it_has_none(tmp_path: Path) -> None:
+    evaluate(tmp_path, {"opinion": Opinion()})
+    assert "this judge asks by no rubric" in show(tmp_path, "shop/mine", "--rubric").stderr
+    [row] = json.loads(show(tmp_path, "shop/mine", "--scorer", "opinion", "--messages", "--json").stdout)["rows"][
+        "opinion"
+    ]
+    assert row["not_sent"].startswith("this judge asks by no rubric")
 
 
 def test_verify_names_a_rubric_that_is_not_the_one_that_was_asked(server: ChatServer, tmp_path: Path) -> None:

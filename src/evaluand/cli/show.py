@@ -32,7 +32,7 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.card import JudgeCard
-from evaluand.evaluation.judges.stored_rubric import NOT_STORED
+from evaluand.evaluation.judges.stored_rubric import NO_RUBRIC, NOT_STORED
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
@@ -240,6 +240,9 @@ def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
     if not judges:
         raise SpecError(f"no judge gave these scores; `evaluand show {id}` lists the scorers of {id}")
     found = [each for each in rubric_facts([manifest]) if each["judge"] in judges]
+    described = [each for each in facts.get("judges", ()) if kind == "matches" or each["judge"] in judges]
+    if not found and described and not any(each["asked"] for each in described):
+        raise SpecError(NO_RUBRIC)
     if not found:
         raise NotFound(f"{NOT_STORED}; `evaluand run FILE --fresh` asks again and stores it")
     return found

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaluand.core.errors import EvaluandError
 from evaluand.evaluation.grading import Sources
+from evaluand.evaluation.judges.judge_digest import questions_of
 from evaluand.evaluation.judges.prompt import Message
-from evaluand.evaluation.judges.stored_rubric import NOT_STORED, StoredRubric, stored_rubrics
+from evaluand.evaluation.judges.stored_rubric import NO_RUBRIC, NOT_STORED, StoredRubric, stored_rubrics
 from evaluand.evaluation.judges.variables import Variables, columns_of
 
 if TYPE_CHECKING:
@@ -52,9 +53,10 @@ class SentMessages:
         Args:
             row: of the judge's table, with its key, status, reason and data.
         """
+        spec = self._specs[judge]
         if judge not in self._rubrics:
-            return NOT_STORED
-        spec, rubrics = self._specs[judge], self._rubrics[judge]
+            return NOT_STORED if questions_of(spec) else NO_RUBRIC
+        rubrics = self._rubrics[judge]
         if any(view in spec for view in _VIEWS):
             return "the judge saw the row through a view"
         if not all(rubric.is_readable for rubric in rubrics):

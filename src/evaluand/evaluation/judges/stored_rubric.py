@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 NOT_STORED: Final = "an earlier version of evaluand made this, which did not store the text of rubrics"
 
+NO_RUBRIC: Final = "this judge asks by no rubric, so its words are not stored"
+
 
 @dataclass(frozen=True)
 class StoredRubric:
