@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,7 @@ from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import EngineError, SpecError, nearest, plural
+from evaluand.core.errors import EngineError, EvaluandError, SpecError, nearest, plural
 from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
@@ -220,10 +220,14 @@ def _words_to_run_again(file: Path, limit: int | None, where: str | None, model:
 
 
 def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:
-    """The finished runs that have these names so far."""
-    wanted = {*names}
-    refs = (ref for ref in store.refs() if ref.kind == Run.kind and ref.name in wanted)
-    return {ref.name: Run(store, ref.id) for ref in refs if store.is_sealed(Run.kind, ref.id)}
+    """The finished runs that have these names so far, as far as they can be read."""
+    wanted, found = {*names}, {}
+    for ref in store.refs():
+        if ref.kind == Run.kind and ref.name in wanted:
+            with suppress(EvaluandError):  # what is damaged is not needed
+                if store.is_sealed(Run.kind, ref.id):
+                    found[ref.name] = Run(store, ref.id)
+    return found
 
 
 def _check_all_gates(
