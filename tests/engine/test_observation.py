@@ -405,8 +405,8 @@ NO_INPUT = {
     ),
     "an import": "def answer(x):\n    import colorsys, wave\n    return colorsys.rgb_to_hsv(0, 0, 0)\n",
     "entry points": (
-        "from importlib.metadata import entry_points\n"
-        "def answer(x):\n    return len(entry_points(group='evaluand.metrics')) * 0\n"
+        "import importlib\nfrom importlib.metadata import entry_points\n"
+        "def answer(x):\n    importlib.invalidate_caches()\n    return len(entry_points(group='a.group')) * 0\n"
     ),
     "installed packages": "import sklearn\ndef answer(x):\n    return len(read(open(sklearn.__file__))) * 0\n",
     "/proc": "def answer(x):\n    return len(read(open('/proc/self/status'))) * 0\n",

@@ -424,7 +424,7 @@ def _note_listing(raw: str, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
     raw, listed = os.path.join(raw, ""), os.path.join(path, "")
     names = _inputs_of(calls, raw, listed)
-    if names and not _is_read_by_python(path):
+    if names and not _is_read_by_python(listed):
         state = listing_state(path)
         for call, name in names:
             _record(call, name, raw, listed, state)
@@ -465,7 +465,7 @@ def _is_read_by_python(path: str) -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
     code = sys._getframe(4).f_code  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
     if code.co_filename in _READERS_OF_SOURCE:
-        return path.endswith((".py", "METADATA", "entry_points.txt"))
+        return path.endswith((".py", "METADATA", "entry_points.txt", os.sep))  # a folder: to find packages in it
     return code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
 
 
