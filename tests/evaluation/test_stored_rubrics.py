@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,30 @@ def test_a_row_whose_request_failed_has_its_messages(server: ChatServer, tmp_pat
     assert [each["messages"] for each in row["sent"]] == [server.asked[0]["messages"]]
 
 
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
+def test_messages_about_sentences_of_a_row_that_failed_are_not_known(server: ChatServer, tmp_path: Path) -> None:
+    server.answer = lambda asked: {"status": 400, "body": {"error": {"message": "no"}}}
+    rubric = {**FACTS, "parts": {"of": "output", "name": "fact", "split": "sentences"}}
+    evaluate(tmp_path, {"parts": Judge(rubric=rubric, model=model(server))})
+    [row] = json.loads(show(tmp_path, "shop/mine", "--scorer", "parts", "--messages", "--json").stdout)["rows"]["parts"]
+    assert row["not_sent"] == "the row failed, and of such rows it is not stored which fact was judged"
+
+
+class Rewording(Judge):
+    """A judge that sends something else than its rubric says."""
+
+    kind = "rewording"
+
+    async def decide(self, values: Mapping[str, Any]) -> Score:
+        return await super().decide({**values, "output": "other"})
+
+
+def test_messages_of_a_class_of_the_user_are_not_known(server: ChatServer, tmp_path: Path) -> None:
+    evaluate(tmp_path, {"mine": Rewording(rubric="correctness", model=model(server))})
+    [row] = json.loads(show(tmp_path, "shop/mine", "--scorer", "mine", "--messages", "--json").stdout)["rows"]["mine"]
+    assert row["not_sent"].startswith("the class of this judge is not one of evaluand's")
+
+
 def test_judges_are_listed_and_their_rubrics_are_printed_word_for_word(server: ChatServer, tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, judges(server))
     listed = show(tmp_path, "shop/mine", "--scorer", "whole").stdout
@@ -211,6 +235,32 @@ def test_verify_names_a_rubric_that_is_not_the_one_that_was_asked(server: ChatSe
     [fault] = verify(DirectoryStore(tmp_path), "evaluations", evaluation.id)
     assert "judge 'whole' asked by the rubric" in fault.message
     assert Rubric.of("correctness").digest in fault.message
+
+
+@pytest.mark.parametrize("content", [None, "Be kind."])
+def test_messages_of_another_rubric_than_was_asked_are_not_shown(
+    content: str | None, server: ChatServer, tmp_path: Path
+) -> None:
+    evaluation = evaluate(tmp_path, {"whole": judges(server)["whole"]})
+
+    def replace(provenance: dict[str, Any]) -> None:
+        if content is None:
+            provenance["rubrics"]["whole"] = []
+        else:
+            provenance["rubrics"]["whole"][0]["content"]["opening"][0]["content"] = content
+
+    change(evaluation, replace)
+    shown = show(tmp_path, "shop/mine", "--scorer", "whole", "--messages", "--json")
+    [row] = json.loads(shown.stdout)["rows"]["whole"]
+    assert row["not_sent"].startswith("the manifest was changed: judge 'whole' asked by the rubric")
+    assert "note: the manifest was changed" in show(tmp_path, "shop/mine", "--rubric").stderr
+
+
+def test_verify_names_a_rubric_of_a_judge_that_did_not_grade(server: ChatServer, tmp_path: Path) -> None:
+    evaluation = evaluate(tmp_path, {"whole": judges(server)["whole"]})
+    change(evaluation, lambda provenance: provenance["rubrics"].update(ghost=provenance["rubrics"]["whole"]))
+    [fault] = verify(DirectoryStore(tmp_path), "evaluations", evaluation.id)
+    assert "judge 'ghost' asked by the rubric none" in fault.message
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.card import JudgeCard
-from evaluand.evaluation.judges.stored_rubric import NO_RUBRIC, NOT_STORED
+from evaluand.evaluation.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
@@ -43,7 +43,7 @@ from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
 from evaluand.report.facts.run import add_chats, dataset_facts, run_facts
 from evaluand.report.terminal.report import artifact_table
-from evaluand.report.text import SHORT_ID
+from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.responses import LANE
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
@@ -239,6 +239,9 @@ def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
     judges = [name for name in manifest["provenance"].get("judges") or () if not scorers or name in scorers]
     if not judges:
         raise SpecError(f"no judge gave these scores; `evaluand show {id}` lists the scorers of {id}")
+    for judge, change in find_changed_rubrics(manifest).items():
+        if judge in judges:
+            click.echo(f"note: {safe(change)}", err=True)
     found = [each for each in rubric_facts([manifest]) if each["judge"] in judges]
     described = [each for each in facts.get("judges", ()) if kind == "matches" or each["judge"] in judges]
     if not found and described and not any(each["asked"] for each in described):

@@ -112,7 +112,7 @@ def _content(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
     if counts != manifest["counts"]:
         yield Fault(where, f"its rows count {counts}, but the manifest says {manifest['counts']}")
     if manifest["kind"] in ("evaluations", "matches"):
-        yield from (Fault(where, change) for change in find_changed_rubrics(manifest))
+        yield from (Fault(where, change) for change in find_changed_rubrics(manifest).values())
 
 
 def _dataset(store: Store, id: str) -> tuple[str, object]:

@@ -13,7 +13,13 @@ from evaluand.core.errors import EvaluandError
 from evaluand.evaluation.grading import Sources
 from evaluand.evaluation.judges.judge_digest import questions_of
 from evaluand.evaluation.judges.prompt import Message
-from evaluand.evaluation.judges.stored_rubric import NO_RUBRIC, NOT_STORED, StoredRubric, stored_rubrics
+from evaluand.evaluation.judges.stored_rubric import (
+    NO_RUBRIC,
+    NOT_STORED,
+    StoredRubric,
+    find_changed_rubrics,
+    stored_rubrics,
+)
 from evaluand.evaluation.judges.variables import Variables, columns_of
 
 if TYPE_CHECKING:
@@ -45,6 +51,7 @@ class SentMessages:
     def __init__(self, evaluation: Evaluation, run: Run | None) -> None:
         self._specs = evaluation.manifest["spec"]["scorers"]
         self._rubrics = stored_rubrics(evaluation.manifest)
+        self._changed = find_changed_rubrics(evaluation.manifest)
         self._sources = Sources(run)
 
     def of(self, judge: str, row: Mapping[str, Any]) -> list[Sent] | str:
@@ -56,9 +63,13 @@ class SentMessages:
         spec = self._specs[judge]
         if judge not in self._rubrics:
             return NOT_STORED if questions_of(spec) else NO_RUBRIC
+        if judge in self._changed:
+            return self._changed[judge]
         rubrics = self._rubrics[judge]
         if any(view in spec for view in _VIEWS):
             return "the judge saw the row through a view"
+        if "variables" not in spec:
+            return "the class of this judge is not one of evaluand's, so it may have sent other messages"
         if not all(rubric.is_readable for rubric in rubrics):
             return "it was sent by another version of evaluand, which wrote the material of rows in another way"
         if row["_response_index_"] is None:  # there was no answer to judge
@@ -68,11 +79,13 @@ class SentMessages:
             return "the run or its dataset is not in this store"
         example, output, source = found
         seen = {**columns_of(example), **source, "input": example.input, "output": output, "expected": example.expected}
+        if row["status"] == "failed" and rubrics[0].part_name is not None and rubrics[0].dividing_text is None:
+            return f"the row failed, and of such rows it is not stored which {rubrics[0].part_name} was judged"
         try:
             names = dict.fromkeys(name for rubric in rubrics for name in rubric.variables)
             values = Variables([*names], spec["variables"]).read(seen)
             return [*_sent(rubrics, values, row)]
-        except (EvaluandError, KeyError, TypeError) as error:  # of a store from elsewhere
+        except (EvaluandError, AttributeError, LookupError, TypeError) as error:  # of a store from elsewhere
             return f"it cannot be made again: {error}"
 
 
@@ -80,7 +93,7 @@ def _sent(rubrics: list[StoredRubric], values: Mapping[str, Any], row: Mapping[s
     """The questions of a row, in the order of its score."""
     data = row.get("data")
     if not isinstance(data, Mapping):
-        if row["status"] == "failed":  # the first request got no reply
+        if row["status"] == "failed":  # whether more was sent after the first message is not stored
             yield _first(rubrics[0], values)
         return
     if "path" in data:

@@ -5,7 +5,7 @@ The stored content is what a rubric's digest covers, so the digest can be comput
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -109,13 +109,16 @@ def stored_rubrics(manifest: Manifest) -> dict[str, list[StoredRubric]]:
     }
 
 
-def find_changed_rubrics(manifest: Manifest) -> Iterator[str]:
-    """Which judges were asked by other rubrics than are stored, in words."""
-    spec = manifest["spec"]
-    scorers = spec["scorers"] if "scorers" in spec else {"judge": spec.get("judge", {})}
+def find_changed_rubrics(manifest: Manifest) -> dict[str, str]:
+    """Judge → by which rubric it asked and which is stored, of judges that asked by other rubrics than are stored."""
+    spec, changed = manifest["spec"], {}
+    scorers = spec["scorers"] if "scorers" in spec else {"judge": spec.get("judge") or {}}
     for judge, rubrics in stored_rubrics(manifest).items():
         asked = sorted({str(each.get("rubric")) for each in questions_of(scorers.get(judge, {}))})
         stored = sorted({each.digest for each in rubrics})
-        if asked and asked != stored:
-            was, found = ", ".join(asked), ", ".join(stored) or "none"
-            yield f"the manifest was changed: judge {judge!r} asked by the rubric {was}, and stored is {found}"
+        if (asked or judge not in scorers) and asked != stored:
+            was, found = ", ".join(asked) or "none", ", ".join(stored) or "none"
+            changed[judge] = (
+                f"the manifest was changed: judge {judge!r} asked by the rubric {was}, and stored is {found}"
+            )
+    return changed
