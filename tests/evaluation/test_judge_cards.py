@@ -263,6 +263,19 @@ def test_a_threshold_is_refused_where_nobody_says_right_or_wrong(
         card_of(rows, threshold=3, **options)
 
 
+def test_a_threshold_of_a_judge_that_writes_words_is_refused() -> None:
+    rows = [{"label": ["good", "bad"][n % 2], "judgement": ["good", "bad"][n % 3 % 2]} for n in range(30)]
+    with pytest.raises(SpecError, match="the judge gives words, and `--threshold` is for a judge that gives numbers"):
+        card_of(rows, positive="good", threshold=5)
+
+
+@pytest.mark.parametrize("threshold", [math.nan, math.inf, -math.inf])
+def test_a_threshold_that_no_number_or_every_number_reaches_is_refused(threshold: float) -> None:
+    rows = [{"label": n % 2, "judgement": n % 3 / 2} for n in range(30)]
+    with pytest.raises(SpecError, match=f"`--threshold` is {threshold}; give the lowest number that counts as right"):
+        card_of(rows, threshold=threshold)
+
+
 @dataclass(frozen=True)
 class Grading(Scorer):
     """Always says 1, on a scale from 1 to 5."""

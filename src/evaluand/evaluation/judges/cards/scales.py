@@ -110,10 +110,8 @@ def read_items(
     else:
         kind, names = "labels", _merge_words(given, said)
         of_people = of_judge = _read_places(names)
-    if threshold is not None and kind != "right_wrong":
-        raise SpecError(
-            f"people give {_LABELLED[kind]}, and `--threshold` is for labels that say right or wrong; leave it out"
-        )
+    if threshold is not None:
+        _check_threshold(threshold, kind, said)
     example = np.unique([item.example for item in items], return_inverse=True)[1].astype(np.int64)
     by_people, by_judge, by_swapped = (
         _numbers(people, of_people),
@@ -133,6 +131,22 @@ _LABELLED: Final[Mapping[LabelKind, str]] = {
 }
 Read = Callable[[Any], float]
 """The number of a label."""
+
+
+def _check_threshold(threshold: float, kind: LabelKind, said: Iterable[Label]) -> None:
+    """Refuses a threshold of judgements that it cannot divide into right and wrong.
+
+    Raises:
+        SpecError: it is one.
+    """
+    if not math.isfinite(threshold):
+        raise SpecError(f"`--threshold` is {threshold}; give the lowest number that counts as right")
+    if kind != "right_wrong":
+        raise SpecError(
+            f"people give {_LABELLED[kind]}, and `--threshold` is for labels that say right or wrong; leave it out"
+        )
+    if not all(map(_is_number, said)):
+        raise SpecError("the judge gives words, and `--threshold` is for a judge that gives numbers; leave it out")
 
 
 def _matrix(rows: Sequence[Sequence[Label | None]]) -> list[list[Label | None]]:
