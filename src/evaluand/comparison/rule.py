@@ -70,13 +70,15 @@ class Gate:
         Example:
             >>> [Gate.parse(text).limit for text in ("accuracy >= 90 %", "accuracy not worse than base by 0.02")]
             ['>= 0.9', 'not worse than base by 0.02']
+            >>> Gate.parse("accuracy < 0.99999995").limit
+            '< 0.99999995'
         """
         if self.baseline is None:
-            return f"{self.relation} {self.number:g}"
+            return f"{self.relation} {self.number:.15g}"
         if " than" in self.relation:
-            margin = f" by {self.number:g}" if self.number else ""
+            margin = f" by {self.number:.15g}" if self.number else ""
             return f"{self.relation} {self.baseline}{margin}"
-        return f"{self.relation} {self.baseline} {self.number:+g}"
+        return f"{self.relation} {self.baseline} {self.number:+.15g}"
 
     @classmethod
     def parse(cls, text: str) -> Gate:
