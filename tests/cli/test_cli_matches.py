@@ -154,10 +154,12 @@ def test_a_judge_that_always_fails_is_an_error(folder: Path) -> None:
 def test_interrupted_matches_are_resumed_with_the_file_that_began_them(folder: Path) -> None:
     (folder / "e.yaml").write_text(EXPERIMENT.replace("cased", "interrupted"))
     (folder / "stop").touch()
-    stopped = call("run", "e.yaml", "--limit", "9")
+    stopped = call("run", "e.yaml", "--limit", "9", "--budget", "5 USD")
     assert stopped.exit_code == 130, stopped.output
+    assert "; continue with: evaluand run e.yaml --limit 9 --budget '5 USD'" in stopped.stderr
+    again = call("run", "e.yaml", "--limit", "9", "--no-calls")
+    assert "; continue with: evaluand run e.yaml --limit 9 --no-calls\n" in again.stderr
     (folder / "stop").unlink()
-    assert "; continue with: evaluand run e.yaml --limit 9" in stopped.stderr
     facts = read("resume", "casing")
     assert facts["receipt"]["called"] + facts["receipt"]["kept"] == 18
     assert facts["receipt"]["kept"] > 0

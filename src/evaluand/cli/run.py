@@ -153,7 +153,7 @@ def command(
             note_unpinned(tournament, in_yaml=True)
         named_before = _runs_named(store, map(experiment.run_name, tasks)) if limit is not None or where else {}
         is_several = len(tasks) > 1 and not (fresh or retry_failed)  # `resume` continues one task, the file all
-        again = _words_to_run_again(file, limit, where, model) if is_several else None
+        again = _words_to_run_again(file, limit, where, model, no_calls) if is_several else None
         results = carry_out(experiment, store, display(as_json, quiet), again, **options)
     checked: list[Facts] = []
     try:
@@ -213,10 +213,13 @@ def _split_gates(
     return rules, of_matches
 
 
-def _words_to_run_again(file: Path, limit: int | None, where: str | None, model: str | None) -> list[str]:
+def _words_to_run_again(
+    file: Path, limit: int | None, where: str | None, model: str | None, no_calls: bool
+) -> list[str]:
     """The arguments of `evaluand run` that decide what is run."""
     chosen = {"--limit": None if limit is None else str(limit), "--where": where, "--model": model}
-    return [str(file), *(word for name, value in chosen.items() if value is not None for word in (name, value))]
+    words = [word for name, value in chosen.items() if value is not None for word in (name, value)]
+    return [str(file), *words, *(["--no-calls"] if no_calls else [])]
 
 
 def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:
@@ -334,14 +337,13 @@ def reported_stop(
     try:
         yield
     except KeyboardInterrupt:
-        go_on = _suggest(store, again, can_resume) or _SAME_COMMAND
+        go_on = _suggest(store, again, can_resume, budget) or _SAME_COMMAND
         click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
-        larger = None
         if budget is not None and budget.is_spent and isinstance(error, Aborted) and error.code == BUDGET:
-            larger = Budget(2 * max(budget.cost, budget.spent), budget.currency)
-        if go_on := _suggest(store, again, can_resume, larger):
+            budget = Budget(2 * max(budget.cost, budget.spent), budget.currency)
+        if go_on := _suggest(store, again, can_resume, budget):
             error.add_note(f"stopped{_describe_progress(progress)}; {go_on}")
         raise
 
@@ -434,10 +436,10 @@ def _suggest(store: WatchedStore, again: Sequence[str] | None, can_resume: bool,
     """The command that continues the work [with this budget]; empty if nothing is open that `evaluand resume` finds."""
     if not can_resume:
         return _SAME_COMMAND
-    larger = [] if budget is None else ["--budget", str(budget)]
+    limit = [] if budget is None else ["--budget", str(budget)]
     if again is not None:
-        return f"continue with: {suggest_command('run', [*again, *larger], store.root)}"
+        return f"continue with: {suggest_command('run', [*again, *limit], store.root)}"
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""
-    return f"continue with: {suggest_command('resume', [opened['id'][:SHORT_ID], *larger], store.root)}"
+    return f"continue with: {suggest_command('resume', [opened['id'][:SHORT_ID], *limit], store.root)}"
