@@ -197,10 +197,13 @@ def test_one_budget_is_for_all_tasks_and_judges_of_an_experiment(folder: Folder)
 def test_the_costs_of_all_tasks_and_judges_add_up(folder: Folder) -> None:
     (folder.path / "shop.py").write_text(CODE.replace("EUR", "USD").replace("None if", "1.0 if"))
     experiment = folder.experiment(text=EXPERIMENT)
-    said = folder.refused("run", experiment, "--budget", "7 USD")
+    said = folder.refused(
+        "run", experiment, "--budget", "7 USD", "--gate", "accuracy(exact) >= 0", "--allow-unmeasured-judges"
+    )
     assert "the budget of 7 USD is spent (7.5 USD); 2 of 6 are done" in said  # 4.5 for the first task and its judge
     [command] = re.findall("continue with: evaluand (.*)", said)
-    assert command == f"run {experiment} --budget '15 USD'"
+    options = "--gate 'accuracy(exact) >= 0' --allow-unmeasured-judges"
+    assert command == f"run {experiment} {options} --budget '15 USD'"
     assert "compare: evaluand compare shop/cheap shop/dear" in folder.done(*shlex.split(command))
 
 

@@ -14,7 +14,7 @@ from support.chat_answers import Body, ChatServer
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.cli import main
-from evaluand.core.errors import EngineError
+from evaluand.core.errors import EngineError, SpecError
 from evaluand.evaluation import Judge, JudgeTree, Jury, Matcher, PairwiseJudge, Rubric, rubric_names
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.stored_rubric import StoredRubric
@@ -301,3 +301,14 @@ def test_the_report_folds_the_rubric_under_the_name_of_its_judge(server: ChatSer
     assert folded.count("<details>") == folded.count("</details>") == 2
     assert "Does it refuse? &lt;/details&gt;&lt;script&gt;" in folded
     assert "<script>alert(1)" not in text
+
+
+def test_a_rubric_that_holds_a_secret_is_refused_before_the_first_request(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRAVEL_API_KEY", "tea-for-two-42")
+    rubric = Rubric(**{**REFUSES, "instructions": "Does it say tea-for-two-42?"})  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="contains a secret; take it out") as refused:
+        Judge(rubric=rubric, model=model(server)).prepare()
+    assert "tea-for-two" not in str(refused.value)
+    assert not server.asked

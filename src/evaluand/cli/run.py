@@ -153,7 +153,7 @@ def command(
             note_unpinned(tournament, in_yaml=True)
         named_before = _runs_named(store, map(experiment.run_name, tasks)) if limit is not None or where else {}
         is_several = len(tasks) > 1 and not (fresh or retry_failed)  # `resume` continues one task, the file all
-        again = _words_to_run_again(file, limit, where, model, no_calls) if is_several else None
+        again = _words_to_run_again(file) if is_several else None
         results = carry_out(experiment, store, display(as_json, quiet), again, **options)
     checked: list[Facts] = []
     try:
@@ -213,13 +213,20 @@ def _split_gates(
     return rules, of_matches
 
 
-def _words_to_run_again(
-    file: Path, limit: int | None, where: str | None, model: str | None, no_calls: bool
-) -> list[str]:
-    """The arguments of `evaluand run` that decide what is run."""
-    chosen = {"--limit": None if limit is None else str(limit), "--where": where, "--model": model}
-    words = [word for name, value in chosen.items() if value is not None for word in (name, value)]
-    return [str(file), *words, *(["--no-calls"] if no_calls else [])]
+def _words_to_run_again(file: Path) -> list[str]:
+    """The arguments of this command that decide what is run, checked and written."""
+    ctx, words = click.get_current_context(), [str(file)]
+    for option in ctx.command.params:
+        value = ctx.params[option.name] if option.name in _REPEATED else None
+        for each in value if isinstance(value, tuple) else [value]:
+            if each is not None and each is not False:
+                words += [max(option.opts, key=len), *([] if each is True else [str(each)])]
+    return words
+
+
+_REPEATED: Final = frozenset(
+    ("limit", "where", "model", "no_calls", "gates", "junit", "allow_unmeasured", "report", "force", "git_changes")
+)
 
 
 def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:

@@ -298,6 +298,11 @@ def use_secret(value: str, shown: str = HIDDEN) -> None:
         _in_use.setdefault(value, shown)
 
 
+def holds_secret(text: str) -> bool:
+    """Whether a text holds the value of a credential of an environment variable, or one that is in use."""
+    return hide_values(text, variable_values() | _in_use) != text
+
+
 def hide_values(text: str, values: Mapping[str, str]) -> str:
     """A text in which each value, in every form in which it may be written, is replaced by its placeholder."""
     joined = "".join(text.split()) if "\n" in text and values else ""

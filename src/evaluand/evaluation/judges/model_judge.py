@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from evaluand.core.errors import DataError, ParameterError, SpecError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
+from evaluand.core.redaction import holds_secret
 from evaluand.data.dataset import Example
 from evaluand.evaluation.judges.judge_digest import ADDRESS, digest_judge
 from evaluand.evaluation.judges.questioner import Questioner
@@ -102,9 +103,14 @@ class ModelJudge:
         return parts
 
     def prepare(self) -> None:
-        """Raises a SpecError if a model cannot be asked, such as without its key."""
+        """Raises a SpecError if a model cannot be asked, such as without its key, or a rubric must not be stored."""
         for questioner in self.questioners:
             questioner.model.check()
+            if holds_secret(encode(questioner.rubric.content).decode()):
+                raise SpecError(
+                    f"the rubric {questioner.rubric.title!r} contains a secret; take it out, as rubrics are stored"
+                    " with their verdicts"
+                )
 
     def close(self) -> None:
         for questioner in self.questioners:

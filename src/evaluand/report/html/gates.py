@@ -22,7 +22,7 @@ def gates_section(gates: Sequence[Facts]) -> str:
     n_passed = sum(gate["passed"] for gate in gates)
     caption = f"{n_passed:,} of {len(gates):,} gates passed"
     heads = "".join(th(head, "text") for head in ("Gate", "of", "result"))
-    heads += "".join(map(th, ("value", "interval"))) + th("limit", "text") + th("why", "text")
+    heads += "".join(map(th, ("value", "two-sided interval"))) + th("limit", "text") + th("why", "text")
     return table(caption, heads, f"<tbody>{''.join(map(_line, gates))}</tbody>")
 
 
