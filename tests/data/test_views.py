@@ -27,7 +27,7 @@ from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.facts.run import run_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report
-from evaluand.report.terminal.report import artifact_table
+from evaluand.report.terminal.artifact import artifact_table
 from evaluand.run.runner import Runner
 from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore

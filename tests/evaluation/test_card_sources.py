@@ -11,7 +11,7 @@ from support.labelled import judge_numbers
 
 from evaluand import Evaluator, MemoryStore, SpecError
 from evaluand.evaluation.human_labels import labelling_rows, read_labels
-from evaluand.evaluation.judges.cards.card import make_card
+from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
 from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 
@@ -21,6 +21,12 @@ NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]  # the judge takes the upper ha
 def truth(number: int) -> int:
     """People disagree with the judge about 40 to 49, which are right, and 60 to 64, which are wrong."""
     return int(40 <= number < 60 or number >= 65)
+
+
+def agreement(card: JudgeCard) -> float:
+    found = card.find("agreement")
+    assert found is not None
+    return found.value
 
 
 def test_a_judge_is_measured_by_the_labels_of_its_own_question(tmp_path: Path) -> None:
@@ -42,13 +48,13 @@ def test_a_judge_is_measured_by_the_labels_of_its_own_question(tmp_path: Path) -
 
     several = people(aims=lambda n: 1 - truth(n), fine=truth)
     own = make_card(read_labelled_evaluation(evaluation, "fine", several), store)
-    assert own.find("agreement").value == 0.85  # type: ignore[union-attr]
+    assert agreement(own) == 0.85
     assert (own.manifest["spec"]["question"], own.to_dict()["question"]) == ("fine", "fine")
     others = people(aims=lambda n: 1 - truth(n), tone=truth)
     with pytest.raises(SpecError, match=r"none of which is called 'fine': aims, tone; name the one.*label=aims"):
         read_labelled_evaluation(evaluation, "fine", others)
     named = make_card(read_labelled_evaluation(evaluation, "fine", others, "tone"), store)
-    assert named.find("agreement").value == 0.85  # type: ignore[union-attr]
+    assert agreement(named) == 0.85
     assert named.headline.endswith("100 answers labelled by people (tone)")
     with pytest.raises(SpecError, match=r"has no labels called 'tune' \(did you mean 'tone'\?\): aims, tone"):
         read_labelled_evaluation(evaluation, "fine", others, "tune")

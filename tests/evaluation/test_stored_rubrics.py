@@ -24,7 +24,7 @@ from evaluand.report.verification import verify
 from evaluand.store.store import with_seal
 
 HOSTILE = "</details><script>alert(1)</script>"
-REFUSES = {
+REFUSES: dict[str, Any] = {
     "instructions": f"Does it refuse? {HOSTILE}",
     "material": ["input", "output"],
     "scale": {"yes": 1, "no": 0},
@@ -307,7 +307,7 @@ def test_a_rubric_that_holds_a_secret_is_refused_before_the_first_request(
     server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRAVEL_API_KEY", "tea-for-two-42")
-    rubric = Rubric(**{**REFUSES, "instructions": "Does it say tea-for-two-42?"})  # type: ignore[arg-type]
+    rubric = Rubric(**{**REFUSES, "instructions": "Does it say tea-for-two-42?"})
     with pytest.raises(SpecError, match="contains a secret; take it out") as refused:
         Judge(rubric=rubric, model=model(server)).prepare()
     assert "tea-for-two" not in str(refused.value)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
-from evaluand.evaluation.grading import GATHER
 from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.units import GATHER
 from evaluand.store import leases
 from evaluand.store.manifests import DamagedFile
 

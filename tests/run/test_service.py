@@ -40,7 +40,7 @@ from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.report.facts.run import run_facts
-from evaluand.report.terminal.report import artifact_table
+from evaluand.report.terminal.artifact import artifact_table
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.batches import Batches, BatchRow
 from evaluand.run.tasks.service import LocalServiceTask, ServiceTask

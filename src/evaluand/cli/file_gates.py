@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import click
-
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.cli.gates import gate_facts
+from evaluand.cli.gates import gate_facts, has_results
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound
 from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
-from evaluand.experiment.parsing import ValidParts, parse_file
+from evaluand.experiment.parsing import ValidParts, name_in_experiment, parse_file
 from evaluand.report.facts.base import Facts
-from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 
 SUFFIXES: Final = (".yaml", ".yml")
@@ -61,9 +58,7 @@ def read_results(store: DirectoryStore, file: Path) -> FileResults:
     of_metrics = [gate for gate in gates if gate not in of_matches]
     ids = {(ref.kind, ref.name): ref.id for ref in store.refs()}
     graded = ids.get(("aggregations", name))
-    names = {
-        each.name: f"{name.replace('%', '%25').replace('/', '%2F')}/{each.name}" for each in parts.matches.values()
-    }
+    names = {each.name: name_in_experiment(name, each.name) for each in parts.matches.values()}
     matches = [ids["matches", each] for each in names.values() if ("matches", each) in ids]
     if graded is None and not matches:
         raise NotFound(f"experiment {name!r} has no results; `evaluand run {file}` makes them")
@@ -79,14 +74,6 @@ def read_results(store: DirectoryStore, file: Path) -> FileResults:
 
 def _check_metrics(aggregation: Aggregation, parts: ValidParts, gates: Sequence[Gate]) -> list[GateResult]:
     evaluations = dict(zip(aggregation.labels, aggregation.evaluations, strict=True))
-    checkable = [gate for gate in gates if _is_checkable(gate, parts, [*evaluations])]
+    checkable = [gate for gate in gates if has_results(gate, [*evaluations], parts.task_names)]
     measures = [measure for measure in aggregation.measures if measure.where is None]
     return check_gates(checkable, evaluations, measures=measures, allow_unmeasured_judges=parts.allow_unmeasured_judges)
-
-
-def _is_checkable(gate: Gate, parts: ValidParts, tasks: Sequence[str]) -> bool:
-    """Whether the results have the tasks that a gate compares; says so if not."""
-    if gate.baseline in parts.task_names and gate.baseline not in tasks:
-        click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
-        return False
-    return [*tasks] != [gate.baseline]

@@ -11,8 +11,10 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import TARGET, name_store, repeatable
 from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.rule import Gate
 from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
+from evaluand.report.text import safe
 
 GATE_FAILED = 3
 
@@ -39,6 +41,18 @@ def require_gates(gates: Sequence[Any], junit: Path | None) -> None:
         raise click.UsageError("--junit needs --gate")
     if junit and not junit.parent.is_dir():
         raise click.UsageError(f"--junit: no such folder: {junit.parent}")
+
+
+def has_results(gate: Gate, tasks: Sequence[str], known: Sequence[str]) -> bool:
+    """Whether there are results that a gate can compare; notes the task that it lacks.
+
+    Args:
+        tasks: those with results; `known` are those of the experiment file.
+    """
+    if gate.baseline in known and gate.baseline not in tasks:
+        click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
+        return False
+    return [*tasks] != [gate.baseline]
 
 
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:

@@ -16,7 +16,7 @@ from evaluand.core.errors import Fault, plural, singular
 from evaluand.metrics.name_table import AVERAGES
 from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names, usage_facts
-from evaluand.report.terminal.report import Listing
+from evaluand.report.terminal.artifact import Listing
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import KINDS

@@ -3,13 +3,26 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
-from evaluand.cli.options import name_store, present_store
+from evaluand.cli.options import name_store, present_store, suggest_command
 from evaluand.core.errors import EvaluandWarning
-from evaluand.report.text import safe
+from evaluand.report.text import SHORT_ID, safe
+
+
+def note_renamed(name: str | None, made: str, earlier: str, folder: Path, again: str) -> None:
+    """Notes that a name now refers to something smaller, and the commands that show the earlier and name it again.
+
+    Args:
+        made: what has the name now, and a word for the earlier.
+        earlier: id of the artifact that had the name.
+        again: how to repeat the command so that the earlier has the name again.
+    """
+    show = suggest_command("show", earlier[:SHORT_ID], folder)
+    click.echo(f"note: {safe(str(name))} now names {made}: {safe(show)}; repeat the command {again}", err=True)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.gates import conclude, gate_facts, require_gates
 from evaluand.cli.matches import note_unpinned, print_matches, suggest_judging_again
+from evaluand.cli.notes import note_renamed
 from evaluand.cli.options import DEFAULT_CONFIDENCE, BudgetType, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
@@ -137,7 +138,7 @@ def compare_pairwise(
             how = {"limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
             matches = tournament.play(matcher, by_label, name=name, **how)
             ratings = tournament.rate(matches, name=name)
-        _note_smaller(earlier, matches, store)
+        _note_smaller_matches(earlier, matches, store)
         assert ratings is not None  # no option leaves them out
         allowed = options["allow_unmeasured"]
         checked = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=allowed))
@@ -254,17 +255,13 @@ def _find_named(store: Store, name: str | None) -> Matches | None:
     return Matches(store, found) if found is not None and store.is_sealed(Matches.kind, found) else None
 
 
-def _note_smaller(earlier: Matches | None, matches: Matches, store: WatchedStore) -> None:
+def _note_smaller_matches(earlier: Matches | None, matches: Matches, store: WatchedStore) -> None:
     """Notes that a name now refers to the matches of fewer examples than before."""
     limit = matches.manifest["spec"].get("limit")
     if earlier is None or limit is None or limit >= earlier.manifest["spec"].get("limit", math.inf):
         return
-    show = suggest_command("show", earlier.id[:SHORT_ID], store.root)
-    click.echo(
-        f"note: {safe(str(matches.name))} now names the matches of the first {plural(limit, 'example')}; those of more"
-        f" examples: {safe(show)}; repeat the command without --limit to name them again",
-        err=True,
-    )
+    made = f"the matches of the first {plural(limit, 'example')}; those of more examples"
+    note_renamed(matches.name, made, earlier.id, store.root, "without --limit to name them again")
 
 
 def _read_gates(texts: Sequence[str]) -> list[Gate]:

@@ -13,8 +13,9 @@ from click.exceptions import Exit
 
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
-from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates
+from evaluand.cli.gates import conclude, gate_facts, gate_options, has_results, judge_option, require_gates
 from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
+from evaluand.cli.notes import note_renamed
 from evaluand.cli.options import (
     budget_option,
     experiment_argument,
@@ -163,7 +164,7 @@ def command(
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
             _suggest_retries(results, suggest_command("run", [str(file), "--retry-failed"], store.root))
-            _note_smaller(named_before, results, store)
+            _note_smaller_runs(named_before, results, store)
         for note in trades_without_confidences(experiment.tradeoffs, results.evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
@@ -193,9 +194,7 @@ def _gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence
                 yield gate
             else:
                 click.echo(f"note: gate {safe(gate.text)!r} needs matches; not checked", err=True)
-        elif gate.baseline in known and gate.baseline not in tasks:
-            click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
-        elif tasks != [gate.baseline]:
+        elif has_results(gate, tasks, known):
             yield gate
 
 
@@ -265,7 +264,7 @@ def _suggest_retries(results: Results, command: str) -> None:
         suggest_judging_again(matches, command)
 
 
-def _note_smaller(before: Mapping[str, Run], results: Results, store: WatchedStore) -> None:
+def _note_smaller_runs(before: Mapping[str, Run], results: Results, store: WatchedStore) -> None:
     """Notes which names now refer to runs of fewer examples than before."""
     for run in (result.run for result in results.tasks):
         if (earlier := before.get(run.name or "")) is None:
@@ -273,12 +272,8 @@ def _note_smaller(before: Mapping[str, Run], results: Results, store: WatchedSto
         now, then = (each.manifest["spec"]["examples"] for each in (run, earlier))
         if now >= then:
             continue
-        show = suggest_command("show", earlier.id[:SHORT_ID], store.root)
-        click.echo(
-            f"note: {safe(str(run.name))} now names a run of {plural(now, 'example')}; that of {then:,}:"
-            f" {safe(show)}; repeat the command without --limit and --where to name it again",
-            err=True,
-        )
+        made = f"a run of {plural(now, 'example')}; that of {then:,}"
+        note_renamed(run.name, made, earlier.id, store.root, "without --limit and --where to name it again")
 
 
 def _write_report(store: WatchedStore, title: str, results: Results, gates: Sequence[Facts]) -> None:

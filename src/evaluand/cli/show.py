@@ -1,7 +1,7 @@
 """`evaluand show`: shows an artifact, what it was made from and what was made from it."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from evaluand.report.facts.match_sets import ratings_facts, run_ratings_facts
 from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
 from evaluand.report.facts.run import add_chats, dataset_facts, run_facts
-from evaluand.report.terminal.report import artifact_table
+from evaluand.report.terminal.artifact import artifact_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.responses import LANE
 from evaluand.run.runner import Run
@@ -55,6 +55,8 @@ _FOLLOWING = {
     "evaluations": ("aggregations", "comparisons", "cards"),
     "matches": ("ratings", "cards"),
 }
+_BY_SCORE = ("below", "lowest", "against")
+"""The options that choose rows by their scores; only one of them can be given."""
 _AT_MOST = 2000
 _MOST_CHECKED = 64 << 20  # bytes of tables that are compared with their digests before an artifact is shown
 
@@ -76,6 +78,12 @@ Examples:
 """
 
 
+def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise UsageError(f"{param.opts[0]} must be a number, not {value}", ctx)
+    return value
+
+
 @click.command("show", epilog=_EXAMPLES)
 @click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact, callback=refuse_files)
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
@@ -86,7 +94,13 @@ Examples:
     metavar="I",
     help="The example with this _index_: its calls with their spans, and its grades.",
 )
-@click.option("--below", type=float, metavar="X", help="Only answers scored below X; with 1, the wrong ones.")
+@click.option(
+    "--below",
+    type=float,
+    metavar="X",
+    callback=_refuse_nan,
+    help="Only answers scored below X; with 1, the wrong ones.",
+)
 @click.option("--lowest", is_flag=True, help="Rows sorted by score, the lowest first.")
 @click.option(
     "--against",
@@ -129,14 +143,11 @@ def command(
     --below, --lowest, --against, --scorer or --rubric the evaluation, with --metric the aggregation. Failed rows come
     first.
     """
-    chosen = [
-        name
-        for name, is_set in (("--below", below is not None), ("--lowest", lowest), ("--against", against))
-        if is_set
-    ]
-    _check_combination(chosen, failed, index, below, lowest, against, metric, groups, where, scorers)
+    options = click.get_current_context().params.items()
+    given = {name for name, value in options if value is not None and value is not False and value != ()}
+    _check_combination(given)
     store = DirectoryStore(folder)
-    graded = bool(chosen or scorers)
+    graded = bool(given & {*_BY_SCORE, "scorers"})
     expected = "aggregations" if metric else "evaluations" if graded else None
     find = _find_calls if index is not None else _find_judged if rubric else partial(resolve, kind=expected)
     with show_notes():
@@ -164,32 +175,21 @@ def command(
     show(artifact_table(facts))
 
 
-def _check_combination(
-    chosen: Sequence[str],
-    failed: bool,
-    index: int | None,
-    below: float | None,
-    lowest: bool,
-    against: str | None,
-    metric: str | None,
-    groups: Sequence[str],
-    where: str | None,
-    scorers: Sequence[str],
-) -> None:
+def _check_combination(given: Set[str]) -> None:
     """Refuses options that exclude each other.
 
     Args:
-        chosen: the names of the options that choose rows by their scores.
+        given: the parameters that have a value.
     """
-    if len(chosen) > 1 or (chosen and failed):
-        raise UsageError(f"give one of --failed, --below, --lowest and --against, not {' and '.join(chosen)} at once")
-    if index is not None and (failed or chosen or scorers or metric):
+    by_score = [name for name in _BY_SCORE if name in given]
+    if len(by_score) > 1 or (by_score and "failed" in given):
+        names = " and ".join(f"--{name}" for name in by_score)
+        raise UsageError(f"give one of --failed, --below, --lowest and --against, not {names} at once")
+    if "index" in given and given & {"failed", *by_score, "scorers", "metric"}:
         raise UsageError("--index shows one example; give it without other options that select rows")
-    if below is not None and math.isnan(below):
-        raise UsageError(f"--below must be a number, not {below}")
-    if (groups and metric is None) or (metric is not None and (below is not None or against)):
+    if ("groups" in given and "metric" not in given) or ("metric" in given and given & {"below", "against"}):
         raise UsageError("--metric can be combined with --group, --scorer and either --failed or --lowest")
-    if where is not None and (lowest or against or metric or index is not None):
+    if "where" in given and given & {"lowest", "against", "metric", "index"}:
         raise UsageError("--where can be combined with --failed, --below and --scorer")
 
 

@@ -144,8 +144,8 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
         task = as_task(entry)
         for why in task.identify().reasons(in_yaml=True):
             unpinned.setdefault(why, []).append(name)
-        if isinstance(task, ServiceTask) and (task.batch or 1) > experiment.policy.concurrency:
-            at_once = f"only {experiment.policy.concurrency} calls are made at once"
+        if isinstance(task, ServiceTask) and (task.batch or 1) > experiment.policy.calls_at_once:
+            at_once = f"only {experiment.policy.calls_at_once} calls are made at once"
             yield f"task {name}: a batch of {task.batch} is never full: {at_once}; raise concurrency under run"
         if isinstance(task, RecordedTask):
             calls = len(experiment.dataset) * (experiment.replications or 1)

@@ -35,7 +35,7 @@ class CoroutineMap:
 
     async def run(self) -> None:
         self._main = asyncio.current_task()
-        workers = [asyncio.ensure_future(self._work()) for _ in range(self._policy.concurrency)]
+        workers = [asyncio.ensure_future(self._work()) for _ in range(self._policy.calls_at_once)]
         try:
             with calls_in_flight(len(workers)):
                 await asyncio.gather(*workers)

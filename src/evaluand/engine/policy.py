@@ -90,7 +90,7 @@ class Policy:
         sharing: called once with a sentence where another process works on the same calls, or may do so.
     """
 
-    concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
+    concurrency: int | None = None
     timeout: float | None = None
     retries: int | None = None
     backoff: float = 1.0
@@ -138,6 +138,12 @@ class Policy:
             object.__setattr__(self, "budget", Budget.read(self.budget))
             if self.processes:
                 raise SpecError("a budget cannot stop the requests of other processes; leave out budget or processes")
+
+    @property
+    def calls_at_once(self) -> int:
+        """How many calls are in flight at once: `concurrency`, or its default."""
+        assert self.concurrency is not None  # `__post_init__` sets it
+        return self.concurrency
 
     @property
     def rate_limit(self) -> RateLimit | None:

@@ -113,7 +113,7 @@ class ProcessMap(Generic[U]):
 
     def _assign(self) -> bool:
         """Assign units to idle workers; false when nothing is left to do or in flight."""
-        while self._failure is None and len(self._busy) + len(self._waiting) < self._policy.concurrency:
+        while self._failure is None and len(self._busy) + len(self._waiting) < self._policy.calls_at_once:
             try:
                 unit = next(self._units, None)
             except BaseException as error:

@@ -71,7 +71,7 @@ class ThreadMap:
 
     def _start_others(self) -> None:
         with self._ended:
-            n_missing = self._policy.concurrency - self._living if self._leader else 0
+            n_missing = self._policy.calls_at_once - self._living if self._leader else 0
             self._leader = None
         for _ in range(n_missing):
             self._start()

@@ -30,19 +30,7 @@ from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
-from evaluand.evaluation.grading import (
-    GATHER,
-    Grader,
-    RowStream,
-    Sources,
-    app_of,
-    batched,
-    line_of,
-    name_of,
-    packed,
-    targets_of,
-    unpacked,
-)
+from evaluand.evaluation.grading import Grader, line_of
 from evaluand.evaluation.known_scores import (
     N_SHARED,
     SHARED,
@@ -62,6 +50,7 @@ from evaluand.evaluation.scorer import (
     find_call_reader,
     ranges_of,
 )
+from evaluand.evaluation.units import GATHER, RowStream, Sources, app_of, batched, name_of, packed, targets_of, unpacked
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.requests import in_attempt

@@ -7,322 +7,31 @@ usage.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
-from dataclasses import dataclass, fields
-from itertools import count, islice
-from typing import Any, ClassVar, NamedTuple
+from itertools import islice
+from typing import Any, ClassVar
 
 import orjson
-import pyarrow as pa
 from orjson import Fragment
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, NotFound, TaskError, storable_message, with_article
+from evaluand.core.errors import DataError, TaskError, storable_message, with_article
 from evaluand.core.json_like import escape_surrogates, surrogate_fault
-from evaluand.core.key_columns import INDEX
 from evaluand.core.placeholders import find_gap
-from evaluand.data.dataset import Example
 from evaluand.engine.budget import BudgetReached
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
+from evaluand.evaluation.units import FeedbackInput, Piece, Unit, part_of, source_of
 from evaluand.models.account import Account
 from evaluand.models.usage import Spending, spending
-from evaluand.run.responses import Response, SpanStream, place_of
-from evaluand.run.runner import Run
-from evaluand.store.journal import WorkLog
+from evaluand.run.responses import place_of
 from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
-from evaluand.trace.record import Record, comparable_rows
-from evaluand.trace.traces import Trace
 
-GATHER = 256
 _REASON = 500
-
-
-class Traced(NamedTuple):
-    """The trace of the call of a row: its spans as text, its start and its duration (µs)."""
-
-    rows: bytes
-    started: int | None
-    duration: int | None
-
-
-@dataclass(slots=True)
-class Unit:
-    """One row of a run to be graded; `rest` holds the rows that follow it in a batch, `traced` is set if it is read.
-
-    `record` is set if several scorers are asked about one response, so that it is read once.
-    """
-
-    slot: int
-    example: Example
-    response: Response
-    digest: bytes
-    traced: Traced | None = None
-    record: Record | None = None
-    attempts: int = 0
-    pieces: Sequence[_Piece] = ()
-    spent: Sequence[Spending] = ()  # for each piece, in all attempts
-    trace: Trace | None = None  # of a call of a judge
-    rest: Sequence[Unit] = ()
-
-    @property
-    def size(self) -> int:
-        return 1 + len(self.rest)
-
-    def __str__(self) -> str:
-        return f"_index_ {self.response.index}, replication {self.response.replication}"
-
-
-def part_of(value: Any, target: str | None) -> Any:
-    """The part of an output, or of a mapping of expected values, for a target; all of it without a target."""
-    return value.get(target) if target is not None and isinstance(value, Mapping) else value
-
-
-def packed(unit: Unit) -> bytes:
-    """A row, or a batch of rows, encoded for the process that grades it."""
-    return identity.encode([_fields(u) for u in (unit, *unit.rest)])
-
-
-def _fields(unit: Unit) -> list[Any]:
-    return [
-        unit.slot,
-        unit.digest,
-        *([getattr(part, f.name) for f in fields(part)] for part in (unit.example, unit.response)),
-        unit.traced,
-    ]
-
-
-def unpacked(packed: bytes) -> Unit:
-    first, *rest = (
-        Unit(slot, Example(*e), Response(*r), digest, traced and Traced(*traced))
-        for slot, digest, e, r, traced in identity.decode(packed)
-    )
-    first.rest = rest
-    return first
-
-
-class FeedbackInput(dict[str, Any]):
-    """The record of a call, the app and the example, for scorers that ask for a `source`."""
-
-    def __deepcopy__(self, memo: Any) -> FeedbackInput:
-        """Itself: made for one scorer and one row. Its parts may also occur in other arguments."""
-        return self
-
-
-def seen_of(example: Example) -> dict[str, Any]:
-    """The example as a source shows it; missing parts are left out."""
-    seen = {"id": example.id, "input": _without_nulls(example.input), "metadata": _without_nulls(example.metadata)}
-    seen["attributes"] = _without_nulls(example.attributes)
-    optional = {"expected": _without_nulls(example.expected), "weight": example.weight}
-    return seen | {name: value for name, value in optional.items() if value is not None}
-
-
-def _without_nulls(value: Any) -> Any:
-    """A part of an example without the columns that are null there."""
-    return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
-
-
-def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> FeedbackInput:
-    """The source of a row; its spans are read on first use. See `record_of`."""
-    record = unit.record or record_of(unit, output, app, name)
-    return FeedbackInput(__record__=record, __app__=app, __example__=seen_of(unit.example))
-
-
-def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
-    """A row, with its trace, and one of its responses as the record of a call; `name` if its span has none."""
-    example, replication = unit.example, unit.response.replication
-    traced = unit.traced or Traced(b"[]", None, None)
-    metadata = {k: v for k, v in _without_nulls(example.metadata).items() if k != "tags"}
-    meta = _without_nulls(example.attributes) | metadata
-    return Record(
-        traced.rows,
-        input=example.input,
-        output=output,
-        name=name,
-        error=None if unit.response.error is None else _error_facts(traced, unit.response.error),
-        started=traced.started,
-        duration=traced.duration,
-        record_id=f"{example.id}/{replication}" if replication else example.id,
-        app_id=str(app.get("app_id", "")),
-        tags=str(example.metadata.get("tags") or ""),
-        meta=meta or None,
-    )
-
-
-def _error_facts(traced: Traced, error: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The error of a failed call: from its span if recorded there, else from the response."""
-    rows = identity.decode(traced.rows)
-    events = rows[0][10] if rows and rows[0][1] is None else None
-    exceptions = [body for name, _, body in events or () if name == "exception" and isinstance(body, dict)]
-    return exceptions[-1] if exceptions else {"type": error["type"], "message": error["message"]}
-
-
-class _Piece(NamedTuple):
-    """What a scorer grades in one call: a response, or its part for one target."""
-
-    number: int | None
-    target: str | None
-    output: Any
-    expected: Any
-
-
-class RowStream:
-    """The rows of a run with their examples, in ascending pieces; going back starts another pass."""
-
-    def __init__(self, run: Run, scorer: Scorer) -> None:
-        self.run = run
-        arguments = scorer.arguments
-        self.targets = identity.encode(targets_of(run)) if scorer.by_target else b""
-        self.app = identity.digest([app_of(run), name_of(run)]) if "source" in arguments else None
-        self.sees_times = scorer.sees_times
-        self.reads_index = scorer.sees_place
-        self.reads_replication = "replication" in arguments
-        self.dataset = run.dataset
-        self.replications = int(run.manifest["spec"]["replications"])
-        self.total = sum(run.counts.values())
-        self._position = -1
-        self._rows: Iterator[Unit] = iter(())
-
-    def take(self, start: int, stop: int) -> Iterator[Unit]:
-        if start < self._position or self._position < 0:
-            self._rows, self._position = self._all(), 0
-        next(islice(self._rows, start - self._position, start - self._position), None)
-        self._position = start
-        while self._position < stop:
-            unit = next(self._rows, None)
-            if unit is None:
-                return
-            self._position += 1
-            yield unit
-
-    @property
-    def has_one_row_per_example(self) -> bool:
-        """Whether each example has one row, whose trace and targets the scorer does not see."""
-        return self.replications == 1 and self.targets in (b"", b"null") and self.app is None
-
-    def at(self, positions: Sequence[int]) -> Iterator[Unit]:
-        """The rows of some examples, in ascending order, if each example has one row."""
-        responses = self.run.at(positions)
-        for example, response in zip(self.dataset.examples_at(positions), responses, strict=True):
-            yield Unit(example.position, example, response, self._digest(example, response, None))
-
-    def digests(self) -> Iterator[bytes]:
-        """The digest of everything the scorer can see of each row, in order, if each example has one row."""
-        places = (b"i%d/%d" % pair for pair in zip(self.dataset.indices, count(), strict=False))
-        targets, has_place, end = self.targets, self.reads_index, b"r0" if self.reads_replication else b""
-        for example, content in zip(self.dataset.example_digests(), self.run.contents(), strict=False):
-            seen = example + content + targets + (next(places) if has_place else b"") + end
-            yield hashlib.blake2b(seen, digest_size=identity.DIGEST_SIZE).digest()
-
-    def _all(self) -> Iterator[Unit]:
-        responses = iter(self.run)
-        traced = iter(()) if self.app is None else traced_of(self.run)
-        slot = 0
-        for example in self.dataset.examples(0, self.total // self.replications):
-            for response in islice(responses, self.replications):
-                spans = next(traced, None)
-                digest = self._digest(example, response, spans)
-                yield Unit(slot, example, response, digest, None if spans is None else spans[1])
-                slot += 1
-
-    def _digest(self, example: Example, response: Response, spans: tuple[bytes, Traced] | None) -> bytes:
-        """The digest (16 bytes) of everything the scorer can see of a row."""
-        parts = example.digest + response.content + self.targets
-        if self.reads_index:
-            parts += b"i%d/%d" % (example.index, example.position)
-        if self.reads_replication:
-            parts += b"r%d" % response.replication
-        if spans is not None and self.app is not None:
-            parts += b"s" + self.app + spans[0]
-            if self.sees_times:
-                parts += identity.encode([spans[1], example.id, response.replication])
-        return hashlib.blake2b(parts, digest_size=identity.DIGEST_SIZE).digest()
-
-
-def traced_of(run: Run) -> Iterator[tuple[bytes, Traced]]:
-    """For each row of a run, in order: its trace as text without times, and the trace."""
-    spans = SpanStream(run.spans())
-    for batch in run.batches([INDEX, "replication", "started", "duration"]):
-        columns = (batch.column(name) for name in (INDEX, "replication", "started", "duration"))
-        integers = (c if pa.types.is_integer(c.type) else c.cast(pa.int64()) for c in columns)
-        for index, replication, started, duration in zip(*(c.to_pylist() for c in integers), strict=True):
-            rows = spans.of(index, replication)
-            yield comparable_rows(rows), Traced(orjson.dumps(rows), started, duration)
-
-
-def units_of(run: Run) -> Iterator[Unit]:
-    """The rows of a run with their examples and traces."""
-    responses, traced = iter(run), traced_of(run)
-    replications, slots = int(run.manifest["spec"]["replications"]), count()
-    for example in run.dataset.examples(0, sum(run.counts.values()) // replications):
-        for response, (_, spans) in zip(islice(responses, replications), traced, strict=False):
-            yield Unit(next(slots), example, response, response.digest, spans)
-
-
-class Sources:
-    """The sources that feedbacks received for the rows of a run, to show what they were asked; none without a run."""
-
-    def __init__(self, run: Run | None) -> None:
-        self._run = run
-        self._units: Iterator[Unit] = iter(())
-        self._unit: Unit | None = None
-        self._made: dict[int, FeedbackInput] = {}  # for this unit, by response
-
-    def of(self, index: int, replication: int, number: int | None) -> FeedbackInput | None:
-        """The source of a row and the response with this index; None if there is none. Fast in ascending order."""
-        unit = self._at((index, replication))
-        outputs = (unit.response.responses if unit else None) or ()
-        if self._run is None or unit is None or number is None or number >= len(outputs):
-            return None
-        if number not in self._made:
-            self._made[number] = source_of(unit, outputs[number], app_of(self._run), name_of(self._run))
-        return self._made[number]
-
-    def row_of(self, index: int, replication: int, number: int) -> tuple[Example, Any, FeedbackInput] | None:
-        """Example, response and source of a row; None if there is none. Fast in ascending order."""
-        source = self.of(index, replication, number)
-        if source is None or self._unit is None:
-            return None
-        return self._unit.example, (self._unit.response.responses or ())[number], source
-
-    def _at(self, key: tuple[int, int]) -> Unit | None:
-        if self._run is None or (self._unit is not None and _row_key(self._unit) == key):
-            return self._unit
-        if self._unit is None or _row_key(self._unit) > key:
-            self._units = units_of(self._run)
-        try:
-            self._unit, self._made = next(unit for unit in self._units if _row_key(unit) == key), {}
-        except (StopIteration, NotFound):  # the store may have lost its dataset
-            self._unit = None
-        return self._unit
-
-
-def _row_key(unit: Unit) -> tuple[int, int]:
-    return unit.response.index, unit.response.replication
-
-
-def app_of(run: Run) -> Mapping[str, Any]:
-    """Facts about the app that a run called."""
-    known: Mapping[str, Any] = run.manifest.get("app") or {}
-    return known
-
-
-def batched(units: Iterator[Unit], lane: WorkLog) -> Iterator[Unit]:
-    """Groups units: the first of each batch carries the rest."""
-    missing = (unit for unit in units if not lane.is_done(unit.slot))
-    while chunk := list(islice(missing, GATHER)):
-        chunk[0].rest = chunk[1:]
-        yield chunk[0]
-
-
-def name_of(run: Run) -> str:
-    """The name of the task of a run."""
-    return str(run.manifest["provenance"].get("task", "task"))
 
 
 class Grader:
@@ -473,14 +182,14 @@ class Grader:
                     return f"the {name}{gap.path} {gap}"
         return None
 
-    def _pieces(self, unit: Unit) -> list[_Piece]:
+    def _pieces(self, unit: Unit) -> list[Piece]:
         expected, responses = unit.example.expected, unit.response.responses
         if unit.response.status != COMPLETED or not responses or self._find_gap(unit):
             return []
         if self.targets is None:
-            return [_Piece(n, None, output, expected) for n, output in enumerate(responses)]
+            return [Piece(n, None, output, expected) for n, output in enumerate(responses)]
         return [
-            _Piece(n, target, part_of(output, target), expected[target])
+            Piece(n, target, part_of(output, target), expected[target])
             for n, output in enumerate(responses)
             for target in self.targets
         ]
@@ -508,7 +217,7 @@ class Grader:
                 _check_text(name, label)
         return float(value) if kind == "double" else value
 
-    def _ask(self, unit: Unit, piece: _Piece) -> Any:
+    def _ask(self, unit: Unit, piece: Piece) -> Any:
         try:
             score = self.scorer.as_score(self.scorer.score(*self._arguments(unit, piece)))
         except Exception as error:
@@ -528,14 +237,14 @@ class Grader:
         if score.error is not None and self.policy.retries_after(score.error, unit.attempts):
             raise score.error
 
-    def _arguments(self, unit: Unit, piece: _Piece) -> list[Any]:
+    def _arguments(self, unit: Unit, piece: Piece) -> list[Any]:
         arguments = [read(unit, piece) for read in self.readers]
         return arguments if self.scorer.cheap else [deepcopy(value) for value in arguments]
 
-    def _source(self, unit: Unit, piece: _Piece) -> FeedbackInput:
+    def _source(self, unit: Unit, piece: Piece) -> FeedbackInput:
         return source_of(unit, piece.output, self.app, self.name)
 
-    def _row(self, piece: _Piece, result: Any) -> list[Any]:
+    def _row(self, piece: Piece, result: Any) -> list[Any]:
         if not isinstance(result, BaseException):
             try:
                 return self._scored(piece, result if isinstance(result, Score) else self.scorer.as_score(result))
@@ -548,7 +257,7 @@ class Grader:
         columns = self._without_score(piece.expected)
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, columns]
 
-    def _scored(self, piece: _Piece, score: Score) -> list[Any]:
+    def _scored(self, piece: Piece, score: Score) -> list[Any]:
         if score.status not in SCORE_STATUSES:
             raise DataError(f"a scorer gives one of the statuses {', '.join(SCORE_STATUSES)}, not {score.status!r}")
         if score.status in (FAILED, SKIPPED) and score.value is not None:
@@ -664,7 +373,7 @@ _PARTS: dict[str, Any] = {"numbers": Sequence, "scores": Mapping}
 
 _CELL_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool, "labels": list}
 
-_ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
+_ARGUMENTS: dict[str, Callable[[Unit, Piece], Any]] = {
     "output": lambda unit, piece: piece.output,
     "expected": lambda unit, piece: piece.expected,
     "input": lambda unit, piece: unit.example.input,
@@ -676,9 +385,3 @@ _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
     "second": lambda unit, piece: piece.output[1],
     "responses": lambda unit, piece: piece.output,
 }
-
-
-def targets_of(run: Run) -> list[str] | None:
-    """The names of the targets, if the dataset has several."""
-    expected = run.dataset.roles.expected
-    return sorted(expected) if isinstance(expected, Mapping) else None

@@ -19,7 +19,7 @@ from orjson import Fragment
 
 from evaluand.core import identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.evaluation.grading import RowStream
+from evaluand.evaluation.units import RowStream
 from evaluand.store import tables
 from evaluand.store.store import Draft
 from evaluand.store.tables import FAILED, SCORED

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, warn
 from evaluand.data.dataset import Dataset, Example
 from evaluand.data.paths import suggest_paths
-from evaluand.evaluation.grading import part_of, seen_of, units_of
 from evaluand.evaluation.scorer import Scorer, value_kind
+from evaluand.evaluation.units import part_of, seen_of, units_of
 from evaluand.run.runner import Run
 from evaluand.run.task import Task, types_of
 from evaluand.store.tables import SCORED

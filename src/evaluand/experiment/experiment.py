@@ -30,7 +30,7 @@ from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
 from evaluand.experiment.match_gates import is_match_gate
-from evaluand.experiment.parsing import ValidParts, parse_file
+from evaluand.experiment.parsing import ValidParts, name_in_experiment, parse_file
 from evaluand.experiment.preflight import (
     check_answers,
     check_fit,
@@ -273,7 +273,7 @@ class Experiment(metaclass=NearNames):
 
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
-        return f"{check_name(self.name).replace('%', '%25').replace('/', '%2F')}/{check_name(task)}"
+        return name_in_experiment(self.name, task)
 
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""

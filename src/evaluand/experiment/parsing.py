@@ -84,6 +84,19 @@ def parse_file(path: Path, content: bytes | None = None, model: str | None = Non
     return replace(valid, name=None), document
 
 
+def name_in_experiment(experiment: str, part: str) -> str:
+    """The name in stores of what belongs to a task, or to matches, of an experiment.
+
+    Raises:
+        SpecError: a name that no artifact can have.
+
+    Example:
+        >>> name_in_experiment("a/b", "mine")
+        'a%2Fb/mine'
+    """
+    return f"{check_name(experiment).replace('%', '%25').replace('/', '%2F')}/{check_name(part)}"
+
+
 def _require_grading(value: Mapping[str, Any], document: Document) -> None:
     """Adds missing scorers or metrics to the faults; with matches, both may be missing."""
     meant = {(meant_key((key,)) or key) for key in value}

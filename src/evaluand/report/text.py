@@ -33,6 +33,16 @@ def safe(text: object, limit: int = 0) -> str:
     return "".join(c if c.isprintable() or c in _JOINERS else c.encode("unicode_escape").decode() for c in shown)
 
 
+def safe_lines(text: str) -> str:
+    r"""Text of several lines, each as `safe` shows it.
+
+    Example:
+        >>> safe_lines("one\r\ntwo\tthree")
+        'one\ntwo\\tthree'
+    """
+    return "\n".join(safe(line.rstrip("\r")) for line in text.split("\n"))
+
+
 def numbers(*values: float | None) -> list[str]:
     """Formats related numbers with the same number of decimals; `–` for None.
 

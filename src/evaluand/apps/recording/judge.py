@@ -22,8 +22,9 @@ from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy, too_long
-from evaluand.evaluation.grading import Grader, Unit
+from evaluand.evaluation.grading import Grader
 from evaluand.evaluation.scorer import Scorer
+from evaluand.evaluation.units import Unit
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store
 

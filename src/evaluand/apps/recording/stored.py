@@ -26,8 +26,8 @@ from evaluand.engine.observation import UNKNOWN, node_key
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Inputs
 from evaluand.evaluation.evaluator import N_FIELDS, Evaluation, Evaluator, KnownScore
-from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
+from evaluand.evaluation.units import Traced, Unit, record_of
 from evaluand.run.responses import response_of, seal
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -247,7 +247,7 @@ def seal_recording(
 
 def recorded_policy(manifest: Manifest, concurrency: int | None = None) -> Policy:
     """The default policy for the feedbacks of a recording: with the timeout of its app."""
-    return Policy(concurrency, timeout=manifest["provenance"]["timeout"])  # type: ignore[arg-type] # None is like no argument
+    return Policy(concurrency, timeout=manifest["provenance"]["timeout"])
 
 
 def recording_digest(run: Run | None, evaluation: Evaluation | None) -> str:

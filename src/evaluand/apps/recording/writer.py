@@ -54,8 +54,8 @@ from evaluand.engine.engine import InlineEngine
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.evaluation.grading import FeedbackInput, Unit, source_of, units_of
 from evaluand.evaluation.scorer import Scorer, described, directions_of, ranges_of
+from evaluand.evaluation.units import FeedbackInput, Unit, source_of, units_of
 from evaluand.run.responses import line_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import SHARD_SLOTS

@@ -56,7 +56,7 @@ def make_result(calls: Calls, aggregator: Aggregator, *, on_error: str, note: st
         note = "; ".join(filter(None, (note, calls.failures and f"left out: {calls.failures}", calls.gaps)))
     try:
         return Result("scored", _aggregate(calls.values, aggregator), calls.records, None, note, first)
-    except Exception as error:
+    except Exception as error:  # an aggregator may be a function of the user, which may raise anything
         return Result("failed", None, calls.records, f"the aggregate failed: {error_line(error)}", note, error)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaluand.core.errors import EvaluandError
-from evaluand.evaluation.grading import Sources
 from evaluand.evaluation.judges.judge_digest import questions_of
 from evaluand.evaluation.judges.prompt import Message
 from evaluand.evaluation.judges.stored_rubric import (
@@ -21,6 +20,7 @@ from evaluand.evaluation.judges.stored_rubric import (
     stored_rubrics,
 )
 from evaluand.evaluation.judges.variables import Variables, columns_of
+from evaluand.evaluation.units import Sources
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation

@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, plural
 from evaluand.data.dataset import Example
-from evaluand.evaluation.grading import Grader, Unit
+from evaluand.evaluation.grading import Grader
 from evaluand.evaluation.matching.comparison_scorers import STRENGTH, ComparisonScorer
 from evaluand.evaluation.matching.matches import JUDGE_FAILED, Matches
 from evaluand.evaluation.matching.pairing import Entrants
 from evaluand.evaluation.matching.response_style import ResponseStyle, response_styles
 from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.units import Unit
 from evaluand.models.usage_total import UsageTotal
 from evaluand.run.responses import Response, span_rows
 from evaluand.run.runner import Run

@@ -27,7 +27,6 @@ from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.evaluator import N_FIELDS, ScorerFailed
-from evaluand.evaluation.grading import GATHER, batched, packed, unpacked
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.matching.judge_view import JudgeView
 from evaluand.evaluation.matching.judging import (
@@ -54,6 +53,7 @@ from evaluand.evaluation.matching.pairing import (
 )
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.evaluation.scorer import described
+from evaluand.evaluation.units import GATHER, batched, packed, unpacked
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.requests import in_attempt

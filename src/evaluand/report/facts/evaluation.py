@@ -196,8 +196,8 @@ def graded_rows(found: Lineage) -> list[Facts]:
 
 def _complete_calls(evaluation: Evaluation, run: Run | None, rows: Mapping[str, Sequence[Facts]]) -> None:
     """Completes the calls in rows of feedbacks, by scorer, with what only the run stores."""
-    from evaluand.evaluation.grading import Sources  # on use: `evaluand list` does without Arrow
     from evaluand.evaluation.scorer import find_call_reader
+    from evaluand.evaluation.units import Sources  # on use: `evaluand list` does without Arrow
 
     sources, specs = Sources(run), evaluation.manifest["spec"]["scorers"]
     readers = {scorer: find_call_reader(specs[scorer]) for scorer in rows}

@@ -27,8 +27,8 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound
 from evaluand.core.key_columns import INDEX
-from evaluand.evaluation.grading import Sources
 from evaluand.evaluation.scorer import find_call_reader
+from evaluand.evaluation.units import Sources
 from evaluand.metrics.detection import Boxes, definition_of, match
 from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.base import Facts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
 from evaluand.report.facts.base import Facts
-from evaluand.report.html.page import clean, name, table, th
+from evaluand.report.html.page import clean, clean_lines, name, table, th
 from evaluand.report.text import SHORT_ID, numbers
 
 
@@ -34,13 +34,8 @@ def _rubric(rubric: Facts) -> str:
     lines += [(message["role"], message["content"]) for message in rubric["messages"]]
     material = rubric["material"]
     lines.append(("material", material if isinstance(material, str) else ", ".join(material)))
-    body = "".join(f"<dt>{clean(role)}</dt><dd><pre>{_whole(text)}</pre></dd>" for role, text in lines)
+    body = "".join(f"<dt>{clean(role)}</dt><dd><pre>{clean_lines(text)}</pre></dd>" for role, text in lines)
     return f"<details><summary>{head}</summary><dl>{body}</dl></details>"
-
-
-def _whole(text: str) -> str:
-    """Text with its lines."""
-    return "\n".join(clean(line) for line in text.splitlines())
 
 
 def _corrected(judges: Sequence[Facts]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from evaluand._version import __version__
-from evaluand.report.text import LABEL, safe
+from evaluand.report.text import LABEL, safe, safe_lines
 
 _TITLE = 200
 _WHOLE = 4000
@@ -80,6 +80,11 @@ def _hash(name: str) -> str:
 def clean(value: Any, limit: int = 0) -> str:
     """Escapes text for a page."""
     return escape(safe(value, limit))
+
+
+def clean_lines(text: str) -> str:
+    """Escapes text of several lines for a page."""
+    return escape(safe_lines(text))
 
 
 def excerpt(text: str, limit: int) -> str:

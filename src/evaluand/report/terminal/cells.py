@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core import identity
-from evaluand.report.text import safe
+from evaluand.report.text import safe, safe_lines
 
 CELL = 60
 LINES = 12
@@ -52,13 +52,18 @@ def count_text(n: int, style: str = "") -> Text:
     return Text(f"{n:,}", style if n else "")
 
 
+def status_text(status: str) -> Text:
+    """A status in its colour."""
+    return Text(status, {"failed": "red", "abstained": "yellow", "skipped": "yellow"}.get(status, "green"))
+
+
 def long_text(value: Any) -> str:
     """A value on several lines, cut where it is long; see `readable_text`."""
     text = readable_text(value)
     lines = (text if len(text) <= _TEXT else text[: _TEXT - 1] + "…").split("\n")
     if len(lines) > LINES:
         lines = [*lines[:LINES], "…"]
-    return "\n".join(safe(line.rstrip("\r")) for line in lines)
+    return safe_lines("\n".join(lines))
 
 
 def readable_text(value: Any) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
 from evaluand.report.facts.evaluation import NOT_SENT, SENT
 from evaluand.report.terminal.cells import CELL, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, numbers, safe
+from evaluand.report.text import SHORT_ID, numbers, safe, safe_lines
 
 Facts = Mapping[str, Any]
 
@@ -104,10 +104,10 @@ def rubric_parts(rubrics: Sequence[Facts]) -> Iterator[RenderableType]:
     for each in rubrics:
         question = "" if each["question"] is None else f", question {safe(each['question'], CELL)}"
         head = f"rubric of {safe(each['judge'], CELL)}{question}: {safe(each['title'], CELL)}"
-        lines = [("dividing", _whole(each["dividing"]))] if each["dividing"] else []
-        lines += [(message["role"], _whole(message["content"])) for message in each["messages"]]
+        lines = [("dividing", safe_lines(each["dividing"]))] if each["dividing"] else []
+        lines += [(message["role"], safe_lines(message["content"])) for message in each["messages"]]
         material = each["material"]
-        lines.append(("material", _whole(material if isinstance(material, str) else ", ".join(material))))
+        lines.append(("material", safe_lines(material if isinstance(material, str) else ", ".join(material))))
         yield Text.assemble((head, "bold"), (f"  digest {each['rubric']}", "dim"))
         yield name_values(lines, "  ")
 
@@ -119,11 +119,7 @@ def sent_parts(row: Facts) -> Iterator[RenderableType]:
     for each in row.get(SENT, ()):
         question = "" if each["question"] is None else f": {safe(each['question'], CELL)}"
         yield Text(f"  sent to the judge{question}", "dim")
-        yield name_values([(said["role"], _whole(said["content"])) for said in each["messages"]], "    ")
-
-
-def _whole(text: str) -> str:
-    return "\n".join(safe(line.rstrip("\r")) for line in text.split("\n"))
+        yield name_values([(said["role"], safe_lines(said["content"])) for said in each["messages"]], "    ")
 
 
 _STYLES: Final = {"measured": "", "weak": "yellow", "stale": "yellow", "unmeasured": "yellow"}
@@ -180,8 +176,3 @@ def _misses(misses: Sequence[Facts], n: int) -> RenderableType:
     if len(misses) > n:
         parts.append(Text(f"and {len(misses) - n:,} more (--json lists them)", "dim"))
     return Group(*parts)
-
-
-def card_line(card: Facts) -> str:
-    """The id of a card, for the last line of a command."""
-    return f"card {safe(card['id'])[:SHORT_ID]}"

@@ -1,0 +1,409 @@
+"""An artifact, and a list of artifacts, for the terminal, made from facts alone."""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from evaluand.core.errors import plural, singular
+from evaluand.core.identity import stored_form
+from evaluand.core.provenance import experiment_origin
+from evaluand.models.usage_total import usage_text
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import CALLS, NOT_SENT, SENT, feedback_calls
+from evaluand.report.facts.run import CHATS
+from evaluand.report.terminal.cells import (
+    CELL,
+    LINES,
+    count_text,
+    example_name,
+    long_text,
+    name_values,
+    plain_table,
+    status_text,
+)
+from evaluand.report.terminal.chats import chats_table
+from evaluand.report.terminal.comparison import comparison_parts
+from evaluand.report.terminal.judges import asked_table, card_parts, rubric_parts, sent_parts, standings_table
+from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
+from evaluand.report.terminal.report import curves_tables, disparities_table, metrics_table, missing_table
+from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
+from evaluand.report.text import (
+    SHORT_ID,
+    defaulted_text,
+    format_creation,
+    git_text,
+    minute,
+    numbers,
+    safe,
+    seconds,
+)
+from evaluand.report.usage import brief_usage, spent_text, usage_lines
+from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
+from evaluand.store.store import Manifest
+
+_NOTES = 20
+_POINTS = 20
+_ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "curves", "pairs", "ranking", "flips")
+_NOUNS = {  # of the rows of tables, singular and plural
+    "examples": ("example", "examples"),
+    "metrics": ("value", "values"),
+    "disparities": ("disparity", "disparities"),
+    "curves": ("point of curves", "points of curves"),
+    "pairs": ("pair compared", "pairs compared"),
+    "ranking": ("place ranked", "places ranked"),
+    "flips": ("example listed", "examples listed"),
+    "ratings": ("system rated", "systems rated"),
+    "measures": ("measure", "measures"),
+    "misses": ("miss", "misses"),
+}
+_DETAILS = (  # of ratings and cards, whose number says little
+    *("win_rates", "differences", "parameters", "bias"),
+    *("confusion", "calibration"),
+)
+
+
+def artifact_table(facts: Facts) -> RenderableType:
+    """One artifact: what it is, where it comes from, and its first rows."""
+    head = Text.assemble(
+        (f"{singular(facts['kind'])} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * CELL)
+    )
+    parts: list[RenderableType] = [head, name_values(_describe_artifact(facts))]
+    for table in _BODIES[facts["kind"]](facts) if facts["status"] == "sealed" else ():
+        parts += ["", table]
+    return Group(*parts)
+
+
+class Listing:
+    """Artifacts, one line each; no rich table, which would measure and wrap each of thousands of cells.
+
+    In a narrow terminal the counts are wrapped before the names.
+    """
+
+    _COLUMNS = ("kind", "id", "created", "name", "counts")
+    _LEAST = 14
+
+    def __init__(self, entries: Sequence[Facts]) -> None:
+        self._rows = [self._COLUMNS, *(_listing_row(entry) for entry in entries)]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        kind, id, created, name = (max(cell_len(row[i]) for row in self._rows) for i in range(4))
+        head = kind + id + created + 6
+        name = min(name, max(options.max_width - head - 2 - self._LEAST, self._LEAST))
+        room = max(options.max_width - head - name - 2, self._LEAST)
+        style = "dim"
+        for row in self._rows:
+            names, counts = chop_cells(row[3], name), wrap(row[4], room)
+            first = f"{row[0]:{kind}}  {row[1]:{id}}  {row[2]:{created}}  "
+            for start, part, count in itertools.zip_longest([first], names, counts, fillvalue=""):
+                line = f"{start or ' ' * head}{set_cell_size(part, name)}  {count}"
+                yield Text(line.rstrip(), style, no_wrap=True, overflow="ignore")
+            style = ""
+        if any(row[3].startswith("(") for row in self._rows):
+            yield Text("(name): a later artifact has this name now", "dim", no_wrap=True, overflow="ignore")
+
+
+def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
+    names = safe(", ".join(entry["names"]), 2 * CELL)
+    if not entry["names"] and entry["name"]:
+        names = f"({safe(entry['name'], 2 * CELL)})"  # a later artifact has the name now
+    counts = _format_counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
+    if usage := brief_usage(entry):
+        counts += f"; {safe(usage, CELL)}"
+    return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
+
+
+def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
+    manifest: Manifest = facts["manifest"]
+    origin = manifest.get("provenance") or {}
+    if facts["status"] == "sealed":
+        yield "counts", _format_counts(manifest.get("counts", {}))
+    else:
+        yield "status", Text("open: not finished yet", "yellow")
+        for step in facts["progress"]:
+            yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
+        yield "continue", safe(facts["resume"])
+    for line in usage_lines(manifest.get("usage")) if facts["kind"] != "matches" else ():  # listed by judge below
+        yield "used", line
+    if spent := spent_text(manifest):
+        yield "spent", spent
+    yield from _describe_spec(facts["kind"], manifest)
+    made = "made into" if facts["kind"] == "recordings" else "made from"
+    for name, key in ((made, "made_from"), ("used by", "used_by")):
+        for other in facts.get(key) or ():
+            yield name, f"{singular(other['kind'])} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
+    yield "created", format_creation(manifest)
+    if origin.get("unpinned"):
+        yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
+    if defaulted := defaulted_text(origin):
+        yield "defaulted", safe(defaulted, 4 * CELL)
+    yield from _describe_origin(origin)
+    if "digest" in manifest:
+        yield "digest", safe(manifest["digest"], CELL)
+
+
+def _describe_spec(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    spec = manifest["spec"]
+    if kind == "runs":
+        yield "task", _json(spec["task"])
+        yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}"
+    elif kind == "evaluations":
+        for name, scorer in spec["scorers"].items():
+            yield "scorer", f"{safe(name, CELL)}: {_json(scorer)}"
+    elif kind == "recordings":
+        yield "app", _json({name: spec["app"].get(name) for name in ("name", "version")})
+        yield "mode", safe(spec["mode"], CELL)
+        for name, feedback in spec["feedbacks"].items():
+            yield "feedback", f"{safe(name, CELL)}: {_json(feedback)}"
+    if manifest.get("attempt"):
+        yield "attempt", f"{manifest['attempt'] + 1}"
+
+
+def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
+    if source := experiment_origin({"provenance": origin}):
+        task = f", task {safe(source.task, CELL)}" if source.task else ""
+        limit = f", limit {source.limit:,}" if source.limit else ""
+        limit += f", where {safe(source.where, 4 * CELL)}" if source.where else ""
+        yield "experiment", f"{safe(source.path, 4 * CELL)}{task}{limit}"
+    if "source" in origin:
+        yield "source", safe(origin["source"], 4 * CELL)
+    if "evaluand" in origin:
+        packages = {"evaluand": origin["evaluand"], "python": origin.get("python")} | (origin.get("packages") or {})
+        yield "versions", ", ".join(f"{name} {safe(v, CELL)}" for name, v in packages.items() if v)
+    if origin.get("platform"):
+        yield "platform", safe(origin["platform"], 2 * CELL)
+    if git := git_text(origin):
+        yield "git", safe(git, 2 * CELL)
+
+
+def _run_body(facts: Facts) -> Iterator[RenderableType]:
+    yield from _loss_lines(facts)
+    if facts["missing"]:
+        yield missing_table([("", reason) for reason in facts["missing"]])
+    manifest = facts["manifest"]
+    repeated, task = manifest["spec"]["replications"] > 1, manifest["provenance"].get("task", "task")
+    for row in facts["rows"]:
+        yield _response(row, repeated, task, whole="grades" in facts)
+    for grade, rows in facts.get("grades", {}).items():
+        yield from _scores(grade, rows, repeated) if rows else ()
+
+
+def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> RenderableType:
+    """One call: question, answer and spans; with `whole` also the contents of each span."""
+    replication = f", replication {row['replication']}" if repeated else ""
+    attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
+    head = Text.assemble(
+        (example_name(row["_index_"], row.get("id")), "bold"), f"{replication}: ", status_text(row["status"])
+    )
+    head.append(f"{attempts}, {seconds(row['duration'])}")
+    pairs: list[tuple[str, str | Text]] = [
+        (n, long_text(row[n])) for n in ("input", "asked", "expected") if row.get(n) is not None
+    ]
+    if row["error"]:
+        code = f" [{row['error']['code']}]" if row["error"]["code"] is not None else ""
+        pairs.append(("error", Text(long_text(f"{row['error']['type']}: {row['error']['message']}{code}"), "red")))
+        if row["error"]["place"]:
+            pairs.append(("at", safe(row["error"]["place"], 2 * CELL)))
+    elif row["responses"] is None:
+        pairs.append(("response", Text("no answer", "yellow")))
+    pairs += [("response", long_text(response)) for response in row["responses"] or ()]
+    if row["usage"]:
+        pairs.append(("used", safe(usage_text(row["usage"]), 2 * CELL)))
+    if CHATS in row:
+        return Group(head, name_values(pairs, "  "), chats_table(row[CHATS]))
+    if row["spans"]:
+        pairs += request_and_reply(row["spans"][0])
+        pairs.append(("trace", span_tree(row, task)))
+    return Group(head, name_values(pairs, "  "), *(span_contents(row["spans"]) if whole else ()))
+
+
+def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
+    counts = {scorer: facts["manifest"]["counts"][scorer] for scorer in facts["rows"]}
+    table = plain_table("scorer", numbers=("rows", *SCORE_STATUSES))
+    for scorer, found in counts.items():
+        styled = zip((found.get(s, 0) for s in SCORE_STATUSES), ("", "red", "yellow", ""), strict=True)
+        table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
+    yield table
+    if judges := facts.get("judges"):
+        yield standings_table(judges)
+        if (asked := asked_table(judges)) is not None:
+            yield asked
+    yield from rubric_parts(facts.get("rubrics", ()))
+    if facts["missing"]:
+        yield missing_table([("", reason) for reason in facts["missing"]])
+    for row in facts.get("calls", ()):
+        yield _response(row, facts["replications"] != 1, facts["task"], whole=True)
+    for scorer, rows in facts["rows"].items():
+        yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
+    if "against" in facts:
+        alike = [safe(scorer, CELL) for scorer, rows in facts["rows"].items() if not rows]
+        other = safe(facts["against"]["name"] or facts["against"]["id"][:SHORT_ID], CELL)
+        yield from [Text(f"{', '.join(alike)}: same grades by {other}", "dim")] if alike else []
+
+
+def _scores(scorer: str, rows: Sequence[Facts], repeated: bool) -> Iterator[RenderableType]:
+    yield Text(safe(scorer, CELL), "bold")
+    for row in rows:
+        yield _score(row, repeated)
+
+
+def _score(row: Facts, repeated: bool) -> RenderableType:
+    """One graded row: key, grade, question, answer, and the columns of the scorer."""
+    key = [f"replication {row['replication']}"] if repeated else []
+    key += [f"_response_index_ {row['_response_index_']}"] if row["_response_index_"] else []
+    key += [f"target {safe(row['target'], CELL)}"] if row["target"] is not None else []
+    name = example_name(row["_index_"], row.get("id"))
+    key += [f"in {safe(row['evaluation'], CELL)}"] if "evaluation" in row else []
+    head = Text.assemble((name, "bold"), "".join(f", {part}" for part in key), ": ")
+    head.append(status_text(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
+    pairs: list[tuple[str, str | Text]] = [
+        (n, long_text(row[n])) for n in ("input", "asked", "expected") if row.get(n) is not None
+    ]
+    pairs += [("response", long_text(response)) for response in row.get("responses") or ()]
+    calls = feedback_calls(row.get(CALLS)) or []
+    shown = (n for n in row if n not in _NOT_SHOWN and row[n] is not None and not (calls and n == CALLS))
+    pairs += [(n, long_text(row[n])) for n in shown]
+    if row.get("usage"):
+        pairs.append(("used", safe(usage_text(row["usage"]), 2 * CELL)))
+    for number, call in enumerate(calls[:LINES], 1):
+        values = [*call["args"].items(), *call["meta"].items()]
+        pairs += [(f"call {number}", _call_result(call)), *((f"  {n}", long_text(v)) for n, v in values)]
+    if len(calls) > LINES:
+        pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json lists all)"))
+    chats = [chats_table(row[CHATS])] if CHATS in row else []
+    return Group(head, name_values(pairs, "  "), *chats, *sent_parts(row))
+
+
+def _call_result(call: Facts) -> Text:
+    if call["error"] is not None:
+        return Text(long_text(call["error"]), "red")
+    return Text("no value", "yellow") if call["ret"] is None else Text(long_text(call["ret"]))
+
+
+_KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
+_NOT_SHOWN = frozenset(
+    (
+        *_KEY,
+        "evaluation",
+        "status",
+        "value",
+        "id",
+        "input",
+        "asked",
+        "expected",
+        "responses",
+        "usage",
+        CHATS,
+        SENT,
+        NOT_SENT,
+    )
+)
+
+
+def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
+    if "rows" in facts:
+        for value, rows in facts["rows"].items():
+            yield from (
+                _scores(value, rows, any(row["replication"] for row in rows))
+                if rows
+                else [Text(f"{safe(value, CELL)}: no such rows")]
+            )
+        return
+    yield metrics_table(facts["metrics"])
+    if judges := facts.get("judges"):
+        yield standings_table(judges)
+    if facts["disparities"]:
+        yield disparities_table(facts["disparities"])
+    yield from curves_tables(facts)
+    for ratings in facts["ratings"]:
+        yield Group(Text(safe(ratings["title"], CELL), "bold"), ratings_table(ratings))
+    for trade in facts["tradeoffs"]:
+        yield Text(f"trade-off: {safe(trade['name'], 2 * CELL)}", "bold")
+        yield Text(safe(trade["reason"])) if trade["reason"] else points_table(trade["points"])
+        yield from (Text(f"note: {safe(note)}") for note in trade.get("notes", ())[:_NOTES])
+        if (more := len(trade.get("notes", ())) - _NOTES) > 0:
+            yield Text(f"note: and {more:,} more", "dim")
+
+
+def points_table(points: Sequence[Facts]) -> RenderableType:
+    """The points of a trade-off: one line per objective."""
+    heads = ("point", "from", "objective", "value", "interval", "front")
+    table = plain_table(*heads, folded=("point", "objective"))
+    for point in points[:_POINTS]:
+        threshold = "" if point["threshold"] is None else f"{point['threshold']:.6g}"
+        head = (safe(point["model"], CELL), threshold, "yes" if point["front"] else "")
+        for objective, come in point["values"].items():
+            value, low, high = ("–" if come.get(n) is None else numbers(come[n])[0] for n in ("value", "low", "high"))
+            interval = "" if low == "–" else f"{low} – {high}"
+            table.add_row(*map(Text, (*head[:2], safe(objective, CELL), value, interval, head[2])))
+            head = ("", "", "")
+    if len(points) > _POINTS:
+        table.add_row(Text(f"and {len(points) - _POINTS:,} more", "dim"))
+    return table
+
+
+def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
+    roles = [(name, columns) for name, columns in facts["roles"].items() if columns not in (None, [], {})]
+    yield name_values([(name, columns if isinstance(columns, str) else _json(columns)) for name, columns in roles])
+    table = plain_table("column", "type")
+    for name, kind in facts["columns"].items():
+        table.add_row(Text(safe(name, CELL)), Text(safe(kind, 2 * CELL)))
+    yield table
+    for row in facts["rows"]:
+        shown = [(n, long_text(v)) for n, v in row.items() if n != "_index_" and v not in (None, {})]
+        yield Group(Text(f"_index_ {row['_index_']}", "bold"), name_values(shown, "  "))
+
+
+def _recording_body(facts: Facts) -> Iterator[RenderableType]:
+    yield name_values([(safe(name, CELL), _format_counts(counts)) for name, counts in facts["feedbacks"].items()])
+    yield from _loss_lines(facts)
+
+
+def _loss_lines(facts: Facts) -> Iterator[Text]:
+    if lost := facts.get("damaged_lines"):
+        yield Text(f"{plural(lost, 'damaged line')} of its journal could not be read, so records are lost", "yellow")
+    if lost := facts.get("missing_records"):
+        yield Text(
+            f"at least {plural(lost, 'record')} could not be read and {'is' if lost == 1 else 'are'} lost", "yellow"
+        )
+
+
+_BODIES = {
+    "recordings": _recording_body,
+    "runs": _run_body,
+    "evaluations": _evaluation_body,
+    "aggregations": _aggregation_body,
+    "comparisons": lambda facts: comparison_parts(facts["comparison"]),
+    "matches": matches_parts,
+    "ratings": lambda facts: ratings_parts(facts["ratings"]),
+    "cards": lambda facts: card_parts(facts["card"]),
+    "datasets": _dataset_body,
+}
+
+
+def _format_counts(counts: Mapping[str, Any]) -> str:
+    """`7 scored, 3 failed`, by scorer if counts are nested; or the number of rows by table."""
+    parts = []
+    known = [name for name in _ORDER if name in counts]
+    for name in dict.fromkeys([*known, *counts]):
+        count = counts[name]
+        if isinstance(count, Mapping):
+            parts.append(f"{safe(name, CELL)}: {_format_counts(count)}")
+        elif name in _DETAILS:
+            continue
+        elif count or name not in ("ranking", "flips"):
+            parts.append(plural(count, *(safe(noun, CELL) for noun in _NOUNS.get(name, (name, name)))))
+    return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(parts)
+
+
+def _json(value: Any) -> str:
+    """JSON that wraps at blanks, cut at one of them if it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=stored_form)
+    if len(text) > 4 * CELL:
+        text = f"{text[: 4 * CELL].rpartition(' ')[0] or text[: 4 * CELL]} …"
+    return safe(text)
