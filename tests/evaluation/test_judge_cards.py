@@ -197,7 +197,10 @@ def test_the_worst_misses_come_first() -> None:
     ("rows", "options", "message"),
     [
         ([{"label": "yes", "judgement": 1}], {}, "people say yes and the judge says 1.0, so no label is the same"),
-        ([{"label": "yes", "judgement": "no"}], {"positive": "yep"}, "no label is 'yep'"),
+        ([{"label": "yes", "judgement": "yes"}], {"positive": "yep"}, "no label is 'yep'"),
+        ([{"label": "good", "judgement": "correct"}], {"positive": "good"}, "says correct: no word is the same; write"),
+        ([{"label": n % 5, "judgement": "good"} for n in range(9)], {"positive": "good"}, "people give numbers"),
+        ([{"label": 1, "judgement": "good"}], {}, "name the word that means right: `--positive WORD`"),
         ([{"label": 1, "judgement": 1}], {"positive": "yes"}, "no label is 'yes': labels are numbers"),
         ([{"label": 1, "judgement": 1}], {"confidence": 95}, "must lie between 0 and 1"),
     ],
@@ -207,6 +210,19 @@ def test_labels_that_cannot_be_compared_are_refused(
 ) -> None:
     with pytest.raises((DataError, SpecError), match=message.replace("?", r"\?")):
         card_of(rows, **options)
+
+
+def test_words_of_one_scale_may_differ_if_their_order_says_so() -> None:
+    rows = [{"label": "good", "judgement": "fair"}] * 30
+    with pytest.raises(DataError, match=r"if these are words of one scale, list all of them: `--order LOWEST,…,HIGH"):
+        card_of(rows)
+    assert value(card_of(rows, order=["poor", "fair", "good"]), "mean_difference") == -1.0
+
+
+def test_words_that_people_meant_otherwise_are_replaced() -> None:
+    rows = [{"label": ["good", "bad"][n % 2], "judgement": ["correct", "incorrect"][n % 4 // 2]} for n in range(40)]
+    labelled = read_labelled_file(rows, "mine").with_words({"GOOD": "correct", "bad": "incorrect"})
+    assert value(make_card(labelled, positive="correct"), "sensitivity") == 0.5
 
 
 FIVE = [1, 2, 3, 4, 5]

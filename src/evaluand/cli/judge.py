@@ -55,6 +55,13 @@ def command() -> None:
     """
 
 
+def _read_once(context: click.Context, option: click.Parameter, values: Sequence[str]) -> str | None:
+    """The value of an option that may be given once."""
+    if len(values) > 1:
+        raise click.UsageError(f"{option.opts[0]} is given twice, {' and '.join(values)}; name one word")
+    return values[0] if values else None
+
+
 def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what is read, and on which scale."""
     options = (
@@ -76,7 +83,18 @@ def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--judge-version", metavar="TEXT", help="FILE: the version of the judge, its rubric and model."),
         click.option("--by-place", is_flag=True, help="FILE: swapped judgements name the winner's position."),
         click.option("--judge-model", metavar="NAME", help="The model that judges, to find its own answers."),
-        click.option("--positive", metavar="LABEL", help="The word that means right; all others mean wrong."),
+        repeatable(
+            "--word",
+            "words",
+            metavar="LABEL=VERDICT",
+            help="A word of people, and the verdict of the judge that it means; repeatable.",
+        ),
+        repeatable(
+            "--positive",
+            callback=_read_once,
+            metavar="LABEL",
+            help="The word that means right; all others mean wrong.",
+        ),
         click.option("--order", metavar="A,B,…", help="All labels, from the lowest to the highest."),
         click.option("--threshold", type=float, metavar="X", help="The lowest number that counts as right."),
     )
@@ -212,6 +230,25 @@ def _read_source(
     Raises:
         UsageError: an option does not suit what it is.
     """
+    words = _parse_words(options["words"])
+    found = _read_labelled(store, source, judge, options)
+    return {name: labelled.with_words(words) for name, labelled in found.items()} if words else found
+
+
+def _parse_words(texts: Sequence[str]) -> dict[str, str]:
+    """A word of people → the verdict that it means."""
+    words: dict[str, str] = {}
+    for text in texts:
+        label, _, verdict = (part.strip() for part in text.partition("="))
+        if not (label and verdict):
+            raise click.UsageError(f"--word {text} must be a word and the verdict that it means, such as good=correct")
+        words[label] = verdict
+    return words
+
+
+def _read_labelled(
+    store: DirectoryStore, source: str, judge: str | None, options: dict[str, Any]
+) -> dict[str, LabelledSet]:
     is_file = Path(source).exists()
     try:
         kind, _ = resolve(store, source)

@@ -1,6 +1,7 @@
 """`evaluand label`: have people grade the answers of a run."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,23 @@ import pyarrow as pa
 from click import UsageError
 
 from evaluand.cli.label_pairs import command as pairs_command
-from evaluand.cli.options import FILE, TARGET, Group, complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.options import (
+    FILE,
+    TARGET,
+    Group,
+    complete_artifact,
+    json_option,
+    repeatable,
+    store_option,
+    suggest_command,
+)
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.human_labels import (
     COLUMNS,
+    HumanLabels,
     Labelled,
     human_scorers,
     labelled,
@@ -27,7 +38,7 @@ from evaluand.evaluation.human_labels import (
     unmatched,
 )
 from evaluand.evaluation.judges.cards.from_evaluation import describe_labels, find_all_labels
-from evaluand.evaluation.judges.label_words import explain_foreign_labels
+from evaluand.evaluation.judges.label_words import find_foreign_words
 from evaluand.report.export import write_csv
 from evaluand.report.facts.base import Names
 from evaluand.report.text import SHORT_ID, safe
@@ -110,8 +121,11 @@ def export(
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @click.option("--name", metavar="NAME", help="A name for the evaluation.  [default: RUN/human]")
 @click.option("--range", type=float, nargs=2, metavar="LOW HIGH", help="Refuse values that lie outside.")
-@click.option(
-    "--word", "words", multiple=True, metavar="LABEL", help="An allowed label, others are refused; repeatable."
+@repeatable(
+    "--word",
+    "words",
+    metavar="LABEL[=VERDICT]",
+    help="An allowed label, others are refused; with the verdict of a judge that it is stored as; repeatable.",
 )
 @store_option
 @json_option
@@ -127,21 +141,21 @@ def import_(
     """Import filled-in files as an evaluation; name all files, also those imported before.
 
     Files that end in .csv are CSV, others JSON lines. Answers without a label are abstained from until they have one.
-    Labels that match no answer of the run are left out and reported; if none matches, no evaluation is created.
+    Labels that match no answer of the run are left out and reported; if none matches, no evaluation is created. Labels
+    of which none is a verdict of the run's judges are refused, unless --word allows them.
     """
     if range is not None and not range[0] < range[1]:
         raise UsageError(f"--range {range[0]:g} {range[1]:g}: give the lowest and then the highest value")
     store = DirectoryStore(folder)
     run = Run.open(store, artifact)
     with show_notes():
-        labels = read_labels(files, range=range, words=words)
+        labels = read_labels(files, range=range, words=_parse_words(words))
     if not labels.labels:
         raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill in the files first")
     strays = unmatched(run, labels)
     if len(strays) == len(labels.labels):
         raise SpecError(f"none of the {len(strays):,} labels matches an answer of run {run.id[:SHORT_ID]}")
-    if foreign := explain_foreign_labels(run, labels):
-        click.echo(f"note: {safe(foreign)}", err=True)
+    _check_foreign_words(run, labels, words)
     name = name or (f"{run.name}/{_SCORER}" if run.name else None)
     evaluation = Evaluator(store).evaluate(run, {_SCORER: labels}, name=name)
     found = labelled(evaluation, _SCORER)
@@ -150,11 +164,40 @@ def import_(
         counts = f"{len(strays):,} of {len(labels.labels):,} labels"
         click.echo(f"{counts} match no answer of run {run.id[:SHORT_ID]} and are left out; keys: {keys}", err=True)
     _print_progress(evaluation, found, as_json)
-    if len(all_labels := find_all_labels(store, run)) > 1:
+    all_labels = find_all_labels(store, run)
+    is_known = evaluation.receipt is not None and not evaluation.receipt.called
+    if len(all_labels) > 1 and not (is_known and all_labels[0].id == evaluation.id):
         click.echo(f"note: for `evaluand judge`, {safe(describe_labels(all_labels))}", err=True)
     if not as_json:
         more = suggest_command("show", name or evaluation.id[:SHORT_ID], folder)
         click.echo(f"evaluation {evaluation.id[:SHORT_ID]}; more: {more}")
+
+
+def _parse_words(texts: Sequence[str]) -> dict[str, str]:
+    """Allowed labels → what they are stored as: themselves, or the verdict after `=`, which is allowed too."""
+    pairs = [
+        (label.strip(), verdict.strip() if equals else label.strip())
+        for label, equals, verdict in (text.partition("=") for text in texts)
+    ]
+    if not all(label and verdict for label, verdict in pairs):
+        raise UsageError("--word must be a label, or a label and the verdict that it means, such as good=correct")
+    return {verdict: verdict for _, verdict in pairs} | dict(pairs)
+
+
+def _check_foreign_words(run: Run, labels: HumanLabels, words: Sequence[str]) -> None:
+    """Notes labels that no judge of a run writes.
+
+    Raises:
+        SpecError: no label can ever agree with a verdict, and `--word` does not allow them as they are.
+    """
+    foreign = find_foreign_words(run, labels)
+    if foreign is None:
+        return
+    if foreign.can_match or any("=" not in word for word in words):
+        click.echo(f"note: {safe(foreign.text)}", err=True)
+        return
+    as_they_are = " ".join(f"--word {shlex.quote(word)}" for word in foreign.words[:_LISTED])
+    raise SpecError(f"{foreign.text}; to import them as they are, for other uses: `{as_they_are}`")
 
 
 @command.command("status", short_help="Show how many answers are labelled.")

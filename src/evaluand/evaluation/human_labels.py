@@ -97,7 +97,7 @@ def unmatched(run: Run, labels: "HumanLabels") -> list[str]:
 
 
 def read_labels(
-    files: Iterable[Path], *, range: tuple[float, float] | None = None, words: Sequence[str] = ()
+    files: Iterable[Path], *, range: tuple[float, float] | None = None, words: Sequence[str] | Mapping[str, str] = ()
 ) -> "HumanLabels":
     """Reads the labels in filled-in files: CSV, or else JSON lines, with a key and any of `FIELDS`.
 
@@ -109,14 +109,15 @@ def read_labels(
     Args:
         files: read in this order.
         range: the lowest and the highest allowed value.
-        words: the allowed labels; empty allows any.
+        words: the allowed labels, or allowed label → what it is stored as; empty allows any.
 
     Raises:
         DataError: a row is invalid, or its value or label is not allowed; with its file and line. True and false
             cannot be mixed with numbers outside 0 to 1.
     """
-    allowed = _Allowed(range, {word.casefold(): word for word in words})
-    spelt = dict(allowed.words)
+    stored_as = words if isinstance(words, Mapping) else {word: word for word in words}
+    allowed = _Allowed(range, stored_as)
+    spelt = {word.casefold(): stored for word, stored in stored_as.items()}
     found: dict[str, dict[str | None, Label]] = {}
     faults: list[Fault] = []
     flags: list[str] = []
@@ -144,7 +145,7 @@ def read_labels(
             Fault(where, f"value is true or false, but other values are numbers such as {counted}") for where in flags
         ]
     if faults:
-        raise DataError(faults)
+        raise DataError(_merge_equal(faults))
     _warn_of_doubts(only_explained, [by for by_person in found.values() for by in by_person if by])
     return HumanLabels({key: tuple(labels.values()) for key, labels in found.items()})
 
@@ -165,7 +166,7 @@ def filled_in(
         except DataError as error:
             faults.append(Fault(where, str(error)))
     if faults:
-        raise DataError(faults)
+        raise DataError(_merge_equal(faults))
     return lines
 
 
@@ -268,7 +269,7 @@ _EXAMPLES: Final = 5
 
 
 class _Allowed(NamedTuple):
-    """The lowest and the highest allowed value, and the allowed words, casefolded → as spelt; any if None or empty."""
+    """The lowest and the highest allowed value, and the allowed words → as stored; any if None or empty."""
 
     range: tuple[float, float] | None
     words: Mapping[str, str]
@@ -280,9 +281,24 @@ class _Allowed(NamedTuple):
                 raise DataError(f"value is {str(value).lower()}; give a number from {low:g} to {high:g}")
             if not low <= value <= high:
                 raise DataError(f"value {value:g} lies outside the range {low:g} to {high:g}")
-        if label is not None and self.words and label.casefold() not in self.words:
-            known = [*self.words.values()]
+        if label is not None and self.words and label.casefold() not in map(str.casefold, self.words):
+            known = [*self.words]
             raise DataError(f"label {label!r} is none of {', '.join(known)}{nearest(label, known)}")
+
+
+def _merge_equal(faults: Iterable[Fault]) -> list[Fault]:
+    """The faults, with those of equal messages as one, which names the other places."""
+    places: dict[str, list[str]] = {}
+    for fault in faults:
+        places.setdefault(fault.message, []).append(fault.where)
+    return [
+        Fault(first, f"{message}; the same at {', '.join(others[:_EXAMPLES])}{_more(others)}" if others else message)
+        for message, (first, *others) in places.items()
+    ]
+
+
+def _more(places: Sequence[str]) -> str:
+    return f" and {len(places) - _EXAMPLES:,} more" if len(places) > _EXAMPLES else ""
 
 
 def _rows(file: Path, written_by: str = _EXPORT) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -14,7 +14,7 @@ from evaluand.core import identity
 from evaluand.core.text.templates import Template
 from evaluand.evaluation.judges.judge_digest import questions_of
 from evaluand.evaluation.judges.prompt import Message, dividing_messages, judging_messages
-from evaluand.evaluation.judges.rubric import READING
+from evaluand.evaluation.judges.rubric import READING, Rubric, rubric_names
 
 if TYPE_CHECKING:
     from evaluand.store.store import Manifest
@@ -67,6 +67,11 @@ class StoredRubric:
         return None if self.content["parts"] is None else str(self.content["parts"][0]["name"])
 
     @property
+    def verdicts(self) -> list[str]:
+        """The words of its scale."""
+        return [str(label) for label, *_ in self.content["values"]]
+
+    @property
     def is_readable(self) -> bool:
         """Whether this version of evaluand writes material as it was written then."""
         return bool(self.content["reading"] == READING)
@@ -107,6 +112,27 @@ def stored_rubrics(manifest: Manifest) -> dict[str, list[StoredRubric]]:
         judge: [StoredRubric(each["title"], each["content"], each.get("question")) for each in rubrics]
         for judge, rubrics in entries.items()
     }
+
+
+def verdicts_of(manifest: Manifest, judge: str) -> list[str]:
+    """The words that a judge of an evaluation may give to a response; empty if unknown.
+
+    Known are those of judges that ask by one rubric about whole texts. The verdicts of trees are not stored.
+    """
+    spec = manifest["spec"]["scorers"].get(judge, {})
+    asked = {str(each.get("rubric")) for each in questions_of(spec)}
+    if len(asked) != 1 or spec.get("kind") not in _OF_ONE_SCALE:
+        return []
+    stored = stored_rubrics(manifest).get(judge) or _own_rubrics()
+    rubric = next((each for each in stored if {each.digest} == asked), None)
+    return rubric.verdicts if rubric is not None and rubric.part_name is None else []
+
+
+_OF_ONE_SCALE: Final = ("judge", "jury")
+
+
+def _own_rubrics() -> list[StoredRubric]:
+    return [StoredRubric(rubric.title, rubric.content) for rubric in map(Rubric.of, rubric_names())]
 
 
 def find_changed_rubrics(manifest: Manifest) -> dict[str, str]:

@@ -243,6 +243,7 @@ def make_card(
         order=order,
         threshold=threshold,
         judge_range=labelled.judge_range,
+        verdicts=labelled.verdicts,
     )
     spec = {
         "judge": {"name": judge.name, "digest": judge.digest, "spec": dict(judge.spec)},

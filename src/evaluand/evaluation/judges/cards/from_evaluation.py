@@ -15,6 +15,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import human_scorers, key_of, labelled
 from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
 from evaluand.evaluation.judges.judge_digest import questions_of
+from evaluand.evaluation.judges.stored_rubric import verdicts_of
 from evaluand.run.excerpts import to_json
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, resolve
@@ -88,6 +89,7 @@ def read_labelled_evaluation(
         seconds=seconds,
         made_from=made_from,
         judge_range=range,
+        verdicts=() if of_numbers else verdicts_of(evaluation.manifest, scorer),
         question=question,
     )
 

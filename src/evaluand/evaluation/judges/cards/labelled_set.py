@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evaluand.core import identity
+from evaluand.core.errors import SpecError, nearest
 from evaluand.evaluation.judges.judge_digest import digest_judge
 
 Label = float | str
@@ -96,6 +97,7 @@ class LabelledSet:
         made_from: (kind, id) of the artifacts that it was read from.
         source: the file that it was read from; None for artifacts.
         judge_range: the lowest and the highest number that the judge may give; None if unknown.
+        verdicts: the words that the judge may give; empty if unknown.
         question: the name of the labels: a scorer of people or a column; None if unknown.
     """
 
@@ -108,6 +110,7 @@ class LabelledSet:
     made_from: Sequence[tuple[str, str]] = ()
     source: str | None = None
     judge_range: tuple[float, float] | None = None
+    verdicts: Sequence[str] = ()
     question: str | None = None
 
     @cached_property
@@ -138,6 +141,38 @@ class LabelledSet:
         )
         return identity.digest([rows, *(sorted(map(repr, each)) for each in (self.usage, self.seconds))]).hex()
 
+    def with_words(self, words: Mapping[str, str]) -> LabelledSet:
+        """The set as if people had written other words; the case of their words does not matter.
+
+        Args:
+            words: a word of people → the verdict of the judge that it stands for.
+
+        Raises:
+            SpecError: nobody wrote one of the words, or these are pairs, whose labels are no words.
+
+        Example:
+            >>> judge = JudgeIdentity("mine", {})
+            >>> item = Item("1", "1", "1", ("Good", "incorrect"), (Judgement("correct"),))
+            >>> LabelledSet([item], judge, ["ann", "bob"]).with_words({"good": "correct"}).items[0].labels
+            ('correct', 'incorrect')
+        """
+        if words and self.is_pairs:
+            raise SpecError("labels of pairs name the better response, so there are no words to replace")
+        written = {label.casefold(): label for item in self.items for label in item.labels if isinstance(label, str)}
+        meant = {word.casefold(): verdict for word, verdict in words.items()}
+        for word in words:
+            if word.casefold() not in written:
+                known = ", ".join([*written.values()][:_SHOWN]) or "numbers"
+                raise SpecError(f"nobody wrote the label {word!r}{nearest(word, written.values())}; there are {known}")
+
+        def read(label: Label | None) -> Label | None:
+            return meant.get(label.casefold(), label) if isinstance(label, str) else label
+
+        return replace(self, items=[item._replace(labels=tuple(map(read, item.labels))) for item in self.items])
+
     def where(self, chosen: Callable[[Item], bool]) -> LabelledSet:
         """The set with some of its items; its usage is that of all items."""
         return replace(self, items=[item for item in self.items if chosen(item)])
+
+
+_SHOWN: Final = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,6 +77,7 @@ def read_items(
     order: Sequence[str] = (),
     threshold: float | None = None,
     judge_range: tuple[float, float] | None = None,
+    verdicts: Sequence[str] = (),
 ) -> Readings:
     """The labels and judgements of items, on the scale that fits both.
 
@@ -85,6 +87,7 @@ def read_items(
         order: all labels from the lowest to the highest.
         threshold: the lowest number with which the judge accepts an answer, if people say right or wrong.
         judge_range: the lowest and the highest number that the judge may give; None if unknown.
+        verdicts: the words that the judge may give; empty if unknown.
 
     Raises:
         SpecError: `positive`, `order` or `threshold` does not fit the labels.
@@ -97,11 +100,13 @@ def read_items(
     names: Sequence[str] = ()
     of_people: Read = float
     of_judge: Read = float
+    if not is_pairs:
+        _check_words(given, said, verdicts, is_ordered=bool(order))
     if is_pairs:
         kind: LabelKind = "pairs"
     elif positive is not None:
         kind, names = "right_wrong", ("wrong", "right")
-        of_people, of_judge = _read_positive(given, said, positive)
+        of_people, of_judge = _read_positive(given, said, positive, verdicts)
     elif order:
         kind, names = "grades", tuple(order)
         of_people = of_judge = _read_order(given, said, order)
@@ -131,6 +136,43 @@ _LABELLED: Final[Mapping[LabelKind, str]] = {
 }
 Read = Callable[[Any], float]
 """The number of a label."""
+
+
+def _check_words(given: Sequence[Label], said: Sequence[Label], verdicts: Sequence[str], *, is_ordered: bool) -> None:
+    """Refuses words of people that cannot agree with any verdict, as each of them would count as an error of the judge.
+
+    If only the verdicts that occurred are known, people may have used others of the same scale; but then some words are
+    the same, or an order says that these are words of one scale.
+
+    Raises:
+        DataError: there are such words.
+    """
+    known: Sequence[Label] = verdicts or said
+    if not known or all(map(_is_number, given)) or all(map(_is_number, known)):
+        return
+    spellings = set(map(_spelling, known))
+    foreign = [label for label in given if _spelling(label) not in spellings]
+    is_disjoint = len(foreign) == len(given)
+    if not foreign or not (verdicts or (is_disjoint and not is_ordered)):
+        return
+    may = "may say" if verdicts else "says"
+    what = "no word is the same" if is_disjoint else f"{_list(foreign)} can never agree"
+    one_scale = "" if verdicts else "; if these are words of one scale, list all of them: `--order LOWEST,…,HIGHEST`"
+    raise DataError(
+        f"people say {_list(given)} and the judge {may} {_list(known)}: {what}; write the judge's words"
+        f" into column `label`, or say what each other word means: `{word_option(foreign)}`{one_scale}"
+    )
+
+
+def word_option(words: Sequence[Label]) -> str:
+    """The options that replace words of people by verdicts.
+
+    Example:
+        >>> word_option(["good", "bad"])
+        '--word good=VERDICT --word bad=VERDICT'
+    """
+    shown = " ".join(f"--word {shlex.quote(str(word))}=VERDICT" for word in words[:_SHOWN])
+    return f"{shown} …" if len(words) > _SHOWN else shown
 
 
 def _check_threshold(threshold: float, kind: LabelKind, said: Iterable[Label]) -> None:
@@ -220,12 +262,24 @@ def _check_ranges(
         )
 
 
-def _read_positive(given: Sequence[Label], said: Sequence[Label], positive: str) -> tuple[Read, Read]:
-    """The numbers of words; one side may have numbers already."""
-    words = [str(label) for side in (given, said) if not all(map(_is_number, side)) for label in side]
+def _read_positive(
+    given: Sequence[Label], said: Sequence[Label], positive: str, verdicts: Sequence[str]
+) -> tuple[Read, Read]:
+    """The numbers of words; one side may have numbers already.
+
+    Raises:
+        SpecError: no label is the word that means right, or people give numbers that do not say right or wrong.
+    """
+    known = verdicts if any(not _is_number(label) for label in said) else ()
+    words = [*(str(label) for side in (given, said) if not all(map(_is_number, side)) for label in side), *known]
     if positive.casefold() not in map(str.casefold, words):
-        known = f"; there are {_list(dict.fromkeys(words))}" if words else ": labels are numbers"
-        raise SpecError(f"no label is {positive!r}{nearest(positive, words)}{known}")
+        there = f"; there are {_list(dict.fromkeys(words))}" if words else ": labels are numbers"
+        raise SpecError(f"no label is {positive!r}{nearest(positive, words)}{there}")
+    if all(map(_is_number, given)) and not all(float(label) in (0.0, 1.0) for label in given):
+        raise SpecError(
+            f"people give numbers ({_list(given)}), and `--positive` compares words with words, or with 1 (right) and 0"
+            " (wrong)"
+        )
 
     def read(label: Any) -> float:
         return float(str(label).casefold() == positive.casefold())
@@ -259,8 +313,8 @@ def _merge_words(given: Sequence[Label], said: Sequence[Label]) -> tuple[str, ..
     by_people, by_judge = ({_spelling(label): str(label) for label in side} for side in (given, said))
     if by_judge and not by_people.keys() & by_judge.keys():
         raise DataError(
-            f"people say {_list(given)} and the judge says {_list(said)}, so no label is the same; name the label that"
-            f" means right, such as {str(given[0])!r}, as the positive one"
+            f"people say {_list(given)} and the judge says {_list(said)}, so no label is the same; if the numbers are 1"
+            " (right) and 0 (wrong), name the word that means right: `--positive WORD`"
         )
     return tuple(sorted((by_judge | by_people).values(), key=str.casefold))
 
