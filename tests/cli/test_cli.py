@@ -418,7 +418,7 @@ def test_an_interrupted_evaluation_can_be_resumed_by_its_name(place: Place) -> N
     err = interrupted(place, process)
     id = place.id("evaluations")
     assert process.returncode == 130
-    assert f"of 6 done (number); continue with: evaluand resume {id[:12]}" in err
+    assert f"of 6 done (number of doubling/mine); continue with: evaluand resume {id[:12]}" in err
     assert "6 graded by number" in place.done("show", id)
     out = place.done("resume", "doubling/mine")
     assert "nothing to do" in out.splitlines()[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from support.chat_answers import Body, ChatServer
 
 from evaluand import Dataset, Evaluator, MemoryStore, Policy, Runner, SpecError, span
 from evaluand.core.errors import EvaluandError, ParameterError
+from evaluand.engine.outcome import Aborted
 from evaluand.evaluation import Judge, JudgeTree, Jury, Matcher, PairwiseJudge, PairwiseJury, Rubric, rubric_names
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.models import ChatModel
+from evaluand.run.tasks.chat import ChatTask
 
 ROW = {
     "question": "When does the shop open?",
@@ -58,8 +61,8 @@ def run_of(rows: list[dict[str, Any]], answer: str = "answer", store: MemoryStor
     return Runner(store or MemoryStore()).run(lambda row: outputs[json.dumps(row["question"])], data)
 
 
-def judge_rows(judge: Any, rows: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-    evaluation = Evaluator(policy=QUICK).evaluate(run_of(rows or [ROW]), {"judged": judge})
+def judge_rows(judge: Any, rows: list[dict[str, Any]] | None = None, policy: Policy = QUICK) -> list[dict[str, Any]]:
+    evaluation = Evaluator(policy=policy).evaluate(run_of(rows or [ROW]), {"judged": judge})
     return [parsed(row) for row in evaluation.table("judged").to_pylist()]
 
 
@@ -191,6 +194,64 @@ def test_a_failed_request_is_repeated(server: ChatServer) -> None:
     (row,) = judge_rows(Judge(rubric="correctness", model=model(server)))
     assert row["value"] == 1.0
     assert len(server.asked) == 2
+
+
+PATIENT = Policy(backoff=0)
+DOWN: Body = {"status": 503, "body": {}}
+
+
+@pytest.mark.parametrize("kind", ["task", "judge", "jury", "pairwise"])
+def test_a_judge_repeats_requests_as_often_as_a_chat_task(kind: str, server: ChatServer) -> None:
+    replies = iter([DOWN] * 4)
+    server.answer = lambda asked: next(replies, None) or (first_verdict(asked) if kind != "task" else "At nine.")
+    rubric = {"rubric": "correctness", "model": model(server)}
+    if kind == "task":
+        data = Dataset.from_rows([{"input": "When?"}])
+        assert Runner(policy=PATIENT).run(ChatTask(model(server)), data).counts == {"completed": 1}
+        assert len(server.asked) == 5
+    elif kind == "pairwise":
+        judge = PairwiseJudge(rubric="pairwise", model=model(server))
+        assert {row["status"] for row in matches_of(judge, policy=replace(PATIENT, concurrency=1))} == {"scored"}
+        assert len(server.asked) == 6  # 4 that failed, and 2 orders
+    else:
+        several = (
+            Jury(rubric="correctness", models=[model(server, name=name) for name in ("a", "b")])
+            if kind == "jury"
+            else Judge(**rubric)
+        )
+        (row,) = judge_rows(several, policy=PATIENT)
+        assert row["value"] == 1.0
+        assert len(server.asked) == (6 if kind == "jury" else 5)
+
+
+def test_a_request_of_a_judge_that_fails_throughout_is_made_five_times(server: ChatServer) -> None:
+    server.answer = lambda asked: DOWN
+    with pytest.warns(UserWarning, match="failed"):
+        (row,) = judge_rows(Judge(rubric="correctness", model=model(server)), policy=PATIENT)
+    assert (row["status"], len(server.asked)) == ("failed", 5)
+
+
+def test_the_number_of_repeats_is_no_part_of_what_is_judged(server: ChatServer) -> None:
+    server.answer = first_verdict
+    run, judge = run_of([ROW]), Judge(rubric="correctness", model=model(server))
+    once, often = (
+        Evaluator(run.store, policy=policy).evaluate(run, {"judged": judge}) for policy in (Policy(retries=0), PATIENT)
+    )
+    assert (once.id, once.digest, len(server.asked)) == (often.id, often.digest, 1)
+
+
+def test_a_judge_that_is_out_from_the_start_stops_the_evaluation_which_continues_later(server: ChatServer) -> None:
+    server.answer = lambda asked: DOWN
+    run = run_of([ROW | {"question": f"When? ({number})"} for number in range(30)])
+    judge = Judge(rubric="correctness", model=model(server))
+    evaluate = Evaluator(run.store, policy=replace(PATIENT, concurrency=4)).evaluate
+    with pytest.raises(
+        Aborted, match=r"the first 20 calls failed, all with the same error: .*503.*none of them counts"
+    ):
+        evaluate(run, {"judged": judge})
+    assert 100 <= len(server.asked) < 130
+    server.answer = first_verdict
+    assert evaluate(run, {"judged": judge}).counts == {"judged": {"scored": 30}}
 
 
 # Values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -35,16 +36,18 @@ from evaluand.core.errors import EngineError, EvaluandError, SpecError, nearest,
 from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
-from evaluand.evaluation.scorer import NO_ANSWER
-from evaluand.experiment.experiment import Experiment, Results
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.scorer import NO_ANSWER, as_scorer
+from evaluand.experiment.experiment import Experiment, Result, Results
 from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
 from evaluand.experiment.parsing import parse_file
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
+from evaluand.report.facts.run import missing_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table
-from evaluand.report.text import SHORT_ID, safe
+from evaluand.report.text import SHORT_ID, minute, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Manifest
@@ -163,7 +166,11 @@ def command(
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
-            _suggest_retries(results, suggest_command("run", [str(file), "--retry-failed"], store.root))
+            again_words = [word for word in _words_to_run_again(file) if word != "--no-calls"]
+            only = [] if task is None else ["--task", task]
+            _suggest_retries(
+                results, experiment, suggest_command("run", [*again_words, *only, "--retry-failed"], store.root)
+            )
             _note_smaller_runs(named_before, results, store)
         for note in trades_without_confidences(experiment.tradeoffs, results.evaluations):
             click.echo(f"note: {safe(note)}", err=True)
@@ -251,15 +258,28 @@ def _check_all_gates(
     return gate_facts([*of_metrics, *of_ratings])
 
 
-def _suggest_retries(results: Results, command: str) -> None:
-    """Notes how many calls of each task and judgements failed, with the command that repeats them.
+def _suggest_retries(results: Results, experiment: Experiment, command: str) -> None:
+    """Notes how many calls of each task, grades of each scorer and judgements failed, with what repeats them.
 
-    What a recorded file lacks is not counted: no repetition adds it.
+    What a recorded file lacks is not counted, nor what a pure scorer cannot grade: no repetition changes it.
     """
+    failures = [
+        f"{plural(count, 'call')} of task {result.task} failed"
+        for result in results.tasks
+        if (count := sum(result.run.failures_to_repeat.values()))
+    ]
+    ungraded = Counter[str]()
     for result in results.tasks:
-        if count := sum(result.run.failures_to_repeat.values()):
-            failures = f"{plural(count, 'call')} of task {safe(result.task)} failed"
-            click.echo(f"note: {failures}; repeat with: {command}", err=True)
+        for reason in missing_facts(result.run, result.evaluation):
+            if reason["scorer"] is not None and reason["status"] == FAILED:
+                ungraded[reason["scorer"]] += reason["count"]
+    failures += [
+        f"{plural(count, 'grade')} of scorer {name} failed"
+        for name, count in ungraded.items()
+        if not as_scorer(name, experiment.scorers[name]).cheap
+    ]
+    for each in failures:
+        click.echo(f"note: {safe(each)}; repeat with: {safe(command)}", err=True)
     for matches in results.matches_facts():
         suggest_judging_again(matches, command)
 
@@ -381,7 +401,8 @@ def print_results(
         systems = [*dict.fromkeys(task["run"]["name"] for task in facts["tasks"] if task["evaluation"] is not None)]
         if len(systems) > 1 and None not in systems:
             click.echo(f"compare: {safe(suggest_command('compare', systems[:2], store.root))}")
-    failures = [each for task in facts["tasks"] for each in (*_failed_calls(task), *_failed_scorers(task))]
+    made = zip(results.tasks, facts["tasks"], strict=True)
+    failures = [each for one, task in made for each in (*_failed_calls(one, task), *_failed_scorers(one, task))]
     failures += (text for each in facts["matches"] for text in match_failures(each))
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
     failures += dict.fromkeys(f"task {row['task']!r}: {row['reason'].removeprefix(REFUSED)}" for row in refused)
@@ -401,21 +422,31 @@ def _print_usage(facts: Facts) -> None:
     click.echo(f"\nthis command: {safe(total if total else 'nothing asked')}{others}")
 
 
-def _failed_calls(task: Facts) -> Iterator[str]:
+def _failed_calls(result: Result, task: Facts) -> Iterator[str]:
     counts = task["run"]["counts"]
     if set(counts) == {FAILED}:
         every = f"all {counts[FAILED]:,} calls" if counts[FAILED] > 1 else "the one call"
-        yield f"{every} of task {task['task']!r} failed: {task['missing'][0]['reason']}"
+        age = _describe_age(result.run)
+        yield f"{every} of task {result.task!r} failed{age}: {task['missing'][0]['reason']}"
 
 
-def _failed_scorers(task: Facts) -> Iterator[str]:
+def _failed_scorers(result: Result, task: Facts) -> Iterator[str]:
     for scorer, counts in (task["evaluation"] or {"counts": {}})["counts"].items():
         reasons = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER.reason]
         if SCORED not in counts and {m["status"] for m in reasons} == {FAILED}:
+            assert result.evaluation is not None
             failed = sum(m["count"] for m in reasons)
             every = f"all {failed:,} rows" if failed > 1 else "the one row"
             reason = reasons[0]["reason"].removeprefix("scorer: ")
-            yield f"scorer {scorer!r} failed on {every} of task {task['task']!r}: {reason}"
+            age = _describe_age(result.evaluation)
+            yield f"scorer {scorer!r} failed on {every} of task {result.task!r}{age}: {reason}"
+
+
+def _describe_age(made: Run | Evaluation) -> str:
+    """When the errors of a step arose, if not in this command."""
+    if made.receipt is None or made.receipt.called or not made.manifest.get("sealed"):
+        return ""
+    return f" (stored error of {minute(made.manifest['sealed'])} UTC)"
 
 
 def _print_finishing(calls: int) -> None:

@@ -6,7 +6,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
@@ -61,9 +61,10 @@ class Policy:
         concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs. One thread alone
             calls plain functions while they return at once.
         timeout: seconds that one attempt may take, or None.
-        retries: further attempts after a transient error. None means the default of the task: 4 for services and chat
-            models, else 0. If a call makes several requests to a chat model, only the failed request is repeated, and
-            each request up to this many times. Each repeat counts as an attempt of the call.
+        retries: further attempts after a transient error. None means the default of the task or judge: 4 for services,
+            chat models and judges that ask a model, else 0. If a call makes several requests to a chat model, only the
+            failed request is repeated, and each request up to this many times. Each repeat counts as an attempt of the
+            call.
         backoff: seconds before the first retry. Each pause is extended by a random part of up to a quarter, so that
             calls which failed together are not repeated together.
         backoff_growth: factor between one pause and the next, up to a minute (or up to `backoff`, if that is longer);
@@ -72,7 +73,8 @@ class Policy:
             limits, 429 and 5xx of Python, httpx, OpenAI and Anthropic.
         abort_on_error: the first failure stops the run.
         same_failures: the run stops if its first so many calls all failed with the same error; these calls count as not
-            made. 0 never stops it. The judge of matches stops in the same way; the scorers of an evaluation do not.
+            made. 0 never stops it. Judges that ask a model stop in the same way, and so does the judge of matches; the
+            other scorers of an evaluation do not.
         total_timeout: seconds after which no further call starts; calls in flight end, and the work stays open. Without
             `timeout`, this is also the time limit of an attempt.
         rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
@@ -156,6 +158,16 @@ class Policy:
         """The budget, as an object."""
         assert not isinstance(self.budget, str)
         return self.budget
+
+    def with_defaults(self, retries: int, transient: Sequence[str]) -> "Policy":
+        """This policy with what a kind of task or scorer adds.
+
+        Args:
+            retries: the number of retries if this policy has none.
+            transient: further names of error classes worth a retry.
+        """
+        retries = retries if self.retries is None else self.retries
+        return replace(self, retries=retries, transient=(*self.transient, *transient))
 
     def retries_after(self, error: BaseException, attempts: int) -> bool:
         """Whether a failed attempt is followed by another."""

@@ -30,7 +30,7 @@ from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
-from evaluand.evaluation.grading import Grader, line_of
+from evaluand.evaluation.grading import Grader, failure_in_grade, line_of
 from evaluand.evaluation.known_scores import (
     N_SHARED,
     SHARED,
@@ -203,7 +203,7 @@ class Evaluator:
 
         Raises:
             SpecError: an argument is wrong; nothing was graded.
-            Aborted: a budget is spent; the evaluation stays open.
+            Aborted: a budget is spent, or the first questions to a model failed alike; the evaluation stays open.
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
         if name is not None:
@@ -415,8 +415,9 @@ class _Job:
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
         self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "grade")
-        tally = Tally(name, lane.slots, kept=lane.n_done)
-        policy = self.evaluator.policy
+        label = name if self.manifest["name"] is None else f"{name} of {self.manifest['name']}"
+        tally = Tally(label, lane.slots, kept=lane.n_done)
+        policy = self.evaluator.policy.with_defaults(scorer.retries, scorer.transient)
         account = Account(_work_name(self.manifest, name), lane, policy)
         grader = Grader(scorer, policy, targets_of(self.run), app_of(self.run), name_of(self.run), account)
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
@@ -443,6 +444,7 @@ class _Job:
             self.is_sealed,
             wire=UnitCodec(packed, unpacked) if policy.processes and not quick else None,
             observer=inputs.observer,
+            failure=failure_in_grade if scorer.stops_alike and not scorer.is_batch else None,
             stop_reason=account.stop_reason,
         )
         if lane.n_done < lane.slots:

@@ -310,6 +310,12 @@ def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
+def failure_in_grade(line: bytes) -> str:
+    """The error in the journal line of a row on which a scorer failed: its class and message."""
+    _, _, scores, *_ = orjson.loads(line)
+    return next((str(score[3]).removeprefix(f"{Grader.role}: ") for score in scores if score[2] == FAILED), "")
+
+
 def _usage_cells(spent: Spending | None) -> list[dict[str, Any]]:
     """The usage of a score, as the last cell of its row; empty if nothing was used."""
     usage = spent.usage if spent else None

@@ -109,6 +109,9 @@ class Scorer(ABC):
         by_target: called once for each target if the dataset declares several.
         is_judge: its verdicts are opinions, such as those of a language model, whose errors have to be measured: a gate
             on it needs a card, see `evaluand judge card`.
+        retries: further attempts after transient errors, if the policy has no number.
+        transient: names of error classes that are retried, in addition to those of the policy.
+        stops_alike: whether the evaluation stops if its first calls all fail with the same error, as the policy says.
         ranges: column → the lowest and the highest possible number; metrics that average the column use it as range.
     """
 
@@ -117,6 +120,9 @@ class Scorer(ABC):
     cheap: ClassVar[bool] = False
     by_target: ClassVar[bool] = False
     is_judge: ClassVar[bool] = False
+    retries: ClassVar[int] = 0
+    transient: ClassVar[tuple[str, ...]] = ()
+    stops_alike: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     def __new__(cls, *args: Any, **named: Any) -> Self:

@@ -188,7 +188,8 @@ class RunSpec(BaseModel):
     retries: int = Field(
         default=None,  # type: ignore[assignment] # the number of the task
         ge=0,
-        description="further attempts after an error worth a retry; by default 4 for services and chat models, else 0",
+        description="further attempts after an error worth a retry; by default 4 for services, chat models and judges"
+        " that ask a model, else 0",
     )
     backoff: float = Field(1.0, ge=0, description="seconds before the first retry")
     backoff_growth: float = Field(

@@ -49,6 +49,10 @@ _OWN: Final = (
 _MOST_LOGPROBS: Final = 20
 
 
+RETRIES: Final = 4
+"""Further attempts of tasks and judges that ask a model, if the policy has no number."""
+
+
 @dataclass(frozen=True)
 class ChatModel:
     """A model behind an HTTP endpoint with the protocol of OpenAI: chat completions, or Responses.

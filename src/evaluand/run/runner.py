@@ -276,7 +276,7 @@ class Runner:
             "task": text_of(calls.task.name),
             "parts": dict(identity.parts),
             "unpinned": unpinned,
-            "policy": _policy(effective_policy(self.policy, calls.task)),
+            "policy": _policy(self.policy.with_defaults(calls.task.retries, calls.task.transient)),
         }
         return {
             "work": [calls.work] if calls.work else [],
@@ -420,7 +420,7 @@ class _Job:
         self.lane.refresh()
 
     def _work(self) -> KeyedWork[Call]:
-        policy = effective_policy(self.runner.policy, self.task)
+        policy = self.runner.policy.with_defaults(self.task.retries, self.task.transient)
         return KeyedWork(
             self.lane,
             lambda start, stop: self.calls.between(self.stream, start, stop),
@@ -472,12 +472,6 @@ def _defaulted(dataset: Dataset) -> dict[str, Any]:
     if counts is None or not counts.defaulted:
         return {}
     return {"defaulted": {"rows": counts.defaulted, "of": counts.read, "reasons": dict(counts.reasons)}}
-
-
-def effective_policy(policy: Policy, task: Task[Any, Any]) -> Policy:
-    """A policy with what the task adds: the names of its transient errors, and retries if the policy has no number."""
-    retries = task.retries if policy.retries is None else policy.retries
-    return replace(policy, retries=retries, transient=(*policy.transient, *task.transient))
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

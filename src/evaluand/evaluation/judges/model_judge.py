@@ -24,7 +24,7 @@ from evaluand.evaluation.judges.scale import Fault, Scale
 from evaluand.evaluation.judges.variables import Variables, early_row, merge_columns
 from evaluand.evaluation.matching.comparison_scorers import FIRST, SECOND, STRENGTH, ComparisonScorer
 from evaluand.evaluation.scorer import Score, Scorer, described
-from evaluand.models.chat_model import ChatModel
+from evaluand.models.chat_model import RETRIES, ChatModel
 
 _T = TypeVar("_T")
 
@@ -40,6 +40,9 @@ class ModelJudge:
     version: ClassVar[int]
     compares: ClassVar[bool] = False
     is_judge: ClassVar[bool] = True
+    retries: ClassVar[int] = RETRIES
+    transient: ClassVar[tuple[str, ...]] = ("TaskTimeout",)
+    stops_alike: ClassVar[bool] = True
     variables: Mapping[str, str]
 
     @property

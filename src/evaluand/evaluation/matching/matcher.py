@@ -432,7 +432,8 @@ class _Job:
         lane.refresh()
 
     def _call(self, lane: WorkLog, stream: Presentations) -> None:
-        judge, policy = self.request.judge, self.matcher.policy
+        judge = self.request.judge
+        policy = self.matcher.policy.with_defaults(judge.retries, judge.transient)
         number = self.n_lanes - 1
         account = Account(_work_name(self.manifest, number), lane, policy)
         grader = ComparisonGrader(judge, policy, account=account)

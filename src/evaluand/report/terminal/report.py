@@ -316,5 +316,5 @@ def _describe_step(step: Facts, failed: Counter[str]) -> Text:
     text = Text(", ".join(parts))
     if failed:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in failed.most_common())
-        text.append(f"; {failed.total():,} failed ({kinds})", "red")
+        text.append(f"; {failed.total():,} failed{'' if receipt['called'] else ' earlier'} ({kinds})", "red")
     return text.append(f" ({why})" if why else "")

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.models.chat_model import ChatModel
+from evaluand.models.chat_model import RETRIES, ChatModel
 from evaluand.run.task import Input, Output, Task
 
 
@@ -14,7 +14,7 @@ class AskingTask(Task[Input, Output]):
     kind: ClassVar[str]
     behaviour: ClassVar[int] = 1
     transient = ("TaskTimeout",)
-    retries = 4
+    retries = RETRIES
 
     def prepare(self, dataset: Any) -> None:
         """Raise a SpecError if the model cannot be used."""
