@@ -178,7 +178,10 @@ def test_a_spent_budget_says_how_to_go_on_and_loses_nothing(folder: Folder) -> N
     said = folder.refused("run", experiment)
     assert "error: the budget of 1 USD is spent (1 USD); 4 of 6 are done\n" in said
     id = folder.id("runs")[:12]
-    assert f"stopped: 4 of 6 done (shop/cheap); continue with: evaluand resume {id} --budget '2 USD'\n" in said
+    rest = "the rest will cost about 0.6 USD"  # two rows of 0.25, and a tenth
+    assert (
+        f"stopped: 4 of 6 done (shop/cheap); {rest}; continue with: evaluand resume {id} --budget '1.6 USD'\n" in said
+    )
     assert "the budget of 1 USD is spent (1 USD); 4 of 6 are done" in folder.refused("resume", id)
     assert "(1.25 USD); 5 of 6" in folder.refused("resume", id, "--budget", "1.1 USD")
     assert "1 done now, 5 already stored" in folder.done("resume", id, "--budget", "2 USD")
@@ -192,6 +195,41 @@ def test_the_budget_of_a_command_takes_the_place_of_that_of_the_file(folder: Fol
 def test_one_budget_is_for_all_tasks_and_judges_of_an_experiment(folder: Folder) -> None:
     said = folder.refused("run", folder.experiment(text=EXPERIMENT), "--budget", "7 USD")
     assert "a request cost 0.5 EUR, so the budget of 7 USD cannot count it; 1 of 6 are done" in said
+    assert "; state all prices in USD, as no budget counts two currencies; continue with: " in said
+    assert said.endswith("--budget 'AMOUNT EUR'\n")
+
+
+def test_a_budget_in_another_currency_than_all_costs_says_which_to_give(folder: Folder) -> None:
+    (folder.path / "shop.py").write_text(CODE.replace("USD", "EUR"))
+    experiment = folder.experiment(text=BUDGETED)
+    said = folder.refused("run", experiment)
+    assert "a request cost 0.25 EUR, so the budget of 1 USD cannot count it" in said
+    id = folder.id("runs")[:12]
+    go_on = f"continue with: evaluand resume {id} --budget 'AMOUNT EUR'"
+    assert f"; give the budget in EUR, or all prices in USD; {go_on}\n" in said
+    folder.done("resume", id, "--budget", "1.5 EUR")
+
+
+JUDGED = """
+name: shop
+dataset: {{path: rows.jsonl, input: question, expected: answer}}
+budget: {{cost: 1, currency: USD}}
+run: {{concurrency: 1, backoff: 0}}
+tasks:
+  cheap: {{function: "shop.py:cheap", version: "1"}}
+scorers:
+  right:
+    kind: judge
+    rubric: correctness
+    model: {{model: "http://127.0.0.1:9/v1#judge", version: "1", price: {{input: 1, output: 1, currency: USD}}}}
+metrics: [{{kind: mean, scorer: right}}]
+"""
+
+
+def test_no_budget_is_suggested_while_a_judge_that_has_a_price_was_not_asked(folder: Folder) -> None:
+    said = folder.refused("run", folder.experiment(text=JUDGED))
+    assert "stopped: 4 of 6 done (shop/cheap); nobody knows yet what the rest costs; continue with: " in said
+    assert said.endswith("--budget 'AMOUNT USD'\n")
 
 
 def test_the_costs_of_all_tasks_and_judges_add_up(folder: Folder) -> None:
@@ -203,7 +241,8 @@ def test_the_costs_of_all_tasks_and_judges_add_up(folder: Folder) -> None:
     assert "the budget of 7 USD is spent (7.5 USD); 2 of 6 are done" in said  # 4.5 for the first task and its judge
     [command] = re.findall("continue with: evaluand (.*)", said)
     options = "--gate 'accuracy(exact) >= 0' --allow-unmeasured-judges"
-    assert command == f"run {experiment} {options} --budget '15 USD'"
+    # 4 rows of 1.5 and 6 judgements of 0.5; as much by row for the third task, which has not begun; and a tenth
+    assert command == f"run {experiment} {options} --budget '31 USD'"
     assert "compare: evaluand compare shop/cheap shop/dear" in folder.done(*shlex.split(command))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, has_results, judge_option, require_gates
 from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
 from evaluand.cli.notes import note_renamed
+from evaluand.cli.open_costs import sufficient_budget
 from evaluand.cli.options import (
     budget_option,
     experiment_argument,
@@ -333,7 +334,10 @@ def carry_out(
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
     experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
-    with reported_stop(store, progress, again, budget=experiment.policy.shared_budget):
+    budget = experiment.policy.shared_budget
+    with reported_stop(
+        store, progress, again, budget=budget, enough=lambda: _find_enough(experiment, store, budget, only)
+    ):
         return experiment.run(store, progress=progress, **options)
 
 
@@ -345,6 +349,7 @@ def reported_stop(
     *,
     can_resume: bool = True,
     budget: Budget | None = None,
+    enough: Callable[[], Budget | None] = lambda: None,
 ) -> Iterator[None]:
     """A block that, if it stops early, reports how far the work is and how to continue.
 
@@ -352,6 +357,7 @@ def reported_stop(
         again: arguments of the `evaluand run` that continues the work, if not `evaluand resume`.
         can_resume: whether `evaluand resume` knows how to continue it; otherwise only the same command does.
         budget: of the work; if it is spent, the work continues with a larger one.
+        enough: the budget that will do; None if nobody knows.
 
     Raises:
         Exit: it was interrupted.
@@ -363,11 +369,31 @@ def reported_stop(
         click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
-        if budget is not None and budget.is_spent and isinstance(error, Aborted) and error.code == BUDGET:
-            budget = Budget(2 * max(budget.cost, budget.spent), budget.currency)
-        if go_on := _suggest(store, again, can_resume, budget):
-            error.add_note(f"stopped{_describe_progress(progress)}; {go_on}")
+        is_refused = budget is not None and isinstance(error, Aborted) and error.code == BUDGET
+        amount, remark = _larger_budget(budget, enough) if budget and is_refused else (budget, "")
+        if go_on := _suggest(store, again, can_resume, amount):
+            error.add_note(f"stopped{_describe_progress(progress)}; {remark}{go_on}")
         raise
+
+
+def _larger_budget(budget: Budget, enough: Callable[[], Budget | None]) -> tuple[Budget | str, str]:
+    """The budget with which the work continues, and a remark on it."""
+    if other := budget.other_currency:
+        if budget.spent:
+            return f"AMOUNT {other}", f"state all prices in {budget.currency}, as no budget counts two currencies; "
+        return f"AMOUNT {other}", f"give the budget in {other}, or all prices in {budget.currency}; "
+    if not budget.is_spent:
+        return budget, ""
+    if (found := enough()) is not None:
+        return found, f"the rest will cost about {found.cost - budget.spent:.2g} {budget.currency}; "
+    return f"AMOUNT {budget.currency}", "nobody knows yet what the rest costs; "
+
+
+def _find_enough(experiment: Experiment, store: WatchedStore, budget: Budget | None, only: str | None) -> Budget | None:
+    """A budget that will do for the experiment; None if nobody knows."""
+    if budget is None or store.opened is None or store.opened["kind"] not in ("runs", "evaluations"):
+        return None
+    return sufficient_budget(budget, experiment, store, store.opened, only)
 
 
 def print_results(
@@ -465,7 +491,9 @@ def _describe_progress(progress: Display) -> str:
 _SAME_COMMAND: Final = "run the same command again to continue"
 
 
-def _suggest(store: WatchedStore, again: Sequence[str] | None, can_resume: bool, budget: Budget | None = None) -> str:
+def _suggest(
+    store: WatchedStore, again: Sequence[str] | None, can_resume: bool, budget: Budget | str | None = None
+) -> str:
     """The command that continues the work [with this budget]; empty if nothing is open that `evaluand resume` finds."""
     if not can_resume:
         return _SAME_COMMAND

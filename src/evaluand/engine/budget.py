@@ -52,6 +52,7 @@ class Budget:
         self._set_aside = 0.0
         self._in_flight = 0
         self._fault = ""
+        self._other_currency: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Budget:
@@ -93,6 +94,16 @@ class Budget:
         with self._lock:
             return math.fsum(self._spent.values())
 
+    def spent_on(self, work: str) -> float:
+        """What was spent so far on a run, or on a scorer of an evaluation."""
+        with self._lock:
+            return self._spent.get(work, 0.0)
+
+    @property
+    def other_currency(self) -> str | None:
+        """The currency of costs that it could not count; None if there were none."""
+        return self._other_currency
+
     @property
     def is_spent(self) -> bool:
         return self.spent >= self.cost
@@ -111,6 +122,7 @@ class Budget:
             work: the run or evaluation for which it was made.
         """
         if currency != self.currency:
+            self._other_currency = currency or None
             return self.refuse(f"a request cost {cost:g} {currency or 'in an unknown currency'}")
         with self._lock:
             self._spent[work] = self._spent.get(work, 0.0) + cost
@@ -120,6 +132,7 @@ class Budget:
         """Counts what some work has cost so far, by currency, as stored; what of it was counted before counts once."""
         for currency, cost in costs.items():
             if currency != self.currency and cost:
+                self._other_currency = currency or None
                 return self.refuse(f"this work has cost {cost:g} {currency or 'in an unknown currency'} so far")
         with self._lock:
             self._spent[work] = max(self._spent.get(work, 0.0), costs.get(self.currency, 0.0))

@@ -268,7 +268,11 @@ class ChatModel:
         if price is None:
             return budget.explain(f"the price of {self.name} is unknown", f"{remedy}, or list it in a file of prices")
         if price.currency != budget.currency:
-            return budget.explain(f"the price of {self.name} is in {price.currency}", remedy)
+            other = f"give a budget in {price.currency}, or the price in {budget.currency}, such as"
+            return budget.explain(
+                f"the price of {self.name} is in {price.currency}",
+                f"{other} price: {{input: 0.25, output: 2.00, currency: {budget.currency}}}",
+            )
         return ""
 
     @property
