@@ -175,6 +175,19 @@ def test_judges_are_listed_and_their_rubrics_are_printed_word_for_word(server: C
     assert {each["protocol"] for each in asked["jury"]} == {"chat"}
 
 
+@pytest.mark.parametrize("more", [(), ("--scorer", "whole")])
+def test_a_rubric_is_shown_without_the_rest_of_its_evaluation(
+    more: tuple[str, ...], server: ChatServer, tmp_path: Path
+) -> None:
+    evaluation = evaluate(tmp_path, {"whole": judges(server)["whole"]})
+    first, _, second, *_ = show(tmp_path, "shop/mine", "--rubric", *more).stdout.splitlines()
+    assert first == f"evaluation {evaluation.id}  shop/mine"
+    assert second.startswith("rubric of whole: correctness 1")
+    rows = show(tmp_path, "shop/mine", "--rubric", "--messages", *more).stdout
+    assert "rubric of whole: correctness 1" in rows
+    assert "sent to the judge" in rows
+
+
 def test_matches_have_the_rubric_of_their_judge(server: ChatServer, tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     data = Dataset.from_rows([{"input": "a"}])

@@ -42,7 +42,7 @@ from evaluand.report.facts.match_sets import ratings_facts, run_ratings_facts
 from evaluand.report.facts.matches import matches_facts
 from evaluand.report.facts.report import tradeoffs_facts
 from evaluand.report.facts.run import add_chats, dataset_facts, run_facts
-from evaluand.report.terminal.artifact import artifact_table
+from evaluand.report.terminal.artifact import artifact_table, rubrics_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.responses import LANE
 from evaluand.run.runner import Run
@@ -56,6 +56,7 @@ _FOLLOWING = {
     "matches": ("ratings", "cards"),
 }
 _BY_SCORE = ("below", "lowest", "against")
+_ROWS = {"messages", "failed", "index", "where", *_BY_SCORE}  # options that ask for rows
 """The options that choose rows by their scores; only one of them can be given."""
 _AT_MOST = 2000
 _MOST_CHECKED = 64 << 20  # bytes of tables that are compared with their digests before an artifact is shown
@@ -116,7 +117,9 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     is_flag=True,
     help="The conversations with language models in each row, and what judges were sent about it.",
 )
-@click.option("--rubric", is_flag=True, help="The rubrics of judges, word for word.")
+@click.option(
+    "--rubric", is_flag=True, help="The rubrics of judges, word for word, without the rows unless options choose some."
+)
 @repeatable("--scorer", "scorers", metavar="NAME", help="Only scores of this scorer; repeatable.")
 @store_option
 @json_option
@@ -172,7 +175,7 @@ def command(
     name_store_in(facts.get("judges", ()))
     if as_json:
         return print_json(facts)
-    show(artifact_table(facts))
+    show(rubrics_table(facts) if rubric and not given & _ROWS else artifact_table(facts))
 
 
 def _check_combination(given: Set[str]) -> None:

@@ -70,13 +70,21 @@ _DETAILS = (  # of ratings and cards, whose number says little
 
 def artifact_table(facts: Facts) -> RenderableType:
     """One artifact: what it is, where it comes from, and its first rows."""
-    head = Text.assemble(
-        (f"{singular(facts['kind'])} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * CELL)
-    )
-    parts: list[RenderableType] = [head, name_values(_describe_artifact(facts))]
+    parts: list[RenderableType] = [_head(facts), name_values(_describe_artifact(facts))]
     for table in _BODIES[facts["kind"]](facts) if facts["status"] == "sealed" else ():
         parts += ["", table]
     return Group(*parts)
+
+
+def rubrics_table(facts: Facts) -> RenderableType:
+    """The rubrics of an artifact, and nothing else of it."""
+    return Group(_head(facts), *(part for each in rubric_parts(facts["rubrics"]) for part in ("", each)))
+
+
+def _head(facts: Facts) -> Text:
+    """Kind, id and names of an artifact."""
+    kind, names = singular(facts["kind"]), safe(", ".join(facts["names"]), 2 * CELL)
+    return Text.assemble((f"{kind} ", "bold"), (facts["id"], "bold"), "  ", names)
 
 
 class Listing:
