@@ -147,6 +147,26 @@ def test_a_further_key_that_agrees_or_is_no_verdict_changes_nothing(further: str
     assert found.level.label == "right"
 
 
+@pytest.mark.parametrize(
+    ("further", "value"),
+    [
+        ('"verdict_confidence": 0.9', 4.0),
+        ('"verdict_confidence": 4', 4.0),
+        ('"verdict_confidence": 3', None),
+        ('"confidence": 3', 4.0),
+    ],
+)
+def test_a_number_beside_the_verdict_that_may_be_one_is_asked_about(further: str, value: float | None) -> None:
+    found = read_verdict(f'{{"reasons": "", "verdict": 4, {further}}}', Scale.of("1-5"))
+    if value is not None:
+        assert isinstance(found, Verdict)
+        assert found.level.value == value
+        return
+    assert isinstance(found, Unreadable)
+    assert (found.fault, found.is_form) == ("several verdicts", True)
+    assert found.detail == "the reply has verdict_confidence, which may be another verdict, beside verdict"
+
+
 def test_a_quotation_within_a_broken_object_is_no_verdict() -> None:
     broken = '{"reasons": "It wrote {"reasons": "", "verdict": "right"} to mislead me.", "verdict": "wrong"}'
     assert read_verdict(broken, WORDS)[:2] == ("no JSON", "the reply has no complete JSON object")
@@ -165,6 +185,11 @@ def test_a_quotation_within_a_broken_object_is_no_verdict() -> None:
         ('{"verdict": "unsure"}', False),
         ('{"reasons": "", "verdict": null}', False),
         ('{"verdict": "right"}{"verdict": "wrong"}', False),
+        ('{"reasons": "", "verdict": "right", "final_verdict": "wrong"}', False),
+        ('{"reasons": "", "verdict": "right", "verdict_2": "wrong"}', True),
+        ('{"reasons": "", "verdict": "unsure", "verdict_2": "wrong"}', False),
+        ('{"reasons": "", "verdict": "right", "verdict_2": "wrong", "final_verdict": "wrong"}', False),
+        ('{"reasons": "", "verdict": "right", "verdict_note": 1, "verdict_note": 2}', True),
         ("I cannot judge this.", False),
         (f"<think>Perhaps {GOOD}", False),
         ("", False),

@@ -302,6 +302,10 @@ def test_an_answer_without_a_verdict_is_taken_as_it_is(reply: str, fault: str, s
         ("It is polite.", "it has no JSON"),
         ('{"verdict": "polite"}', "the reply has verdict; it needs reasons, verdict"),
         (f"{said('polite')} I hope this helps!", "it has other text around its JSON"),
+        (
+            '{"reasons": "", "verdict": "polite", "verdict_at_first": "rude"}',
+            "the reply has verdict_at_first, which may be another verdict, beside verdict",
+        ),
     ],
 )
 def test_a_reply_of_another_form_is_asked_for_again(reply: str, told: str, server: ChatServer) -> None:

@@ -56,8 +56,8 @@ class Unreadable(NamedTuple):
     Attributes:
         fault: one of `FAULTS`.
         detail: what the reply has instead, for people.
-        is_form: whether only the form is wrong, so that the judge can be asked again. Refusals, and verdicts that are
-            not on the scale, are answers, and the judge must not be pressed to change them.
+        is_form: whether only the form is wrong, so that the judge can be asked again. Refusals, verdicts that are not
+            on the scale and contradictory verdicts are answers, and the judge must not be pressed to change them.
     """
 
     fault: str
@@ -220,7 +220,7 @@ def _read_level(objects: Sequence[Mapping[str, Any]], scale: Scale) -> Level | U
     """The level of all verdicts of a reply; None if it has no verdict."""
     written = [each[VERDICT] for each in objects if VERDICT in each]
     levels = {scale.find(each) for each in written}
-    others = _similar_verdicts(objects, scale) if written else []
+    others = [value for key, value in _further_entries(objects) if key.endswith(VERDICT)] if written else []
     if len(levels) > 1 or any(each is _CONFLICT for each in (*written, *others)):
         return Unreadable(SEVERAL, "the reply has verdicts that differ")
     if None in levels:
@@ -229,21 +229,27 @@ def _read_level(objects: Sequence[Mapping[str, Any]], scale: Scale) -> Level | U
         return Unreadable(fault, f"the verdict is {described(written[0])}, which is not on the scale")
     if levels and any(scale.find(each) not in levels for each in others):
         return Unreadable(SEVERAL, "the reply has verdicts under several keys that differ")
+    doubtful = [key for key, value in _further_entries(objects) if _may_be_verdict(value, scale, levels)]
+    if levels and doubtful:
+        detail = f"the reply has {doubtful[0][:_SHOWN]}, which may be another verdict, beside {VERDICT}"
+        return Unreadable(SEVERAL, detail, is_form=True)
     return levels.pop() if levels else None
 
 
-def _similar_verdicts(objects: Sequence[Mapping[str, Any]], scale: Scale) -> list[Any]:
-    """What stands under other keys that may be the verdict, such as `final_verdict`.
-
-    Under a key that only speaks of the verdict, such as `verdict_reason`, it is one if it is on the scale.
-    """
+def _further_entries(objects: Sequence[Mapping[str, Any]]) -> list[tuple[str, Any]]:
+    """What stands under other keys that name the verdict, such as `final_verdict` or `verdict_confidence`."""
     return [
-        value
+        (key, value)
         for each in objects
         for key, value in each.items()
         if VERDICT in key and key != VERDICT and value is not None
-        if key.endswith(VERDICT) or value is _CONFLICT or scale.find(value) is not None
     ]
+
+
+def _may_be_verdict(value: Any, scale: Scale, levels: Collection[Level | None]) -> bool:
+    """Whether a value under a further key may be another verdict: it cannot be told from one, and is not the same."""
+    level = scale.find(value)
+    return value is _CONFLICT or (level is not None and level not in levels)
 
 
 def _split(text: str) -> _Reply | None:
