@@ -78,7 +78,7 @@ def test_a_gate_says_whether_the_corrected_mean_would_fail(rule: str, words: str
     lenient = judge_numbers(store, NUMBERS, Rounding(limit=30))
     label_numbers(lenient.run, tmp_path, {"ann": [int(n >= 50) for n in NUMBERS]})  # type: ignore[arg-type]
     make_card(read_labelled_evaluation(lenient, "fine"), store)
-    result = check(judge_numbers(store, [n * 7 % 100 for n in range(90)], Rounding(limit=30)), rule)
+    result = check(judge_numbers(store, [(7 * n + 3) % 100 for n in range(90)], Rounding(limit=30)), rule)
     assert result.passed
     assert "corrected for its errors 0." in result.message
     assert "too wide" not in result.message  # these are other answers than the labelled ones

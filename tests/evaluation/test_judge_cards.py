@@ -564,7 +564,7 @@ def test_a_mean_is_corrected_for_the_errors_of_its_judge(tmp_path: Path) -> None
     labelled = judge_numbers(store, NUMBERS)
     label_numbers(labelled.run, tmp_path, {"ann": [truth(n) for n in NUMBERS]})  # type: ignore[arg-type]
     card = make_card(read_labelled_evaluation(labelled, "fine"), store)
-    others = [n % 100 for n in range(0, 1000, 7)]
+    others = [n % 100 for n in range(3, 1003, 7)]
     evaluation = judge_numbers(store, others)
     means = correct_mean(evaluation, "fine", card)
     assert means is not None
@@ -584,6 +584,27 @@ def test_labelled_answers_among_the_corrected_ones_are_reported(tmp_path: Path) 
     means = correct_mean(evaluation, "fine", card)
     assert means is not None
     assert means.overlap == " (includes the 90 labelled answers: interval too wide)"
+
+
+def test_labelled_answers_that_another_system_gives_too_are_reported(tmp_path: Path) -> None:
+    store = MemoryStore()
+    evaluation = judge_numbers(store, NUMBERS)
+    people = [truth(n) if n < 90 else None for n in NUMBERS]
+    label_numbers(evaluation.run, tmp_path, {"ann": people})  # type: ignore[arg-type]
+    labelled = read_labelled_evaluation(evaluation, "fine")
+    run = Runner(store).run(lambda number: number if number % 2 else -number, evaluation.run.dataset)  # type: ignore[union-attr]
+    other = Evaluator(store).evaluate(run, {"fine": Rounding()})
+    means = correct_mean(other, "fine", make_card(labelled, store))
+    assert means is not None
+    assert means.overlap == " (includes 46 of the 90 labelled answers: interval too wide)"  # 0 is even, and the same
+    mine = judge_numbers(store, [200 + n for n in NUMBERS])
+    other_answers = correct_mean(mine, "fine", make_card(labelled, store))
+    assert other_answers is not None
+    assert other_answers.overlap == ""
+    tuned = tune_judges({"one": labelled, "two": labelled}, store)
+    half = correct_mean(evaluation, "fine", tuned.card)
+    assert half is not None
+    assert half.overlap == " (includes the 45 labelled answers: interval too wide)"
 
 
 @dataclass(frozen=True)

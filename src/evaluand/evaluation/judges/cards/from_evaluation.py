@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -92,6 +92,49 @@ def read_labelled_evaluation(
         verdicts=() if of_numbers else verdicts_of(evaluation.manifest, scorer),
         question=question,
     )
+
+
+def read_labelled_answers(run: Run, labels: Evaluation | None, question: str) -> list[AnswerTo]:
+    """The answers of a run that people have labelled.
+
+    Args:
+        labels: the evaluation of the run with the labels; None for a column of its dataset.
+        question: the scorer of people, or the column.
+    """
+    given = _read_column(run, question)[1] if labels is None else _read_labels(labels, question)[1]
+    return [each for each in answers_to(run, {index for index, _, _ in given}) if each.key in given]
+
+
+class AnswerTo(NamedTuple):
+    """An answer to an example.
+
+    Attributes:
+        key: `_index_`, replication and the number of the answer.
+        example: what was answered.
+        digest: equal for equal answers to the example, in any run.
+    """
+
+    key: _Key
+    example: Example
+    digest: str
+
+    @property
+    def group(self) -> str:
+        """Identifies the examples that depend on this one, see `Item.example`."""
+        return _group_of(self.example)
+
+
+def answers_to(run: Run, indices: Collection[int]) -> Iterator[AnswerTo]:
+    """The answers of a run to some examples, by their `_index_`."""
+    dataset = run.dataset
+    chosen = [position for position, index in enumerate(dataset.indices) if index in indices]
+    examples = {example.index: example for example in dataset.examples_at(chosen)}
+    rows = (index for batch in run.batches([INDEX]) for index in batch.column(INDEX).to_pylist())
+    for response in run.at([row for row, index in enumerate(rows) if index in examples]):
+        example = examples[response.index]
+        for number, output in enumerate(response.responses or ()):
+            key = (response.index, response.replication, number)
+            yield AnswerTo(key, example, key_of(example.digest, output))
 
 
 def choose_question(labels: Evaluation, judge: str, question: str | None = None) -> str:
@@ -216,6 +259,11 @@ def open_labels(store: Store, name: str, run: Run) -> Evaluation | str:
     return evaluation
 
 
+def _group_of(example: Example) -> str:
+    """Identifies the examples that depend on each other: its cluster, or the example itself."""
+    return example.digest.hex() if example.cluster is None else identity.digest(["cluster", example.cluster]).hex()
+
+
 class _Answer(NamedTuple):
     key: _Key
     example: Example
@@ -224,9 +272,8 @@ class _Answer(NamedTuple):
 
     def item(self, labels: tuple[Label | None, ...], judgement: Judgement) -> Item:
         example, output = self.example, to_json(self.output)
-        group = example.digest.hex() if example.cluster is None else identity.digest(["cluster", example.cluster]).hex()
         return Item(
-            group,
+            _group_of(example),
             key_of(example.digest, self.output),
             example.id,
             labels,

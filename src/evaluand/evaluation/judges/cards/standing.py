@@ -7,7 +7,7 @@ judge was measured, it is stale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple
 
@@ -19,7 +19,7 @@ from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.card import KIND, JudgeCard, stored_cards
-from evaluand.evaluation.judges.cards.from_evaluation import judge_of
+from evaluand.evaluation.judges.cards.from_evaluation import AnswerTo, answers_to, judge_of, read_labelled_answers
 from evaluand.evaluation.judges.cards.from_matches import (
     is_by_people,
     is_from_elsewhere,
@@ -27,9 +27,11 @@ from evaluand.evaluation.judges.cards.from_matches import (
     judges_elsewhere,
 )
 from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity
+from evaluand.evaluation.judges.cards.tuning import choose_half
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.metrics.judging.correction import rogan_gladen
 from evaluand.metrics.judging.estimate import Estimate, share
+from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
 from evaluand.store.tables import SCORED
 
@@ -163,6 +165,7 @@ class CorrectedMean(NamedTuple):
         confidence: of the intervals.
         is_mean: whether `raw` is the mean of the judge's values, so that these are 0 and 1.
         labelled: how many of the answers were used to measure the judge; their random error counts twice.
+        measured_on: how many answers were used to measure the judge.
     """
 
     raw: Estimate
@@ -170,6 +173,7 @@ class CorrectedMean(NamedTuple):
     confidence: float
     is_mean: bool
     labelled: int
+    measured_on: int
 
     @property
     def corrected(self) -> Estimate:
@@ -185,7 +189,8 @@ class CorrectedMean(NamedTuple):
         """The note on the interval if some of these answers were used to measure the judge; else empty."""
         if not self.labelled:
             return ""
-        return f" (includes the {plural(self.labelled, 'labelled answer')}: interval too wide)"
+        several = "" if self.labelled == self.measured_on else f"{self.labelled:,} of "
+        return f" (includes {several}the {plural(self.measured_on, 'labelled answer')}: interval too wide)"
 
 
 def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> CorrectedMean | None:
@@ -202,16 +207,51 @@ def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> Correc
     confidence = float(card.manifest["spec"]["confidence"])
     raw = share(verdicts.right, verdicts.example, confidence=confidence)
     is_mean = bool(np.array_equal(verdicts.right, verdicts.value))
-    return CorrectedMean(raw, (sensitivity, specificity), confidence, is_mean, _count_labelled(evaluation, card))
+    labelled, items = _count_labelled(evaluation, card), int(card.manifest["spec"]["items"])
+    return CorrectedMean(raw, (sensitivity, specificity), confidence, is_mean, labelled, items)
 
 
 def _count_labelled(evaluation: Evaluation, card: JudgeCard) -> int:
-    """How many of the answers were used to measure the judge: those of its card, if it is from the same run."""
-    run = evaluation.manifest["spec"]["run"]
+    """How many of the answers were used to measure the judge: the same answers to the same examples, in any run."""
     made_from = [each["id"] for each in card.manifest["provenance"]["made_from"] if each["kind"] == "evaluations"]
+    if not made_from:
+        return 0
+    with suppress(NotFound):
+        keys = {(each.example.digest, each.digest) for each in _read_answers_of(card, made_from)}
+        if (run := evaluation.run) is not None:
+            return _count_answers(run, keys)
+    run_digest = evaluation.manifest["spec"]["run"]  # the store has lost the labels, or the answers
     known = (id for id in made_from if exists(evaluation.store, "evaluations", id))
-    is_same = any(evaluation.store.manifest("evaluations", id)["spec"]["run"] == run for id in known)
+    is_same = any(evaluation.store.manifest("evaluations", id)["spec"]["run"] == run_digest for id in known)
     return int(card.manifest["spec"]["items"]) if is_same else 0
+
+
+def _read_answers_of(card: JudgeCard, made_from: Sequence[str]) -> list[AnswerTo]:
+    """The answers on which a judge was measured.
+
+    Args:
+        made_from: the evaluations with its scores and, unless these are a column, with the labels.
+
+    Raises:
+        NotFound: the store has lost them.
+    """
+    spec = card.manifest["spec"]
+    judged, *labels = (Evaluation(card.store, id) for id in made_from)
+    if (run := judged.run) is None:
+        raise NotFound(f"the run of {judged!r} is not in the store")
+    found = read_labelled_answers(run, labels[0] if labels else None, spec["question"])
+    if (part := spec.get("part")) is None:
+        return found
+    chose = choose_half([each.group for each in found], part["seed"])
+    return [each for each in found if each.group not in chose]
+
+
+def _count_answers(run: Run, keys: Collection[tuple[bytes, str]]) -> int:
+    """How many first answers of a run are among some answers, by the digests of example and answer."""
+    known = {example for example, _ in keys}
+    digests = zip(run.dataset.indices, run.dataset.example_digests(), strict=True)
+    answers = answers_to(run, {int(index) for index, digest in digests if digest in known})
+    return sum((each.example.digest, each.digest) in keys for each in answers if not each.key[2])
 
 
 class _Verdicts(NamedTuple):

@@ -9,6 +9,7 @@ because it would be compared on easy answers.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -110,7 +111,7 @@ def tune_judges(
     """
     store = MemoryStore() if store is None else store
     total = _check(candidates)
-    chooses = _choose_half(next(iter(candidates.values())), seed)
+    chooses = choose_half([item.example for item in next(iter(candidates.values())).items], seed)
     halves = {label: each.where(lambda item: item.example in chooses) for label, each in candidates.items()}
     ranked = _rank(halves, criterion, options)
     best = ranked[0]
@@ -152,18 +153,19 @@ def _check(candidates: Mapping[str, LabelledSet]) -> int:
 _FEWEST: Final = 4
 
 
-def _choose_half(labelled: LabelledSet, seed: int) -> set[str]:
-    """A random half of the examples, by their items; the same for every judge and order of the items.
+def choose_half(examples: Sequence[str], seed: int) -> set[str]:
+    """A random half of the examples of some items; the same for every judge and order of the items.
 
     Examples are not divided, so the half may be larger by up to the items of one example.
+
+    Args:
+        examples: that of each item.
     """
-    sizes: dict[str, int] = {}
-    for item in labelled.items:
-        sizes[item.example] = sizes.get(item.example, 0) + 1
+    sizes = Counter(examples)
     chosen: set[str] = set()
     n = 0
     for example in sorted(sizes, key=lambda each: identity.digest(["tune", seed, each])):
-        if 2 * n >= len(labelled.items):
+        if 2 * n >= len(examples):
             break
         chosen.add(example)
         n += sizes[example]
