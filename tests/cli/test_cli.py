@@ -364,7 +364,18 @@ def test_a_faulty_experiment_file_is_reported_line_by_line_without_traceback(pla
 def test_a_missing_file_is_an_error_and_names_it(place: Place) -> None:
     result = place.call("run", "nowhere.yaml")
     assert result.exit_code == 1
-    assert "nowhere.yaml: no such file" in result.stderr
+    assert result.stderr == "error: nowhere.yaml: no such file; `evaluand run` takes an experiment file\n"
+
+
+def test_a_missing_file_suggests_a_similar_one_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = place.folder / "named"
+    folder.mkdir()
+    for name in ("capitals.yaml", "c.yaml"):
+        (folder / name).write_text("name: x\n")
+    monkeypatch.chdir(folder)
+    near = place.call("run", "capitols.yaml")
+    assert (near.exit_code, near.stderr) == (1, "error: capitols.yaml: no such file (did you mean 'capitals.yaml'?)\n")
+    assert "did you mean" not in place.call("run", "nosuch.yaml").stderr
 
 
 def test_an_error_message_cannot_control_the_terminal(place: Place) -> None:

@@ -140,6 +140,20 @@ def test_an_unmeasured_judge_stops_a_gate_until_it_has_a_card(folder: Folder) ->
     assert "corrected for its errors" in shown
 
 
+def test_how_to_measure_a_judge_is_said_once_and_for_the_first_task(folder: Folder) -> None:
+    text = EXPERIMENT.replace("{mine: judge.py:answer}", "{mine: judge.py:answer, other: judge.py:answer}")
+    text = text.replace("[mean >= 0.4]", "[mean not worse than mine, mean >= 0.4]")
+    (folder.path / "numbers.yaml").write_text(text)
+    refused = folder.call("run", "numbers.yaml", "--report")
+    gates = words(refused.output).partition("FAILED")[2]
+    assert gates.count("measure it with `evaluand judge card numbers/mine`") == gates.count("measure it with") == 1
+    assert gates.count("refused: judge 'even' is unmeasured (see above)") == 2
+    page = (folder.path / "numbers.html").read_text().partition("</section>")[0]
+    assert (page.count("measure it with"), page.count("(see above)")) == (1, 2)
+    messages = [gate["message"] for gate in json.loads(folder.call("run", "numbers.yaml", "--json").stdout)["gates"]]
+    assert all("measure it with `evaluand judge card numbers/mine`" in message for message in messages)
+
+
 def test_a_file_may_allow_unmeasured_judges(folder: Folder) -> None:
     (folder.path / "numbers.yaml").write_text(EXPERIMENT + "allow_unmeasured_judges: true\n")
     result = folder.call("run", "numbers.yaml")

@@ -268,6 +268,7 @@ def test_a_baseline_that_run_would_not_find_is_a_fault_with_its_line(folder: Fol
     [fault] = json.loads(folder.call("validate", path, "--json").stdout)["faults"]
     assert fault["message"].startswith(f"{path}:{line}: gates")
     assert "no baseline is called 'shop/other/small'" in fault["message"]
+    assert folder.refused("run", path).startswith(f"error: {path}:{line}: gates")
     for known in ("mine", "shop/mine"):
         assert folder.json("validate", folder.experiment("app.py:whole", text=text.replace("shop/other/small", known)))
 
@@ -277,6 +278,10 @@ def test_a_gate_on_an_unmeasured_judge_is_noted_and_judgements_are_counted(folde
     judge = f"{{{{kind: judge, rubric: correctness, model: {model}}}}}"
     text = WHOLE.replace("  luck: chance.py:grade", f"  right: {judge}")
     text = text.replace("kind: count, scorer: same, by: [[parity, size]]", "kind: mean, scorer: right")
+    both = "gates 'mean(right) >= 0.5', 'mean >= 0.4' will be refused: judge 'right' is unmeasured"
+    path = folder.experiment("app.py:whole", text=text + "gates: ['mean(right) >= 0.5', mean >= 0.4]\n")
+    said = folder.done("validate", path)
+    assert f"note   {both}: nobody knows" in said
     path = folder.experiment("app.py:whole", text=text + "gates: ['mean(right) >= 0.5']\n")
     said = folder.done("validate", path)
     assert "note   gate 'mean(right) >= 0.5' will be refused: judge 'right' is unmeasured: nobody knows" in said

@@ -96,6 +96,9 @@ def test_the_same_row_makes_the_same_text() -> None:
     ("text", "message"),
     [
         ("Answer {{ question", "not a Jinja template: unexpected end of template"),
+        ("What is {{ q ?", "not a Jinja template: unexpected char '?' at 13; the {{ in column 9 has no }}"),
+        ("A\n{{ q ? And {{ r }}", "line 2 of the template: not a Jinja template: unexpected char '?' at 7; the {{ in"),
+        ("{{ q }} {% if q }", "not a Jinja template: unexpected '}'; the {% in column 9 has no %}"),
         ("a\nb\n{% if x %}", "line 3 of the template: not a Jinja template: Unexpected end of template"),
         ("{{ question | uper }}", "no filter is called 'uper' (did you mean 'upper'?)"),
         ("{{ 1 is evne }}", "no test is called 'evne' (did you mean 'even'?)"),

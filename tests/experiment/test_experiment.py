@@ -319,6 +319,21 @@ def test_a_function_that_takes_other_columns_is_reported_before_anything_is_call
     assert reported.startswith("8: tasks.mine: task 'of_two' takes first, second, ")
 
 
+def test_a_single_metric_needs_no_list(place: Place) -> None:
+    several = "metrics:\n  - {kind: accuracy, by: topic}"
+    assert place.experiment((several, "metrics: {kind: accuracy, by: topic}")).measures == place.experiment().measures
+    [reported] = place.reported((several, "metrics:\n  kind: accuracy\n  by: topc"))
+    assert reported.startswith("11: metrics: accuracy: 'topc' is not an attribute")
+    [reported] = place.reported((several, "metrics:\n  kind: accuracy\n  by: 3"))
+    assert reported == '13: metrics.by: is 3; give text in quotes ("3") or a list'
+    assert place.reported((several, "metrics: {same: accuracy}")) == ["11: metrics: is a mapping of same; give a list"]
+
+
+def test_a_misspelt_group_of_scorers_has_no_consequences(place: Place) -> None:
+    [reported] = place.reported(("scorers:", "scorer:"), ("run:", "gates: [accuracy >= 0.5]\nrun:"))
+    assert reported == "9: scorer: unknown key; write scorers: {right: exact_match}"
+
+
 def test_metrics_that_do_not_fit_are_reported_before_anything_is_called(place: Place) -> None:
     [reported] = place.reported((": topic}", ": topc}"))
     assert reported.startswith(

@@ -142,6 +142,20 @@ def test_faults_of_models_are_reported_at_each_model(folder: Path) -> None:
     assert found[2].endswith("add the name of the model there, as in http://127.0.0.1:1/v1#NAME")
 
 
+@pytest.mark.parametrize(("wrong", "meant"), [("promts", "prompts"), ("model_list", "models")])
+def test_a_misspelt_key_of_several_choices_is_recognised(folder: Path, wrong: str, meant: str) -> None:
+    entry = {wrong if key == meant else key: value for key, value in ENTRY.items()}
+    [found] = faults(folder, entry)
+    assert found.startswith(f"{wrong} | tasks.ask.{wrong}: chat has no such parameter (did you mean {meant!r}?)")
+
+
+def test_a_misspelt_key_of_a_model_is_recognised(folder: Path) -> None:
+    models = ENTRY["models"] | {"big": SMALL | {"verson": "1"}}
+    assert faults(folder, ENTRY | {"models": models}) == [
+        "verson | tasks.ask.models.big.verson: unknown key (did you mean 'version'?)"
+    ]
+
+
 def test_an_unknown_kind_is_reported_at_its_line(folder: Path) -> None:
     entry = {"prompt": "{{ question }}", "model": SMALL, "kind": "chats"}
     [found] = faults(folder, entry)

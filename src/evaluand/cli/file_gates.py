@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.gates import gate_facts, has_results
 from evaluand.comparison.gate_result import GateResult
-from evaluand.comparison.gates import check_gates
+from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound
+from evaluand.core.files.yaml import Document
 from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
 from evaluand.experiment.parsing import ValidParts, name_in_experiment, parse_file
 from evaluand.report.facts.base import Facts
 from evaluand.store.directory import DirectoryStore
+
+if TYPE_CHECKING:
+    from evaluand.experiment.experiment import Experiment
 
 SUFFIXES: Final = (".yaml", ".yml")
 
@@ -48,14 +52,14 @@ def read_results(store: DirectoryStore, file: Path) -> FileResults:
         NotFound: the experiment has not been run.
     """
     parts, document = parse_file(file)
-    gates = []
+    gates: dict[int, Gate] = {}
     for place, text in parts.gates.items():
         with document.at("gates", place):
-            gates.append(Gate.parse(text))
+            gates[place] = Gate.parse(text)
     document.check()
     name = str(parts.name)
-    of_matches = [gate for gate in gates if parts.matches and is_match_gate(gate)]
-    of_metrics = [gate for gate in gates if gate not in of_matches]
+    of_matches = {place: gate for place, gate in gates.items() if parts.matches and is_match_gate(gate)}
+    of_metrics = {place: gate for place, gate in gates.items() if place not in of_matches}
     ids = {(ref.kind, ref.name): ref.id for ref in store.refs()}
     graded = ids.get(("aggregations", name))
     names = {each.name: name_in_experiment(name, each.name) for each in parts.matches.values()}
@@ -63,17 +67,45 @@ def read_results(store: DirectoryStore, file: Path) -> FileResults:
     if graded is None and not matches:
         raise NotFound(f"experiment {name!r} has no results; `evaluand run {file}` makes them")
     if graded is None and of_metrics:
-        raise NotFound(f"gate {of_metrics[0].text!r} has no values to check; `evaluand run {file}` makes them")
+        first = next(iter(of_metrics.values()))
+        raise NotFound(f"gate {first.text!r} has no values to check; `evaluand run {file}` makes them")
     allowed = parts.allow_unmeasured_judges
-    results = [] if graded is None else _check_metrics(Aggregation(store, graded), parts, of_metrics)
+    results = [] if graded is None else _check_metrics(Aggregation(store, graded), parts, of_metrics, document)
     ratings = {one: Ratings(store, ids["ratings", each]) for one, each in names.items() if ("ratings", each) in ids}
     unrated = {one: "its systems have not been rated" for one in names if one not in ratings}
-    results += evaluate_match_gates(of_matches, ratings, unrated, allow_unmeasured_judges=allowed)
+    results += evaluate_match_gates([*of_matches.values()], ratings, unrated, allow_unmeasured_judges=allowed)
     return FileResults(name, matches if graded is None else [graded], gate_facts(results))
 
 
-def _check_metrics(aggregation: Aggregation, parts: ValidParts, gates: Sequence[Gate]) -> list[GateResult]:
+def check_baselines(file: Path, model: str | None, experiment: Experiment, store: DirectoryStore) -> None:
+    """Refuses gates of a file whose baseline is neither a task of the experiment nor in the store.
+
+    Args:
+        model: that of `--model`, with which the experiment was read.
+
+    Raises:
+        SpecError: lists them with their lines.
+    """
+    _, document = parse_file(file, model=model)
+    tasks = [*experiment.tasks, *([] if model is None else parse_file(file)[0].task_names)]
+    names = [*tasks, *map(experiment.run_name, tasks)]
+    scorers, attributes = [*experiment.scorers], experiment.dataset.roles.attributes
+    for i, gate in enumerate(experiment.gates):
+        if gate.baseline is not None and not (experiment.matches and is_match_gate(gate)):
+            with document.at("gates", i):
+                check_fit([gate], scorers, experiment.measures_of_all_rows, attributes, names, store)
+    document.check()
+
+
+def _check_metrics(
+    aggregation: Aggregation, parts: ValidParts, gates: Mapping[int, Gate], document: Document
+) -> list[GateResult]:
     evaluations = dict(zip(aggregation.labels, aggregation.evaluations, strict=True))
-    checkable = [gate for gate in gates if has_results(gate, [*evaluations], parts.task_names)]
     measures = [measure for measure in aggregation.measures if measure.where is None]
-    return check_gates(checkable, evaluations, measures=measures, allow_unmeasured_judges=parts.allow_unmeasured_judges)
+    allowed, results = parts.allow_unmeasured_judges, list[GateResult]()
+    for place, gate in gates.items():
+        with document.at("gates", place):
+            if has_results(gate, [*evaluations], parts.task_names):
+                results += check_gates([gate], evaluations, measures=measures, allow_unmeasured_judges=allowed)
+    document.check()
+    return results

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from click.types import StringParamType
 
 from evaluand.cli.settings import Settings, is_inside
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import SpecError
 from evaluand.core.files.regular import read_regular_file
 from evaluand.engine.budget import Budget
 from evaluand.report.text import safe
@@ -151,7 +151,7 @@ def find_experiment(ctx: click.Context, param: click.Parameter, value: Path | No
 
 
 def _refuse_other_files(ctx: click.Context, path: Path) -> None:
-    """Refuses data and code, and a name that no file has but another file nearly has.
+    """Refuses data and code.
 
     Raises:
         UsageError: says what to type.
@@ -164,10 +164,6 @@ def _refuse_other_files(ctx: click.Context, path: Path) -> None:
     if path.suffix == ".py" or name.startswith(":"):
         chosen = f"{{mine: {code}.py{name or ':NAME'}}}"
         raise click.UsageError(f"{path} is code; name it in an experiment file: tasks: {chosen}", ctx)
-    if not path.exists() and path.parent.is_dir():
-        others = [other.name for other in path.parent.iterdir() if other.suffix in (".yaml", ".yml")]
-        if near := nearest(path.name, others):
-            raise click.UsageError(f"{path}: no such file{near}", ctx)
 
 
 def _is_experiment(path: Path) -> bool:

@@ -14,6 +14,7 @@ from click.exceptions import Exit
 
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
+from evaluand.cli.file_gates import check_baselines
 from evaluand.cli.gates import conclude, gate_facts, gate_options, has_results, judge_option, require_gates
 from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
 from evaluand.cli.notes import note_renamed
@@ -152,6 +153,7 @@ def command(
         known = [*experiment.tasks] if model is None else parse_file(file)[0].task_names
         parsed = [*_gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
         require_gates(parsed, junit)
+        check_baselines(file, model, experiment, store)
         rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         for tournament in experiment.matches if task is None else ():

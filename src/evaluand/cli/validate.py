@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import click
 from click.exceptions import Exit
 
+from evaluand.cli.file_gates import check_baselines
 from evaluand.cli.options import experiment_argument, json_option, model_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.comparison.gates import check_fit
 from evaluand.comparison.judge_gates import ALLOW
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
@@ -118,15 +118,8 @@ def _facts(file: Path, model: str | None, store: DirectoryStore) -> Facts:
 
 def _baseline_faults(file: Path, model: str | None, experiment: Experiment, store: DirectoryStore) -> list[Facts]:
     """Gates whose baseline is neither a task of the experiment nor in the store."""
-    _, document = parse_file(file, model=model)
-    names = [*experiment.tasks, *map(experiment.run_name, experiment.tasks)]
-    scorers, attributes = [*experiment.scorers], experiment.dataset.roles.attributes
-    for i, gate in enumerate(experiment.gates):
-        if gate.baseline is not None and not (experiment.matches and is_match_gate(gate)):
-            with document.at("gates", i):
-                check_fit([gate], scorers, experiment.measures_of_all_rows, attributes, names, store)
     try:
-        document.check()
+        check_baselines(file, model, experiment, store)
     except EvaluandError as error:
         return _faults(error)
     return []
@@ -204,15 +197,16 @@ def _judge_notes(experiment: Experiment, store: DirectoryStore) -> Iterator[str]
     for name, entry in experiment.scorers.items() if gates else ():
         scorer = as_scorer(name, entry)
         kinds = {measure.metric.kind for measure in experiment.measures_of_all_rows if measure.scorer == name}
-        gate = next((g for g in gates if g.scorer == name or (g.scorer is None and g.metric in kinds)), None)
-        if gate is None or not scorer.is_judge:
+        own = [gate for gate in gates if gate.scorer == name or (gate.scorer is None and gate.metric in kinds)]
+        if not own or not scorer.is_judge:
             continue
         found = scorer.identify()
         judge = JudgeIdentity(name, found.spec, dict(found.parts), model_of(found.spec), found.pinned)
         source = experiment.run_name(next(iter(experiment.tasks)))
         standing = find_standing(store, judge, source, name if len(experiment.scorers) > 1 else None)
         if standing.status != "measured":
-            yield f"gate {gate.text!r} will be refused: judge {name!r} is {standing.text}, or allow it with {ALLOW}"
+            rules = f"gate{'s' if len(own) > 1 else ''} {', '.join(repr(gate.text) for gate in own)}"
+            yield f"{rules} will be refused: judge {name!r} is {standing.text}, or allow it with {ALLOW}"
 
 
 def _judgements(experiment: Experiment) -> Iterator[Facts]:

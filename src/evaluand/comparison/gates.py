@@ -97,6 +97,9 @@ def check_gates(
         }
     results = []
     known: dict[tuple[str, str], Standing] = {}
+    for evaluation in evaluations.values() if parsed else ():
+        for name, standing in standings(evaluation).items():
+            known.setdefault((name, standing.judge.digest), standing)
     for gate in parsed:
         subjects = [label for label in evaluations if label != gate.baseline]
         if not subjects:
@@ -120,7 +123,7 @@ def _find_judges(
     """The judges that a scorer is in some evaluations, each form once.
 
     Args:
-        known: those of earlier gates by name and digest, so that all messages name the same way to measure a judge.
+        known: those of all evaluations by name and digest, so that all messages name the same way to measure a judge.
     """
     found: dict[str, Standing] = {}
     for evaluation in evaluations:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ErrorType
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
@@ -49,6 +50,7 @@ from evaluand.experiment.spec import (
     TaskEntry,
     TradeoffSpec,
 )
+from evaluand.experiment.task_matrix import keys_of_several
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.function import FunctionMetric
@@ -460,13 +462,20 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     known = _parameter_names(group, kind)
     unknown = [name for name in parameters if name not in known]
     if unknown:
+        known += keys_of_several(kind, known) if group == "tasks" else []
         raise ValidationError.from_exception_data(kind, [_unknown_parameter(kind, name, known) for name in unknown])
-    kind_adapter = TypeAdapter(registry.find(group, kind))
+    found = registry.find(group, kind)
+    kind_adapter = TypeAdapter(found)
     try:
         with reading_file():
             made = kind_adapter.validate_python(dict(parameters))
     except ParameterError as error:
         raise ParameterError((_place_in(parameters, place), message) for place, message in error.faults) from None
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        if not any(fault["type"] == _UNKNOWN_KEY for fault in faults):
+            raise
+        raise ValidationError.from_exception_data(kind, [_with_known_keys(fault, found) for fault in faults]) from None
     if lax := list(_lax_flags(made, parameters)):
         raise ValidationError.from_exception_data(kind, lax)
     return made
@@ -504,6 +513,28 @@ def _lax_flags(made: Any, parameters: Mapping[str, Any], place: tuple[str, ...] 
             yield InitErrorDetails(type="bool_type", loc=(*place, name), input=value)
         elif isinstance(value, Mapping) and is_dataclass(read):
             yield from _lax_flags(read, value, (*place, name))
+
+
+def _with_known_keys(fault: ErrorDetails, kind: Any) -> InitErrorDetails:
+    """A fault of a validation; that of an unknown key of a nested mapping with the keys that it may have."""
+    message, place = fault["msg"], fault["loc"]
+    if fault["type"] == _UNKNOWN_KEY and (known := _keys_at(kind, place[:-1])):
+        message = f"unknown key{alternatives(str(place[-1]), known)}"
+    elif fault["type"] in get_args(ErrorType):
+        return InitErrorDetails(type=fault["type"], loc=place, input=fault["input"], ctx=fault.get("ctx", {}))
+    error = PydanticCustomError("other", "{message}", {"message": message})
+    return InitErrorDetails(type=error, loc=place, input=fault["input"])
+
+
+_UNKNOWN_KEY: Final = "unexpected_keyword_argument"
+
+
+def _keys_at(kind: Any, place: Sequence[str | int]) -> list[str]:
+    """The keys of a mapping among the parameters of a kind; empty if they are not known."""
+    for step in place:
+        hint = get_type_hints(kind).get(str(step)) if is_dataclass(kind) else None
+        kind = next((each for each in (hint, *get_args(hint)) if is_dataclass(each)), None)
+    return [each.name for each in fields(kind) if each.init] if is_dataclass(kind) else []
 
 
 def _unknown_parameter(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:

@@ -5,6 +5,7 @@ The models of `spec` have only the long forms:
     dataset: questions.jsonl      dataset: {path: questions.jsonl}
     scorers: exact_match          scorers: {exact_match: {kind: exact_match}}
     tasks: [app.py:answer]        tasks: {answer: {function: app.py:answer}}
+    metrics: {kind: mean}         metrics: [{kind: mean}]
 """
 
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ def write_out(document: Document, model: str | None) -> dict[str, Any]:
         SpecError: no task takes a model.
     """
     value = _expand_texts(document.value)
+    if isinstance(document.value.get("metrics"), Mapping) and isinstance(value["metrics"], list):
+        document.place(("metrics", 0), ("metrics",))
     if isinstance(value.get("tasks"), dict):
         value["tasks"] = expand_matrices(value["tasks"], document, model)
     for group in registry.NAMED:
@@ -65,13 +68,15 @@ def long_form(word: str) -> dict[str, str]:
 
 
 def _expand_texts(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Parts that are one text, and lists of tasks and scorers, in the long form; their texts become their names."""
+    """Parts that are one text or entry, and lists of tasks and scorers, in the long form; texts become names."""
     full = {**value}
     if isinstance(full.get("dataset"), str):
         full["dataset"] = {"path": full["dataset"]}
     for group in ("metrics", "gates"):
         if isinstance(full.get(group), str):
             full[group] = [full[group]]
+    if isinstance(metric := full.get("metrics"), Mapping) and {"kind", "function"} & {*metric}:
+        full["metrics"] = [metric]
     if isinstance(full.get("matches"), Mapping | str):
         full["matches"] = [full["matches"]]
     for group in ("tasks", "scorers"):

@@ -101,8 +101,8 @@ def check_gates(
     is_graded = {"scorers", "metrics"} & {*document.value} or "matches" not in document.value
     kinds = {measure.metric.kind for measure in declared}
     for i, gate in rules.items() if dataset is not None and (declared or not is_graded) else ():
-        if faulty and (gate.scorer is None or gate.scorer in faulty):
-            continue
+        if (declared and not scorers and not faulty) or (faulty and (gate.scorer is None or gate.scorer in faulty)):
+            continue  # the scorers have a fault
         with document.at("gates", i):
             if is_match_gate(gate) and not (gate.metric in {*kinds, *scorers} or is_name(gate.metric)):
                 raise SpecError(f"gate {gate.text!r} is about matches; {ADD_MATCHES}")

@@ -84,6 +84,7 @@ def _allow_short_forms(parts: dict[str, Any]) -> None:
     text: dict[str, Any] = {"type": "string", "minLength": 1}
     for name in ("dataset", "metrics", "gates", "budget"):
         parts[name] = {"anyOf": [parts[name], text]}
+    parts["metrics"]["anyOf"].append({"$ref": "#/properties/metrics/anyOf/0/items"})
     for name in ("tasks", "scorers"):
         parts[name] = {"anyOf": [parts[name], text, {"type": "array", "items": text, "minItems": 1}]}
 

@@ -7,7 +7,7 @@ stands for the tasks `ask/short/small`, `ask/short/big`, `ask/long/small` and `a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import product
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -58,6 +58,11 @@ def allow_several(schema: dict[str, Any]) -> None:
             by_name = {"type": "object", "additionalProperties": one, "minProperties": 1}
             several = [by_name, {"type": "array", "items": one, "minItems": 1}]
             properties[key] = {"anyOf": several, "description": f"several, each as {single}: a task for each"}
+
+
+def keys_of_several(kind: str, parameters: Collection[str]) -> list[str]:
+    """The keys with several choices that a kind of task has beside its parameters."""
+    return [key for key, single in _AXES.items() if single in parameters] if _takes_model({"kind": kind}) else []
 
 
 def _takes_model(entry: Mapping[str, Any]) -> bool:

@@ -1,8 +1,9 @@
 """YAML files whose faults are reported by line, all at once and in plain sentences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ class Document:
             text = self.content.decode("utf-8-sig")
             node = yaml.compose(text, Loader=BoundedLoader)
         except FileNotFoundError:
-            raise SpecError(f"{path}: no such file; `evaluand run` takes an experiment file") from None
+            near = _nearest_file(path)
+            raise SpecError(f"{path}: no such file{near or '; `evaluand run` takes an experiment file'}") from None
         except UnicodeDecodeError as error:
             raise SpecError(f"{path}: byte {error.start:,} is not UTF-8; save the file as UTF-8") from None
         except OSError as error:
@@ -221,6 +223,15 @@ class Document:
             self._lines.setdefault((*place, key_node.value), key_node.start_mark.line + 1)
             result[str(key_node.value)] = self._value(value_node, (*place, key_node.value))
         return result
+
+
+def _nearest_file(path: Path) -> str:
+    """A YAML file of the same folder with nearly the same name, for a message."""
+    with suppress(OSError):
+        others = {other.stem: other.name for other in path.parent.iterdir() if other.suffix in (".yaml", ".yml")}
+        if near := get_close_matches(path.stem, others, n=1):
+            return f" (did you mean {others[near[0]]!r}?)"
+    return ""
 
 
 def _unknown_key(at: Place, advice: Advice) -> str:

@@ -43,12 +43,24 @@ def read_syntax(text: str) -> Syntax:
     try:
         tree = SANDBOX.parse(text)
     except TemplateSyntaxError as error:
-        return Syntax({}, frozenset(), (), (Remark(error.lineno, f"not a Jinja template: {error.message}"),))
+        return Syntax({}, frozenset(), (), (_explain(error, text),))
     except RecursionError:
         return Syntax({}, frozenset(), (), (Remark(1, "is nested too deeply"),))
     if faults := sorted(_faults(tree)):
         return Syntax({}, frozenset(), (), tuple(faults))
     return Syntax(_variables(tree), frozenset(_optional(tree)), tuple(_braces(tree)), ())
+
+
+def _explain(error: TemplateSyntaxError, text: str) -> Remark:
+    """Why a text is no template, at the first pair of braces that is not closed, if there is one."""
+    why = f"not a Jinja template: {error.message}"
+    for found in _OPENING.finditer(text):
+        closing = _CLOSING[found[0]]
+        end, following = text.find(closing, found.end()), _OPENING.search(text, found.end())
+        if end < 0 or (following is not None and following.start() < end):
+            line, column = text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start())
+            return Remark(line, f"{why}; the {found[0]} in column {column} has no {closing}")
+    return Remark(error.lineno, why)
 
 
 def _variables(tree: nodes.Template) -> dict[str, int]:
@@ -88,6 +100,8 @@ def _faults(tree: nodes.Template) -> Iterator[Remark]:
 
 
 _BRACES: Final = re.compile(r"(?<!\{)\{\s*([A-Za-z_]\w*)\s*\}(?!\})", re.ASCII)
+_OPENING: Final = re.compile(r"\{[{%]")
+_CLOSING: Final = {"{{": "}}", "{%": "%}"}
 _REFUSED: Final[Mapping[Any, str]] = {
     nodes.AssignBlock: "set … endset",
     nodes.Block: "block",

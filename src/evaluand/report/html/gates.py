@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.gates import shorten_refusals
 from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.text import numbers
 
@@ -23,7 +24,7 @@ def gates_section(gates: Sequence[Facts]) -> str:
     caption = f"{n_passed:,} of {len(gates):,} gates passed"
     heads = "".join(th(head, "text") for head in ("Gate", "of", "result"))
     heads += "".join(map(th, ("value", "two-sided interval"))) + th("limit", "text") + th("why", "text")
-    return table(caption, heads, f"<tbody>{''.join(map(_line, gates))}</tbody>")
+    return table(caption, heads, f"<tbody>{''.join(map(_line, shorten_refusals(gates)))}</tbody>")
 
 
 def _line(gate: Facts) -> str:

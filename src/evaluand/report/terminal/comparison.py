@@ -11,6 +11,7 @@ from rich.text import Text
 from evaluand.comparison.verdict import format_difference, unit_suffix
 from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
+from evaluand.report.facts.gates import shorten_refusals
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
@@ -59,7 +60,7 @@ def gates_table(results: Sequence[Facts]) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for result in results:
+    for result in shorten_refusals(results):
         passed = Text("passed", "green") if result["passed"] else Text("FAILED", "red")
         text = Text.assemble(
             (safe(result["gate"], 2 * CELL), "bold"), f"  {safe(result['subject'], CELL)}\n{safe(result['message'])}"
