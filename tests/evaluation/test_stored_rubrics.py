@@ -84,7 +84,7 @@ def show(folder: Path, *arguments: str) -> Any:
     return CliRunner(env={"EVALUAND_STORE": str(folder), "COLUMNS": "100"}).invoke(main, ["show", *arguments])
 
 
-def change(evaluation: Evaluation, edit: Callable[[dict[str, Any]], None]) -> None:
+def change(evaluation: Evaluation, edit: Callable[[dict[str, Any]], Any]) -> None:
     """Writes a manifest again, with the digest that matches."""
     folder: Any = evaluation.store
     path = folder.root / "evaluations" / evaluation.id / "manifest.json"
@@ -201,7 +201,7 @@ def test_matches_have_the_rubric_of_their_judge(server: ChatServer, tmp_path: Pa
 
 def test_what_an_earlier_version_stored_says_so_in_one_sentence(server: ChatServer, tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, {"whole": judges(server)["whole"]})
-    change(evaluation, lambda provenance: provenance.pop("rubrics"))
+    change(evaluation, lambda provenance: (provenance.pop("rubrics"), provenance.update(evaluand="0.2.0")))
     assert verify(DirectoryStore(tmp_path), "evaluations", evaluation.id) == []
     refused = show(tmp_path, "shop/mine", "--rubric")
     assert refused.exit_code == 1
@@ -266,7 +266,7 @@ def test_messages_of_another_rubric_than_was_asked_are_not_shown(
     shown = show(tmp_path, "shop/mine", "--scorer", "whole", "--messages", "--json")
     [row] = json.loads(shown.stdout)["rows"]["whole"]
     assert row["not_sent"].startswith("the manifest was changed: judge 'whole' asked by the rubric")
-    assert "note: the manifest was changed" in show(tmp_path, "shop/mine", "--rubric").stderr
+    assert "the manifest was changed: judge 'whole'" in show(tmp_path, "shop/mine", "--rubric").stderr
 
 
 def test_verify_names_a_rubric_of_a_judge_that_did_not_grade(server: ChatServer, tmp_path: Path) -> None:
@@ -276,10 +276,65 @@ def test_verify_names_a_rubric_of_a_judge_that_did_not_grade(server: ChatServer,
     assert "judge 'ghost' asked by the rubric none" in fault.message
 
 
+def faults_after(evaluation: Evaluation, edit: Callable[[dict[str, Any]], Any]) -> list[str]:
+    change(evaluation, edit)
+    return [fault.message for fault in verify(DirectoryStore(evaluation.store.root), "evaluations", evaluation.id)]  # type: ignore[attr-defined]
+
+
+def test_verify_names_a_title_that_the_judge_did_not_have(server: ChatServer, tmp_path: Path) -> None:
+    evaluation = evaluate(tmp_path, {"whole": judges(server)["whole"]})
+    [fault] = faults_after(evaluation, lambda facts: facts["rubrics"]["whole"][0].update(title="kindness 1"))
+    assert fault.endswith("judge 'whole' asked by the rubric 'correctness 1', and stored is 'kindness 1'")
+
+
+def exchange(facts: dict[str, Any], name: str) -> None:
+    first, second = facts["rubrics"]["tree"]
+    first[name], second[name] = second[name], first[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("question", "asked its questions by other names, or in another order, than those that are stored"),
+        ("then", "asked its questions by other names, or in another order, than those that are stored"),
+        ("content", "asked by the rubric 'correctness 1', and stored is 'rubric 1'"),
+    ],
+)
+def test_verify_notices_questions_of_a_tree_that_were_exchanged(
+    name: str, message: str, server: ChatServer, tmp_path: Path
+) -> None:
+    evaluation = evaluate(tmp_path, {"tree": judges(server)["tree"]})
+    assert verify(evaluation.store, "evaluations", evaluation.id) == []
+    [fault] = faults_after(evaluation, lambda facts: exchange(facts, name))
+    assert fault.startswith("the manifest was changed: judge 'tree' asked")
+    assert message in fault
+
+
+def test_a_tree_of_an_earlier_version_is_intact(server: ChatServer, tmp_path: Path) -> None:
+    evaluation = evaluate(tmp_path, {"tree": judges(server)["tree"]})
+    assert faults_after(evaluation, lambda facts: [each.pop("then") for each in facts["rubrics"]["tree"]]) == []
+
+
+@pytest.mark.parametrize("edit", [lambda facts: facts["rubrics"].pop("whole"), lambda facts: facts.pop("rubrics")])
+def test_verify_names_a_rubric_that_was_removed(
+    edit: Callable[[dict[str, Any]], Any], server: ChatServer, tmp_path: Path
+) -> None:
+    some = judges(server)
+    evaluation = evaluate(tmp_path, {"whole": some["whole"], "template": some["template"]})
+    faults = faults_after(evaluation, lambda facts: (edit(facts), facts.update(evaluand="0.3.0")))
+    assert f"judge 'whole' asked by the rubric {Rubric.of('correctness').digest}, and none is stored" in " ".join(
+        faults
+    )
+    refused = show(tmp_path, "shop/mine", "--scorer", "whole", "--rubric")
+    assert "and none is stored" in refused.stderr
+    assert "earlier version" not in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
         (("title",), 3),
+        (("then",), 3),
         (("content",), []),
         (("content", "opening"), [{"role": "system"}]),
         (("content", "parts"), [{}]),

@@ -242,10 +242,12 @@ def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
     judges = [name for name in manifest["provenance"].get("judges") or () if not scorers or name in scorers]
     if not judges:
         raise SpecError(f"no judge gave these scores; `evaluand show {id}` lists the scorers of {id}")
-    for judge, change in find_changed_rubrics(manifest).items():
-        if judge in judges:
-            click.echo(f"note: {safe(change)}", err=True)
+    changes = [change for judge, change in find_changed_rubrics(manifest).items() if judge in judges]
     found = [each for each in rubric_facts([manifest]) if each["judge"] in judges]
+    if changes and not found:
+        raise NotFound(changes[0])
+    for change in changes:
+        click.echo(f"note: {safe(change)}", err=True)
     described = [each for each in facts.get("judges", ()) if kind == "matches" or each["judge"] in judges]
     if not found and described and not any(each["asked"] for each in described):
         raise SpecError(NO_RUBRIC)

@@ -318,7 +318,7 @@ _RUBRIC: Final = _object(
             }
         ),
     },
-    {"question": _text},
+    {"question": _text, "then": _OBJECT},
 )
 _DEFAULTED: Final = _object({"rows": _count, "of": _count, "reasons": _COUNTS})
 _FACTS: Final = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from evaluand.core import identity
@@ -31,6 +31,15 @@ def digest_judge(spec: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
     covered = (_ASKED,) if "judge" in spec else ()  # whose digest is `judge`, whatever the order of a jury's members
     bound = {name: value for name, value in spec.items() if name not in covered}
     return identity.digest([bound, parts.get(ADDRESS)]).hex()
+
+
+def digest_tree(nodes: Iterable[tuple[str | None, Mapping[str, Any], Mapping[str, Any]]]) -> str:
+    """32 hexadecimal digits: a hash of the questions of a tree.
+
+    Args:
+        nodes: of each question its name, what is asked, and verdict → the name of the next one or the score.
+    """
+    return identity.digest([[name, {**asked, "then": then}] for name, asked, then in nodes]).hex()
 
 
 def questions_of(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:

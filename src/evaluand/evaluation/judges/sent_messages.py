@@ -61,10 +61,10 @@ class SentMessages:
             row: of the judge's table, with its key, status, reason and data.
         """
         spec = self._specs[judge]
-        if judge not in self._rubrics:
-            return NOT_STORED if questions_of(spec) else NO_RUBRIC
         if judge in self._changed:
             return self._changed[judge]
+        if judge not in self._rubrics:
+            return NOT_STORED if questions_of(spec) else NO_RUBRIC
         rubrics = self._rubrics[judge]
         if any(view in spec for view in _VIEWS):
             return "the judge saw the row through a view"

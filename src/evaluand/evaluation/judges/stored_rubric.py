@@ -5,6 +5,7 @@ The stored content is what a rubric's digest covers, so the digest can be comput
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core import identity
 from evaluand.core.text.templates import Template
-from evaluand.evaluation.judges.judge_digest import questions_of
+from evaluand.evaluation.judges.judge_digest import digest_tree, questions_of
 from evaluand.evaluation.judges.prompt import Message, dividing_messages, judging_messages
 from evaluand.evaluation.judges.rubric import READING, Rubric, rubric_names
 
@@ -32,6 +33,8 @@ class StoredRubric:
         title: its name and version.
         content: everything that may change a verdict or its value, see `Rubric.content`.
         question: the name of the question that it asks, if it is one of several of a tree.
+        then: of such a question, verdict → the name of the next one, or the value and the label of the score; None if
+            an earlier version of evaluand stored it.
 
     Example:
         >>> from evaluand.evaluation.judges.rubric import Rubric
@@ -44,6 +47,7 @@ class StoredRubric:
     title: str
     content: Mapping[str, Any]
     question: str | None = None
+    then: Mapping[str, Any] | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -109,7 +113,9 @@ def stored_rubrics(manifest: Manifest) -> dict[str, list[StoredRubric]]:
     """Judge → what it asked, in the manifest of an evaluation or of matches; without those of earlier versions."""
     entries = manifest["provenance"].get("rubrics") or {}
     return {
-        judge: [StoredRubric(each["title"], each["content"], each.get("question")) for each in rubrics]
+        judge: [
+            StoredRubric(each["title"], each["content"], each.get("question"), each.get("then")) for each in rubrics
+        ]
         for judge, rubrics in entries.items()
     }
 
@@ -136,15 +142,64 @@ def _own_rubrics() -> list[StoredRubric]:
 
 
 def find_changed_rubrics(manifest: Manifest) -> dict[str, str]:
-    """Judge → by which rubric it asked and which is stored, of judges that asked by other rubrics than are stored."""
-    spec, changed = manifest["spec"], {}
+    """Judge → how the stored rubrics differ from those by which it asked, of judges where they do.
+
+    The id of an evaluation covers the digests of rubrics, and names and order of the questions of a tree. Titles are no
+    part of a digest; they are compared with those among the parts of the judge.
+    """
+    spec, origin, stored = manifest["spec"], manifest["provenance"], stored_rubrics(manifest)
     scorers = spec["scorers"] if "scorers" in spec else {"judge": spec.get("judge") or {}}
-    for judge, rubrics in stored_rubrics(manifest).items():
-        asked = sorted({str(each.get("rubric")) for each in questions_of(scorers.get(judge, {}))})
-        stored = sorted({each.digest for each in rubrics})
-        if (asked or judge not in scorers) and asked != stored:
-            was, found = ", ".join(asked) or "none", ", ".join(stored) or "none"
-            changed[judge] = (
-                f"the manifest was changed: judge {judge!r} asked by the rubric {was}, and stored is {found}"
-            )
+    parts = origin.get("parts") or {}
+    changed = {}
+    for judge in dict.fromkeys((*scorers, *stored)):
+        rubrics = stored.get(judge)
+        if rubrics is None:
+            change = _explain_missing(scorers[judge], origin)
+        else:
+            change = _explain_change(scorers.get(judge), rubrics, parts.get(judge) or {})
+        if change:
+            changed[judge] = f"the manifest was changed: judge {judge!r} {change}"
     return changed
+
+
+def _explain_missing(spec: Mapping[str, Any], origin: Mapping[str, Any]) -> str:
+    """Which rubrics of a judge should be stored; empty if there are none, or if an earlier version made this."""
+    asked = sorted({str(each.get("rubric")) for each in questions_of(spec)})
+    version = _VERSION.match(str(origin.get("evaluand")))
+    is_stored = "rubrics" in origin or (version is not None and tuple(map(int, version.groups())) > _LAST_WITHOUT)
+    return f"asked by the rubric {', '.join(asked)}, and none is stored" if asked and is_stored else ""
+
+
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_LAST_WITHOUT: Final = (0, 2, 0)
+"""The last version whose artifacts may have judges without their rubrics."""
+
+
+def _explain_change(spec: Mapping[str, Any] | None, rubrics: Sequence[StoredRubric], parts: Mapping[str, Any]) -> str:
+    """How the stored rubrics of a judge differ from those by which it asked; empty if they do not.
+
+    Args:
+        spec: the identity of the judge; None if it did not grade.
+        parts: of the judge, which name its rubrics with their titles.
+    """
+    questions = questions_of(spec or {})
+    if spec is not None and not questions:  # a class of the user
+        return ""
+    asked, stored = sorted({str(each.get("rubric")) for each in questions}), sorted({each.digest for each in rubrics})
+    if asked != stored:
+        return f"asked by the rubric {', '.join(asked) or 'none'}, and stored is {', '.join(stored) or 'none'}"
+    for each in rubrics:
+        known = [str(part) for part in parts.values() if str(part).endswith(f" {each.digest}")]
+        if known and f"{each.title} {each.digest}" not in known:
+            return f"asked by the rubric {known[0].removesuffix(each.digest).strip()!r}, and stored is {each.title!r}"
+    if any(each.then is not None for each in rubrics) and _digest_tree(rubrics, questions) != (spec or {}).get("judge"):
+        return "asked its questions by other names, or in another order, than those that are stored"
+    return ""
+
+
+def _digest_tree(rubrics: Sequence[StoredRubric], questions: Sequence[Mapping[str, Any]]) -> str:
+    """What identifies a tree: the names of its questions, what each asks, and which follows."""
+    if len(rubrics) != len(questions):
+        return ""
+    specs = zip(rubrics, questions, strict=True)
+    return digest_tree((each.question, {**asked, "rubric": each.digest}, each.then or {}) for each, asked in specs)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
-from evaluand.core import identity
 from evaluand.core.errors import ParameterError, SpecError, nearest
+from evaluand.evaluation.judges.judge_digest import digest_tree
 from evaluand.evaluation.judges.model_judge import (
     ResponseJudge,
     collect_faults,
@@ -56,9 +56,9 @@ class Node(NamedTuple):
     then: Mapping[str, str | Leaf]
 
     @property
-    def spec(self) -> dict[str, Any]:
-        then = {label: next if isinstance(next, str) else [next.value, next.label] for label, next in self.then.items()}
-        return {**self.questioner.spec, "then": then}
+    def following(self) -> dict[str, Any]:
+        """`then` as data."""
+        return {label: next if isinstance(next, str) else [next.value, next.label] for label, next in self.then.items()}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -137,12 +137,15 @@ class JudgeTree(ResponseJudge):
     @property
     def rubrics(self) -> Sequence[Mapping[str, Any]]:
         """The rubrics of its questions, in their order."""
-        asked = [(name, node.questioner.rubric) for name, node in self.nodes.items()]
-        return [{"question": name, "title": rubric.title, "content": rubric.content} for name, rubric in asked]
+        asked = [(name, node.questioner.rubric, node.following) for name, node in self.nodes.items()]
+        return [
+            {"question": name, "title": rubric.title, "content": rubric.content, "then": then}
+            for name, rubric, then in asked
+        ]
 
     @property
     def questions_digest(self) -> str:
-        return identity.digest([[name, node.spec] for name, node in self.nodes.items()]).hex()
+        return digest_tree((name, node.questioner.spec, node.following) for name, node in self.nodes.items())
 
     @property
     def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override]
