@@ -237,8 +237,8 @@ def _read_answers_of(card: JudgeCard, made_from: Sequence[str]) -> list[AnswerTo
     """
     spec = card.manifest["spec"]
     judged, *labels = (Evaluation(card.store, id) for id in made_from)
-    if (run := judged.run) is None:
-        raise NotFound(f"the run of {judged!r} is not in the store")
+    if (run := judged.run) is None or spec["question"] is None:
+        raise NotFound(f"{card!r} does not say which answers were labelled, or they are not in the store")
     found = read_labelled_answers(run, labels[0] if labels else None, spec["question"])
     if (part := spec.get("part")) is None:
         return found
