@@ -32,7 +32,14 @@ from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.judges import card_facts, rubric_facts
 from evaluand.report.facts.match_sets import by_title, find_match_sets, find_ratings, match_facts
-from evaluand.report.facts.report import Part, comparison_facts, report_facts
+from evaluand.report.facts.report import (
+    Part,
+    comparison_facts,
+    find_comparison,
+    headline_facts,
+    name_sides,
+    report_facts,
+)
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.matches import MatchRows
 from evaluand.report.html.page import page_title
@@ -134,7 +141,7 @@ def write(
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
     with show_notes():
-        facts |= _comparisons(store, id, graded, measures)
+        facts |= _comparisons(store, id, graded, measures, facts)
         facts["leaderboard"] = _leaderboard(store, parts)
         facts["gates"] = list(gates)
         sets, ratings = _find_matches(store, judged, parts)
@@ -280,16 +287,28 @@ def _read_parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequen
 
 
 def _comparisons(
-    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], declared: Sequence[Measure]
+    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], declared: Sequence[Measure], facts: Facts
 ) -> dict[str, Any]:
-    """The stored comparison of the tasks, or how to make it, and what their prompts differ in."""
+    """The stored comparison of the tasks, or how to make it, what it shows, and what their prompts differ in.
+
+    Args:
+        facts: with `metrics` and `judges` of the tasks.
+    """
     if len(graded) < 2:
-        return {"comparisons": [], "not_compared": None, "prompts": []}
-    found = comparison_facts(store, graded)
+        return {"comparisons": [], "not_compared": None, "prompts": [], "headlines": []}
+    comparison = find_comparison(store, graded)
+    sides = [] if comparison is None else name_sides(comparison, graded)
     names, specs = [*graded], task_specs([find_labelled_run(each, name) for name, each in graded.items()])
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
-    missing = None if found is not None else _explain_missing(store, id, graded, declared)
-    return {"comparisons": found or [], "not_compared": missing, "prompts": prompts}
+    if comparison is None:
+        why = _explain_missing(store, id, graded, declared)
+        return {"comparisons": [], "not_compared": why, "prompts": prompts, "headlines": []}
+    return {
+        "comparisons": comparison_facts(comparison, sides),
+        "not_compared": None,
+        "prompts": prompts,
+        "headlines": headline_facts(comparison, sides, facts["metrics"], facts["judges"]),
+    }
 
 
 def _explain_missing(

@@ -407,7 +407,7 @@ def print_results(
         Whether every call of a task failed, or a scorer or a judge everywhere, or a metric could not take the scores,
         or systems were not rated.
     """
-    facts = results_facts(results.tasks, results.aggregation, results.matches_facts())
+    facts = results_facts(results.tasks, results.aggregation, results.matches_facts(), results.comparison)
     name_store_in([*facts["judges"], *(judge for each in facts["matches"] for judge in each["judges"])])
     if as_json:
         print_json(facts | ({"gates": gates} if gates else {}))
@@ -417,6 +417,8 @@ def print_results(
             click.echo()
             show(gates_table(gates))
     if not (as_json or quiet):
+        for headline in facts["headlines"]:
+            click.echo(f"\n{safe(headline)}")
         _print_usage(facts)
         graded = facts["aggregation"]
         made_now = [("matches", each) for each in facts["matches"]] if graded is None else [("aggregation", graded)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 
@@ -396,6 +396,15 @@ def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
     metric = _code_metric(spec, folder) if isinstance(spec, MetricCodeSpec) else _named_metric(spec)
     return Measure(scorer, metric, by, check_kinds(spec.disparities), where=spec.where)
+
+
+def lower_is_better(measure: Measure, spec: MetricEntry) -> Measure:
+    """A measure on a scorer for whose values lower is better, as far as its entry does not say a direction itself."""
+    metric: Any = measure.metric
+    has_choice = isinstance(spec, MetricSpec) and "direction" in _parameter_names("metrics", metric.kind)
+    if not has_choice or "direction" in spec.parameters or (metric.column, metric.direction) != ("value", "higher"):
+        return measure
+    return replace(measure, metric=replace(metric, direction="lower"))
 
 
 def _named_metric(spec: MetricSpec) -> Metric:

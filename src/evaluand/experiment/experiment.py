@@ -193,7 +193,7 @@ class Experiment(metaclass=NearNames):
         folder = path.parent
         tasks, views = _build_tasks(spec, document, folder)
         scorers = _build_scorers(spec, document, folder)
-        measures = _build_measures(spec, document, folder)
+        measures = _build_measures(spec, document, folder, scorers)
         trades = _build_trades(spec, document)
         tournaments = build_tournaments(spec, document, scorers, folder)
         gates = _parse_gates(spec, document)
@@ -518,12 +518,20 @@ def _build_scorers(spec: ValidParts, document: Document, folder: Path) -> dict[s
     return scorers
 
 
-def _build_measures(spec: ValidParts, document: Document, folder: Path) -> dict[Place, list[Measure]]:
-    """The metrics of a file, and those of its fairness criteria, by their place in it; adds faults to the document."""
+def _build_measures(
+    spec: ValidParts, document: Document, folder: Path, scorers: Mapping[str, Scorer]
+) -> dict[Place, list[Measure]]:
+    """The metrics of a file, and those of its fairness criteria, by their place in it; adds faults to the document.
+
+    Args:
+        scorers: the valid ones.
+    """
     measures: dict[Place, list[Measure]] = {}
     for i, metric in spec.metrics.items():
         with document.at("metrics", i):
-            measures["metrics", i] = [build.measure(metric, spec.scorer_names, folder)]
+            made = build.measure(metric, spec.scorer_names, folder)
+            is_lower_better = getattr(scorers.get(made.scorer), "higher_is_better", None) is False
+            measures["metrics", i] = [build.lower_is_better(made, metric) if is_lower_better else made]
     for i, rule in spec.fairness.items():
         with document.at("fairness", i):
             measures["fairness", i] = build.fairness(rule, spec.scorer_names)

@@ -14,6 +14,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts, usage_facts
+from evaluand.report.facts.headlines import headlines
 from evaluand.report.facts.judges import card_facts, judge_facts, rubric_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
@@ -191,7 +192,12 @@ class TaskResult(Protocol):
     def evaluation(self) -> Evaluation | None: ...
 
 
-def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation | None, matches: Sequence[Facts] = ()) -> Facts:
+def results_facts(
+    tasks: Sequence[TaskResult],
+    aggregation: Aggregation | None,
+    matches: Sequence[Facts] = (),
+    comparison: Comparison | None = None,
+) -> Facts:
     """The results of an experiment: the receipt of each step, every value, and why rows are missing.
 
     `usage` is what the steps have used now; that of a step is what its rows have used, whenever they were made.
@@ -199,6 +205,7 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation | None, 
     Args:
         aggregation: None where responses are compared and not graded.
         matches: as `matches_facts` returns them.
+        comparison: of the evaluations of the tasks, from which `headlines` are made.
     """
     steps: list[Facts] = [
         {
@@ -210,14 +217,28 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation | None, 
         for result in tasks
     ]
     made = [*(step[name] for step in steps for name in ("run", "evaluation")), *matches]
+    evaluations = {each.task: each.evaluation for each in tasks if each.evaluation is not None}
+    judges = judge_facts(evaluations)
+    summary = {"metrics": [], "disparities": [], "curves": []} if aggregation is None else summary_facts(aggregation)
     return {
         "tasks": steps,
         "usage": command_usage(made).to_dict(),
         "matches": list(matches),
-        "judges": judge_facts({each.task: each.evaluation for each in tasks if each.evaluation is not None}),
+        "judges": judges,
         "aggregation": None if aggregation is None else _aggregation_head(aggregation),
-        **({"metrics": [], "disparities": [], "curves": []} if aggregation is None else summary_facts(aggregation)),
+        **summary,
+        "headlines": headline_facts(comparison, [*evaluations], summary["metrics"], judges),
     }
+
+
+def headline_facts(
+    comparison: Comparison | None, systems: Sequence[str], metrics: Sequence[Facts], judges: Sequence[Facts]
+) -> list[str]:
+    """The headlines of a comparison; see `headlines`."""
+    if comparison is None:
+        return []
+    tables = {"pairs": comparison.pairs, "ranking": comparison.ranking, "confidence": comparison.confidence}
+    return headlines(tables, systems, metrics, judges)
 
 
 def _aggregation_head(aggregation: Aggregation) -> Facts:
@@ -237,12 +258,12 @@ def _step_facts(made: Run | Evaluation) -> Facts:
 _COLUMNS = ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by")
 
 
-def comparison_facts(store: Store, evaluations: Mapping[str, Evaluation]) -> list[Facts] | None:
-    """Every two tasks by every metric; None where no stored comparison has exactly these evaluations."""
-    comparison = _find_comparison(store, evaluations)
-    if comparison is None:
-        return None
-    tasks = _name_sides(comparison, evaluations)
+def comparison_facts(comparison: Comparison, tasks: Sequence[str]) -> list[Facts]:
+    """Every two tasks by every metric.
+
+    Args:
+        tasks: the names of the evaluations compared.
+    """
     stored = comparison.to_dict()
     return [
         {
@@ -259,7 +280,7 @@ def comparison_facts(store: Store, evaluations: Mapping[str, Evaluation]) -> lis
     ]
 
 
-def _find_comparison(store: Store, evaluations: Mapping[str, Evaluation]) -> Comparison | None:
+def find_comparison(store: Store, evaluations: Mapping[str, Evaluation]) -> Comparison | None:
     """The stored comparison of exactly these evaluations; of several the one with most examples, then the newest."""
     from evaluand.comparison.comparing import Comparison  # on use: `evaluand list` does without Arrow
 
@@ -274,7 +295,7 @@ def _find_comparison(store: Store, evaluations: Mapping[str, Evaluation]) -> Com
     return Comparison(store, best["id"])
 
 
-def _name_sides(comparison: Comparison, evaluations: Mapping[str, Evaluation]) -> list[str]:
+def name_sides(comparison: Comparison, evaluations: Mapping[str, Evaluation]) -> list[str]:
     """The task of each side of a comparison; tasks that share an evaluation are named in their order."""
     tasks: dict[str, list[str]] = {}
     for task, evaluation in evaluations.items():

@@ -95,7 +95,8 @@ def write_report(
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
             `not_compared` a sentence on how to make the missing comparison; under `prompts` what `prompt_changes`
             returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`; under `gates` the
-            results of gates; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
+            results of gates; under `headlines` sentences; and under `matches`, `ratings` and `unrated` what
+            `match_facts` returns.
         matches: the rows of these matches.
 
     Returns:
@@ -209,6 +210,8 @@ def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     parts = (
         [_values_table(whole, labels, facts)] if whole else [] if facts.get("leaderboard") else [_counts_table(facts)]
     )
+    if lines := "".join(f"<li>{_text(each)}.</li>" for each in facts.get("headlines") or ()):
+        parts.insert(0, f'<ul class="words">{lines}</ul>')
     parts += [f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>', usage_section(facts["tasks"])]
     if any(row["worst"] != row["best"] for row in whole):
         parts.append(
