@@ -174,6 +174,7 @@ def test_a_changed_judge_is_stale_everywhere(folder: Folder) -> None:
         assert "stale: limit changed" in words(folder.call(*command).output)
         [judge] = json.loads(folder.call(*command, "--json").output)["judges"]
         assert (judge["status"], judge["changed"], judge["corrected"]) == ("stale", ["limit changed"], None)
+    assert '<li class="warn">' in report(folder)
     assert "stale: limit changed since card" in report(folder)
     compared = folder.call("compare", "numbers/mine", "numbers/mine", "--gate", "mean not worse than baseline by 0.5")
     assert compared.exit_code == 3

@@ -267,6 +267,9 @@ def test_messages_of_another_rubric_than_was_asked_are_not_shown(
     [row] = json.loads(shown.stdout)["rows"]["whole"]
     assert row["not_sent"].startswith("the manifest was changed: judge 'whole' asked by the rubric")
     assert "the manifest was changed: judge 'whole'" in show(tmp_path, "shop/mine", "--rubric").stderr
+    page = tmp_path / "page.html"
+    CliRunner().invoke(main, ["report", "shop/mine", "-o", str(page), "--store", str(tmp_path)])
+    assert page.read_text().count('<p class="failed">the manifest was changed: judge') == 1
 
 
 def test_verify_names_a_rubric_of_a_judge_that_did_not_grade(server: ChatServer, tmp_path: Path) -> None:

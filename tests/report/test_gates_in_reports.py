@@ -46,11 +46,12 @@ def test_a_run_writes_its_gates_into_its_report(folder: Folder) -> None:
     assert folder.call("run", gated(folder, HOLDS, FAILS), "--report").exit_code == 3
     holds, fails = gate_cells(folder.path / "doubling.html")
     assert holds[:4] == [HOLDS, "mine", "passed", "1"]
-    assert holds[5] == ">= 0.5"
+    assert holds[5:7] == ["", ">= 0.5"]
     assert fails[:3] == [FAILS, "mine", "failed"]
     assert re.fullmatch(r"0\.\d+ – 1(\.0+)?", fails[4])
-    assert fails[5] == "> 0.999"
-    assert "lower 95% bound" in fails[6]
+    side, bound = fails[5].split()
+    assert (side, fails[6]) == ("lower", "> 0.999")
+    assert f"lower 95% bound {bound}" in fails[7]
 
 
 def test_the_report_of_the_file_checks_its_gates_by_what_is_stored(folder: Folder) -> None:
@@ -59,10 +60,28 @@ def test_the_report_of_the_file_checks_its_gates_by_what_is_stored(folder: Folde
     (folder.path / "app.py").write_text("raise SystemError('imported')\n")
     made = folder.json("report", "e.yaml", "-o", "again.html")
     assert gate_cells(folder.path / "again.html") == first
+    assert made["results"]["file_changed"] is False
+    said = re.search(r"Gates checked by the results of (.*) UTC\.</p>", (folder.path / "again.html").read_text())
+    assert said is not None
+    assert said[1] == made["results"]["made"][:16].replace("T", " ")
     assert [(gate["passed"], gate["decided"]) for gate in made["gates"]] == [(True, True), (False, True)]
     gated(folder, "accuracy(number) <= 0.2")
-    folder.done("report", "e.yaml", "-o", "later.html")
+    said = folder.call("report", "e.yaml", "-o", "later.html").stderr
+    assert re.search(r"note: gates checked by the results of .* UTC; the file has changed since", said)
+    assert "UTC; the file has changed since they were made.</p>" in (folder.path / "later.html").read_text()
     assert [line[2] for line in gate_cells(folder.path / "later.html")] == ["failed"]
+
+
+def test_the_bound_of_a_difference_is_shown_beside_its_margin(folder: Folder) -> None:
+    text = (folder.experiment().read_text() + 'gates: ["accuracy(number) not worse than other by 0.9"]\n').replace(
+        "tasks:\n", 'tasks:\n  other: "app.py:whole"\n'
+    )
+    (folder.path / "e.yaml").write_text(text)
+    folder.call("run", "e.yaml", "--report")
+    [line] = gate_cells(folder.path / "doubling.html")
+    side, bound = line[5].split()
+    assert side == "lower"
+    assert f"lower 95% bound {bound}" in line[7]
 
 
 def test_a_gate_without_a_number_is_not_decidable(folder: Folder) -> None:

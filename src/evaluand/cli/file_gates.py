@@ -14,9 +14,11 @@ from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound
 from evaluand.core.files.yaml import Document
+from evaluand.core.provenance import experiment_origin
 from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
 from evaluand.experiment.parsing import ValidParts, name_in_experiment, parse_file
 from evaluand.report.facts.base import Facts
+from evaluand.report.text import minute
 from evaluand.store.directory import DirectoryStore
 
 if TYPE_CHECKING:
@@ -37,11 +39,21 @@ class FileResults(NamedTuple):
         name: of the experiment.
         artifacts: the ids of its aggregation, or of its matches where nothing was graded.
         gates: the results of its gates by the stored scores and ratings.
+        made: when these were made.
+        is_changed: whether the file has changed since then.
     """
 
     name: str
     artifacts: list[str]
     gates: list[Facts]
+    made: str
+    is_changed: bool
+
+    @property
+    def text(self) -> str:
+        """By which results the gates were checked."""
+        changed = "; the file has changed since they were made" if self.is_changed else ""
+        return f"gates checked by the results of {minute(self.made)} UTC{changed}"
 
 
 def read_results(store: DirectoryStore, file: Path) -> FileResults:
@@ -74,7 +86,14 @@ def read_results(store: DirectoryStore, file: Path) -> FileResults:
     ratings = {one: Ratings(store, ids["ratings", each]) for one, each in names.items() if ("ratings", each) in ids}
     unrated = {one: "its systems have not been rated" for one in names if one not in ratings}
     results += evaluate_match_gates([*of_matches.values()], ratings, unrated, allow_unmeasured_judges=allowed)
-    return FileResults(name, matches if graded is None else [graded], gate_facts(results))
+    kind, artifacts = ("matches", matches) if graded is None else ("aggregations", [graded])
+    read = [store.manifest(kind, id) for id in artifacts]
+    if graded is not None:
+        read += [each.manifest for each in Aggregation(store, graded).evaluations]
+    origins = [origin for manifest in read if (origin := experiment_origin(manifest)) is not None]
+    is_changed = bool(origins) and document.digest not in [origin.digest for origin in origins]
+    made = max(str(manifest["created"]) for manifest in read)
+    return FileResults(name, artifacts, gate_facts(results), made, is_changed)
 
 
 def check_baselines(file: Path, model: str | None, experiment: Experiment, store: DirectoryStore) -> None:

@@ -30,7 +30,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.judges import card_facts, rubric_facts
+from evaluand.report.facts.judges import card_facts, rubric_changes, rubric_facts
 from evaluand.report.facts.match_sets import by_title, find_match_sets, find_ratings, match_facts
 from evaluand.report.facts.report import (
     Part,
@@ -93,21 +93,26 @@ def command(artifacts: tuple[str, ...], output: str | None, examples: int | None
     """
     if as_json and output == "-":
         raise click.UsageError("--json needs a file for the report; give -o FILE")
-    store, title, gates = DirectoryStore(folder), None, list[Facts]()
+    store, stored = DirectoryStore(folder), None
     if files := [name for name in artifacts if is_experiment_file(name)]:
         if len(artifacts) > 1:
             raise click.UsageError(f"{files[0]} is a file; a report of a file shows it alone")
         with show_notes():
-            title, found, gates = read_results(store, Path(files[0]))
-        artifacts = tuple(found)
+            stored = read_results(store, Path(files[0]))
+        artifacts = tuple(stored.artifacts)
+        if stored.gates:
+            click.echo(f"note: {safe(stored.text)}", err=True)
+    title, gates = (None, []) if stored is None else (stored.name, stored.gates)
+    checked_by = None if stored is None else stored.text
     if output == "-":
-        write(store, artifacts, "-", examples, title, gates=gates)
+        write(store, artifacts, "-", examples, title, gates=gates, checked_by=checked_by)
         return
-    path, shown, total, matches = write(store, artifacts, output, examples, title, gates=gates)
+    path, shown, total, matches = write(store, artifacts, output, examples, title, gates=gates, checked_by=checked_by)
     size = os.path.getsize(path)
     if as_json:
         facts = {"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": total}
-        facts |= {"gates": gates} if gates else {}
+        if stored is not None and gates:
+            facts |= {"gates": gates, "results": {"made": stored.made, "file_changed": stored.is_changed}}
         return print_json(facts | ({} if matches is None else {"pairs": matches.n, "of_pairs": matches.total}))
     counts = [f"{shown:,} of {total:,} examples"] if total or matches is None else []
     counts += [] if matches is None else [f"{matches.n:,} of {plural(matches.total, 'pair')} of responses"]
@@ -122,12 +127,14 @@ def write(
     title: str | None = None,
     commands: Mapping[str, str] | None = None,
     gates: Sequence[Facts] = (),
+    checked_by: str | None = None,
 ) -> tuple[str, int, int, MatchRows | None]:
     """Writes a report; returns the file, the number of examples in it, the number of all examples, and its matches.
 
     Args:
         commands: action → the command line for it, instead of those on the store.
         gates: results of gates, as `gate_facts` returns them.
+        checked_by: by which results they were checked, in words.
     """
     names = [artifacts] if isinstance(artifacts, str) else [*dict.fromkeys(artifacts)]
     judged = [(kind, id) for kind, id, _ in (_find_artifact(store, name) for name in names) if kind in _JUDGED]
@@ -143,10 +150,11 @@ def write(
     with show_notes():
         facts |= _comparisons(store, id, graded, measures, facts)
         facts["leaderboard"] = _leaderboard(store, parts)
-        facts["gates"] = list(gates)
+        facts |= {"gates": list(gates), "gates_checked_by": checked_by}
         sets, ratings = _find_matches(store, judged, parts)
         facts |= match_facts(sets, ratings)
         facts["rubrics"] += rubric_facts(each.manifest for each in sets.values())
+        facts["rubric_changes"] += rubric_changes(each.manifest for each in sets.values())
         known = {card["id"] for card in facts["cards"]}
         of_matches = card_facts(store, [judge for each in facts["matches"] for judge in each["judges"]])
         facts["cards"] += [card for card in of_matches if card["id"] not in known]

@@ -7,6 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluand.comparison.rule import Gate
+from evaluand.core.files.json import none_if_nan
+
+
+def bound_facts(end: str | None, bound: float) -> dict[str, Any]:
+    """The one-sided bound that decides about a gate, as data; empty where the value decides.
+
+    Args:
+        end: `low` or `high`.
+
+    Example:
+        >>> bound_facts("low", 0.75)
+        {'bound': 0.75, 'side': 'lower'}
+    """
+    return {} if end is None else {"bound": none_if_nan(bound), "side": "lower" if end == "low" else "upper"}
 
 
 @dataclass(frozen=True, repr=False)

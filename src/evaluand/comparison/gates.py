@@ -40,7 +40,7 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.gate_result import GateResult, bound_facts
 from evaluand.comparison.judge_gates import check_judged, correct_value
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
@@ -227,6 +227,7 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
         about = "about " if end and not _is_exact(row) else ""
         shown = f"{_format_bound_name(end, gate.level)}{about}{_format_target(row.target)}{number:.4g}"
         facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
+        facts |= bound_facts(end, number)
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
         if math.isnan(number):
             why = row.reason or ("the metric has no interval" if end else "it is undefined")
@@ -255,7 +256,7 @@ def _check_disparities(
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)
         facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "n_groups")}
-        facts |= {"lowest": row.lowest, "highest": row.highest}
+        facts |= {"lowest": row.lowest, "highest": row.highest} | bound_facts(end, number)
         counts = _format_counts(overall[row.target])
         if math.isnan(number):
             yield _Outcome(False, f"undefined: {row.reason or 'it is undefined'}; {counts}", facts, is_decided=False)
@@ -352,7 +353,8 @@ def _check_difference(
         "n_only_baseline": int(((rows.status[0] >= 0) & (rows.status[1] < 0)).sum()),
         "n_only": int(((rows.status[1] >= 0) & (rows.status[0] < 0)).sum()),
     }
-    facts = {"target": target, "difference": none_if_nan(difference), "bound": none_if_nan(end), "level": level}
+    which = "low" if metric.direction == "higher" else "high"
+    facts = {"target": target, "difference": none_if_nan(difference), "level": level} | bound_facts(which, end)
     facts |= {"low": none_if_nan(low), "high": none_if_nan(high)} | counts
     pairs = _format_pair_counts(counts)
     if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
@@ -365,7 +367,6 @@ def _check_difference(
         return _Outcome(False, f"undefined: the difference has no interval; {pairs}", facts, is_decided=False)
     margin = gate.number if gate.relation == NOT_WORSE else 0.0
     passed = end > -margin if metric.direction == "higher" else end < margin
-    which = "low" if metric.direction == "higher" else "high"
     shown = (
         f"difference {_format_target(target)}{difference:+.4g}, {_format_bound_name(which, level)}{end:+.4g}; {pairs}"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -219,7 +218,7 @@ class Experiment(metaclass=NearNames):
             policy,
             spec.run.replications,
             spec.run.seed,
-            {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(document.content).hexdigest()[:32]}
+            {"experiment": os.path.abspath(path), "digest": document.digest}
             | ({} if model is None else {"model": model}),
             views,
             [*trades.values()],

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.gate_result import GateResult, bound_facts
 from evaluand.comparison.judge_gates import check_judged
 from evaluand.comparison.ratings.gate_limits import check_limits
 from evaluand.comparison.ratings.gathering import A, B, MatchTable, gather
@@ -385,6 +385,7 @@ def _compare(gate: Gate, subject: str, number: _Number) -> GateResult:
     end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
     compared = number.value if end is None else getattr(number, end)
     facts = {name: _finite(getattr(number, name)) for name in ("value", "low", "high")} | number.facts
+    facts |= bound_facts(end, compared)
     if math.isnan(compared):
         why = number.reason or ("it has no interval" if not math.isnan(number.value) else "there is no number")
         return GateResult(gate, subject, False, f"undefined: {why}", {"values": [facts]}, is_decided=False)

@@ -1,5 +1,6 @@
 """YAML files whose faults are reported by line, all at once and in plain sentences."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -84,6 +85,11 @@ class Document:
             raise SpecError(f"{path}:{line}: not readable as YAML: {error.problem}") from None
         except ValueError as error:
             raise SpecError(f"{path}:{error}") from None
+
+    @property
+    def digest(self) -> str:
+        """The digest of the file's content, in 32 hexadecimal digits."""
+        return hashlib.blake2b(self.content).hexdigest()[:32]
 
     def text(self, *place: Any) -> str:
         """A scalar as it is written: `1.10`, which as a number is 1.1."""

@@ -129,6 +129,17 @@ def rubric_facts(manifests: Iterable[Manifest]) -> list[Facts]:
     return [*found.values()]
 
 
+def rubric_changes(manifests: Iterable[Manifest]) -> list[str]:
+    """How the stored rubrics of judges differ from those by which they asked, a sentence for each judge."""
+    found: list[str] = []
+    for manifest in manifests:
+        if manifest["provenance"].get("judges"):
+            from evaluand.evaluation.judges.stored_rubric import find_changed_rubrics  # on use, as above
+
+            found += find_changed_rubrics(manifest).values()
+    return [*dict.fromkeys(found)]
+
+
 def _number(estimate: Estimate) -> dict[str, Any]:
     ends = {name: getattr(estimate, name) for name in ("value", "low", "high")}
     return {name: None if end != end else end for name, end in ends.items()} | {"reason": estimate.reason}

@@ -15,7 +15,7 @@ from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts, usage_facts
 from evaluand.report.facts.headlines import headlines
-from evaluand.report.facts.judges import card_facts, judge_facts, rubric_facts
+from evaluand.report.facts.judges import card_facts, judge_facts, rubric_changes, rubric_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.usage import command_usage
@@ -88,8 +88,13 @@ def _judges_and_cards(parts: Sequence[Part]) -> Facts:
     evaluated = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     judges = judge_facts(evaluated)
     stores = [evaluation.store for evaluation in evaluated.values()]
-    rubrics = rubric_facts(evaluation.manifest for evaluation in evaluated.values())
-    return {"judges": judges, "cards": card_facts(stores[0], judges) if judges else [], "rubrics": rubrics}
+    manifests = [evaluation.manifest for evaluation in evaluated.values()]
+    return {
+        "judges": judges,
+        "cards": card_facts(stores[0], judges) if judges else [],
+        "rubrics": rubric_facts(manifests),
+        "rubric_changes": rubric_changes(manifests),
+    }
 
 
 def scores_facts(parts: Sequence[Part]) -> list[Facts]:

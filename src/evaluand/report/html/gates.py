@@ -14,26 +14,29 @@ _WORDS: Final = {True: "passed", False: "failed", None: "not decidable"}
 _CLASSES: Final = {True: "value", False: "failed", None: "unscored"}
 
 
-def gates_section(gates: Sequence[Facts]) -> str:
-    """Each gate with its result, the number that decided, its interval and the limit.
+def gates_section(gates: Sequence[Facts], results: str | None = None) -> str:
+    """Each gate with its result, its value with an interval, the one-sided bound that decides, and the limit.
 
     Args:
         gates: with `gate`, `subject`, `passed`, `decided`, `limit`, `message` and `values`.
+        results: by which results they were checked, in words.
     """
     n_passed = sum(gate["passed"] for gate in gates)
     caption = f"{n_passed:,} of {len(gates):,} gates passed"
     heads = "".join(th(head, "text") for head in ("Gate", "of", "result"))
-    heads += "".join(map(th, ("value", "two-sided interval"))) + th("limit", "text") + th("why", "text")
-    return table(caption, heads, f"<tbody>{''.join(map(_line, shorten_refusals(gates)))}</tbody>")
+    heads += "".join(map(th, ("value", "two-sided interval", "bound"))) + th("limit", "text") + th("why", "text")
+    note = "" if results is None else f'<p class="note">{clean(results[:1].upper() + results[1:])}.</p>'
+    return table(caption, heads, f"<tbody>{''.join(map(_line, shorten_refusals(gates)))}</tbody>") + note
 
 
 def _line(gate: Facts) -> str:
     result = gate["passed"] if gate["decided"] else None
     values = gate["values"]
-    shown, intervals = "<br>".join(map(_value, values)), "<br>".join(map(_interval, values))
+    shown, intervals, bounds = ("<br>".join(map(cell, values)) for cell in (_value, _interval, _bound))
     return (
         f'<tr><th scope="row">{clean(gate["gate"])}</th><td class="text">{name(gate["subject"])}</td>'
-        f'<td class="text {_CLASSES[result]}">{_WORDS[result]}</td><td class="value">{shown}</td><td>{intervals}</td>'
+        f'<td class="text {_CLASSES[result]}">{_WORDS[result]}</td><td class="value">{shown}</td>'
+        f"<td>{intervals}</td><td>{bounds}</td>"
         f'<td class="text">{clean(gate["limit"])}</td><td class="text">{clean(gate["message"])}</td></tr>'
     )
 
@@ -48,3 +51,10 @@ def _value(found: dict[str, Any]) -> str:
 def _interval(found: dict[str, Any]) -> str:
     low, high = numbers(found.get("low"), found.get("high"))
     return "" if found.get("low") is None and found.get("high") is None else f"{low} – {high}"
+
+
+def _bound(found: dict[str, Any]) -> str:
+    """The bound that decides, with the digits of the message; empty where the value decides."""
+    if found.get("bound") is None:
+        return ""
+    return f"{found['side']} {found['bound']:{'+' if 'difference' in found else ''}.4g}"

@@ -10,20 +10,27 @@ from evaluand.report.html.page import clean, clean_lines, name, table, th
 from evaluand.report.text import SHORT_ID, numbers
 
 
-def judges_section(judges: Sequence[Facts], cards: Sequence[Facts], rubrics: Sequence[Facts] = ()) -> str:
+def judges_section(judges: Sequence[Facts], facts: Facts) -> str:
     """The standing of each judge, its rubric, its means as they are and corrected, and the cards.
 
     Args:
-        judges: as `judge_facts` returns them; `cards` are those of the measured ones.
-        rubrics: as `rubric_facts` returns them.
+        judges: as `judge_facts` returns them.
+        facts: of the report, with the `cards` of measured judges, `rubrics`, as `rubric_facts` returns them, and
+            `rubric_changes`.
     """
-    parts = [_standings(judges), *map(_rubric, rubrics), _corrected(judges), *map(_card, cards)]
+    changes = [f'<p class="failed">{clean(change)}</p>' for change in facts["rubric_changes"]]
+    rubrics, cards = map(_rubric, facts["rubrics"]), map(_card, facts["cards"])
+    parts = [_standings(judges), *changes, *rubrics, _corrected(judges), *cards]
     return "\n".join(part for part in parts if part)
 
 
 def _standings(judges: Sequence[Facts]) -> str:
-    lines = dict.fromkeys(f"<li>{name(each['judge'])}: {clean(each['text'])}.</li>" for each in judges)
-    return f'<ul class="words">{"".join(lines)}</ul>'
+    return f'<ul class="words">{"".join(dict.fromkeys(map(_standing, judges)))}</ul>'
+
+
+def _standing(judge: Facts) -> str:
+    marked = "" if judge["status"] == "measured" else ' class="warn"'
+    return f"<li{marked}>{name(judge['judge'])}: {clean(judge['text'])}.</li>"
 
 
 def _rubric(rubric: Facts) -> str:

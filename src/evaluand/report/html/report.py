@@ -95,8 +95,8 @@ def write_report(
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
             `not_compared` a sentence on how to make the missing comparison; under `prompts` what `prompt_changes`
             returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`; under `gates` the
-            results of gates; under `headlines` sentences; and under `matches`, `ratings` and `unrated` what
-            `match_facts` returns.
+            results of gates, and under `gates_checked_by` a sentence on what they were checked by; under `headlines`
+            sentences; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
         matches: the rows of these matches.
 
     Returns:
@@ -174,10 +174,10 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tup
     rated = ratings_section(facts) if facts.get("ratings") or facts.get("unrated") else ""
     judges = [*facts["judges"], *(judge for each in sets for judge in each.get("judges", ()))]
     bodies = [
-        ("gates", "Gates", gates_section(facts["gates"]) if facts.get("gates") else ""),
+        ("gates", "Gates", gates_section(facts["gates"], facts.get("gates_checked_by")) if facts.get("gates") else ""),
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
         ("summary", "Summary", _summary(facts, labels) if has_tasks else ""),
-        ("judges", "Judges", judges_section(judges, facts["cards"], facts["rubrics"]) if judges else ""),
+        ("judges", "Judges", judges_section(judges, facts) if judges else ""),
         ("charts", "Charts", _charts(facts, labels)),
         ("confusion", "Confusion", confusion_section(facts, labels)),
         ("curves", "Curves", curves_section(facts, labels)),
