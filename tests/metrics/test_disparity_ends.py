@@ -255,6 +255,61 @@ def test_intervals_hold_for_few_and_for_many_groups(kind: Any, groups: int, leas
     assert ((found.low <= truth + 1e-9) & (truth - 1e-9 <= found.high)).mean() >= 0.93
 
 
+RACES = {
+    "African-American": (805, 1795),
+    "Caucasian": (349, 1488),
+    "Hispanic": (87, 405),
+    "Other": (36, 244),
+    "Asian": (2, 23),
+    "Native American": (3, 8),
+}
+"""False positives of the COMPAS scores (5 or more) among people who did not offend again in two years, by race: counted
+in ProPublica's `compas-scores-two-years.csv`."""
+
+
+def of_counts(wrong: Any, n: Any, kind: Any) -> IntervalEnds:
+    wrong, n = np.asarray(wrong), np.broadcast_to(n, np.shape(wrong))
+    return disparity([IntervalEnds(wrong / n, *wilson(wrong, n, 0.95))], kind, 0.95, (0.0, 1.0)).ends
+
+
+@pytest.mark.parametrize(
+    ("kind", "farther_than"), [("difference", 0.15), ("ratio", 0.55), ("min", 0.2346), ("max", 0.42)]
+)
+def test_small_groups_do_not_hide_what_two_large_groups_show(kind: Any, farther_than: float) -> None:
+    """The false-positive rates of the two large groups are .45 and .23; two other groups have 23 and 8 rows."""
+    found = of_counts(*zip(*RACES.values(), strict=True), kind)
+    if kind in ("difference", "max"):
+        assert farther_than < found.low < found.value
+    else:
+        assert found.value < found.high < farther_than
+
+
+CELLS = [
+    ((1000, 1000), (0.6, 0.4)),
+    ((1000, 1000), (0.35, 0.25)),
+    ((5000, 1000), (0.1, 0.2)),
+    ((100_000, 100_000), (0.6, 0.4)),
+]
+
+
+@pytest.mark.parametrize("rows", [10, 18, 100])
+@pytest.mark.parametrize(("large", "rates"), CELLS)
+def test_a_small_group_costs_large_groups_a_tenth_of_their_lower_end_at_most(
+    large: tuple[int, int], rates: tuple[float, float], rows: int
+) -> None:
+    """The rate of the small group is the mean of the others', so that the true difference remains the same."""
+    n = np.array([*large, rows])
+    wrong = np.random.default_rng(1).binomial(n, [*rates, sum(rates) / 2], (2000, 3))
+    alone = of_counts(wrong[:, :2], n[:2], "difference")
+    found = of_counts(wrong, n, "difference")
+    truth = abs(rates[0] - rates[1])
+    covered = float(((found.low <= truth) & (truth <= found.high)).mean())
+    print(f"| {large[0]:,} ({rates[0]:g}), {large[1]:,} ({rates[1]:g}), {rows} rows ", end="")
+    print(f"| {covered:.3f} | {np.median(alone.low):.3f} | {np.median(found.low):.3f} |")
+    assert 0.93 <= covered <= 0.99
+    assert np.median(found.low) >= 0.9 * np.median(alone.low)
+
+
 def test_in_parts_and_at_once_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     of = of_groups((50, 6), 0.4, 0.6)
     whole = disparity([of, of_groups((50, 6), 0.2, 0.3, 1)], "difference", 0.95, (0.0, 1.0))
