@@ -304,8 +304,8 @@ def test_a_small_group_costs_large_groups_a_tenth_of_their_lower_end_at_most(
     found = of_counts(wrong, n, "difference")
     truth = abs(rates[0] - rates[1])
     covered = float(((found.low <= truth) & (truth <= found.high)).mean())
-    print(f"| {large[0]:,} ({rates[0]:g}), {large[1]:,} ({rates[1]:g}), {rows} rows ", end="")
-    print(f"| {covered:.3f} | {np.median(alone.low):.3f} | {np.median(found.low):.3f} |")
+    print(f"| {large[0]:,} ({rates[0]:g}), {large[1]:,} ({rates[1]:g}), {rows} rows ", end="")  # noqa: T201
+    print(f"| {covered:.3f} | {np.median(alone.low):.3f} | {np.median(found.low):.3f} |")  # noqa: T201
     assert 0.93 <= covered <= 0.99
     assert np.median(found.low) >= 0.9 * np.median(alone.low)
 

@@ -177,5 +177,5 @@ def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
         else:
             observed = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())
             extreme = int(np.count_nonzero(np.abs(drawn[i] - drawn[j]) >= observed))
-            found[i, j] = found[j, i] = drawn_p(extreme, sums, observed)
+            found[i, j] = found[j, i] = drawn_p(extreme, sums, observed).p
     return found
