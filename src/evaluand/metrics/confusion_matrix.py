@@ -221,8 +221,11 @@ class CohenKappa(_ChanceCorrected):
     kind = "cohen_kappa"
 
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
-        total = counts.expected.sum(axis=1)  # summed like its parts, so that a class with all rows has exactly all
-        disagreement = (counts.expected * (total[:, None] - counts.predicted)).sum(axis=1) / total**2  # 1 − expected
+        total, said = counts.expected.sum(axis=1), counts.predicted.sum(axis=1) + counts.stray
+        others = (
+            said[:, None] - counts.predicted
+        )  # summed like its parts, so that a class with all rows leaves exactly 0
+        disagreement = (counts.expected * others).sum(axis=1) / (total * said)  # 1 − expected
         wrong = (counts.expected - counts.right).sum(axis=1) / total
         return np.asarray((disagreement - wrong) / disagreement)
 
