@@ -134,6 +134,9 @@ def test_faults_of_the_options_are_said(folder: Folder) -> None:
     )
     assert "such as good=correct" in card(folder, "--word", "good", exit_code=2)
     assert "such as good=correct" in import_(folder, "--word", "good=", exit_code=2)
+    both = ("--word", "good=correct", "--word", "good=incorrect")
+    assert "--word good means correct and incorrect; name one verdict" in card(folder, *both, exit_code=2)
+    assert "--word good means correct and incorrect; name one verdict" in import_(folder, *both, exit_code=2)
 
 
 def test_the_word_that_means_right_may_come_from_the_environment(

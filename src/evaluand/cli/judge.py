@@ -242,7 +242,8 @@ def _parse_words(texts: Sequence[str]) -> dict[str, str]:
         label, _, verdict = (part.strip() for part in text.partition("="))
         if not (label and verdict):
             raise click.UsageError(f"--word {text} must be a word and the verdict that it means, such as good=correct")
-        words[label] = verdict
+        if words.setdefault(label, verdict) != verdict:
+            raise click.UsageError(f"--word {label} means {words[label]} and {verdict}; name one verdict")
     return words
 
 

@@ -181,7 +181,11 @@ def _parse_words(texts: Sequence[str]) -> dict[str, str]:
     ]
     if not all(label and verdict for label, verdict in pairs):
         raise UsageError("--word must be a label, or a label and the verdict that it means, such as good=correct")
-    return {verdict: verdict for _, verdict in pairs} | dict(pairs)
+    meant: dict[str, str] = {}
+    for label, verdict in pairs:
+        if meant.setdefault(label, verdict) != verdict:
+            raise UsageError(f"--word {label} means {meant[label]} and {verdict}; name one verdict")
+    return {verdict: verdict for verdict in meant.values()} | meant
 
 
 def _check_foreign_words(run: Run, labels: HumanLabels, words: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ def sufficient_budget(
     if only is None and any([*find_models(one.judge)] for one in experiment.matches):
         return None  # how many matches there are depends on the answers
     steps = [*_list_steps(budget, experiment, store, stopped, only)]
-    rows = max(step.total for step in steps)
+    rows = max((step.total for step in steps), default=0)
     dearest: dict[str, float] = {}
     for step in steps:
         if step.rate is not None:
