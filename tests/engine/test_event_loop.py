@@ -458,8 +458,8 @@ def test_an_interrupt_ends_calls_that_wait_for_nothing() -> None:
         return input
 
     with pytest.raises(KeyboardInterrupt):
-        Runner(MemoryStore()).run(busy, Dataset.from_rows([{"input": i} for i in range(600)]))
-    assert len(calls) < 300
+        Runner(MemoryStore()).run(busy, Dataset.from_rows([{"input": i} for i in range(6000)]))
+    assert len(calls) < 3000  # a busy machine may deliver the signal late
 
 
 def test_a_forked_process_has_its_own_loop() -> None:
