@@ -36,7 +36,7 @@ def test_a_file_of_battles_is_rated(folder: Folder) -> None:
     assert "again: evaluand show" in result.output
     again = json.loads(folder.call("rate", "arena", folder.path / "battles.jsonl", "--json").output)
     assert [row["n"] for row in again["ratings"]] == [40, 40]
-    assert again["signature"] == "bradley_terry v1 interval=bootstrap(1000,0) 95%"
+    assert again["signature"] == "bradley_terry v2 interval=bootstrap(1000,0) 95%"
 
 
 def test_columns_of_any_name_are_read(folder: Folder) -> None:

@@ -358,7 +358,7 @@ def test_ratings_are_stored_once_and_verified() -> None:
 
 def test_the_signature_names_what_differs_from_the_usual() -> None:
     assert RatingMethod(kind="win_rate", baseline="gpt 4", missing="lose").signature(0.9) == (
-        'win_rate v1 baseline="gpt 4" missing=lose interval=clustered_wilson 90%'
+        'win_rate v2 baseline="gpt 4" missing=lose interval=clustered_wilson 90%'
     )
     method = RatingMethod(penalty=0.5, covariates=["length", "position"], contradictory="drop")
     assert RatingMethod.from_spec(method.spec) == method

@@ -53,7 +53,7 @@ def test_a_system_that_is_better_than_all_others_is_best() -> None:
     assert ": better than mid (+30.0 points [" in said
     assert "] and low" not in said
     assert " and low (+70.0 points [" in said
-    assert said.endswith("], p < 0.0001 after Holm)")
+    assert said.endswith("], p < 0.0001 after Shaffer)")
 
 
 def test_a_system_that_is_not_better_than_all_others_is_not_called_best() -> None:
@@ -130,7 +130,7 @@ def test_an_unmeasured_judge_is_named() -> None:
 def test_of_many_systems_the_closest_are_named() -> None:
     [said] = headlines_of({f"s{number}": share(10 * number) for number in range(1, 8)} | {"top": share(100)})
     assert ": better than s7 (" in said
-    assert said.endswith("after Holm) and 4 more")
+    assert said.endswith("after Shaffer) and 4 more")
 
 
 EXPERIMENT = """

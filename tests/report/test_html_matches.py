@@ -123,10 +123,10 @@ def test_ratings_are_a_plot_a_ranking_a_matrix_and_their_method(store: Directory
     assert long[2] == "70.8 %"  # the mean of 2/3 against same and, without c, 3/4 against hedge
     assert [line[0] for line in lines if line[0] == "wins of ↓ against →"]
     text = " ".join(page.texts)
-    assert "win_rate v1 interval=clustered_wilson 95%" in text
+    assert "win_rate v2 interval=clustered_wilson 95%" in text
     assert "The response shown first won" in text
     assert "blue cells are above 50 %, brown ones below" in text
-    assert "interval: Wilson by example; p: sign-flip test by example, adjusted by Holm; near the limit" in text
+    assert "interval: Wilson by example; p: sign-flip test by example, adjusted by Shaffer; near the limit" in text
     assert next(each["aria-label"] or "" for each in page.all("svg") if each["class"] == "strip").startswith("70.8")
 
 
@@ -243,14 +243,14 @@ def test_sentences_on_bias_and_method() -> None:
         "Inconsistency is unknown: no pair was judged in both orders.",
     ]
     method = {"kind": "win_rate", "parameters": {"baseline": "old", "contradictory": "drop", "missing": "lose"}}
-    assert [*method_texts({"method": method, "confidence": 0.9})][:3] == [
+    assert [*method_texts({"method": method, "confidence": 0.9, "differences": []})][:3] == [
         "Ratings are the share of wins against old; a tie is half a win.",
         "Pairs with opposite winners in their two orders are left out.",
         "A missing response loses.",
     ]
     parameters = {"baseline": "old", "difficulty_from": ["a", "b"], "length_variants": ["longer"], "weighted": True}
     method = {"kind": "length_controlled", "parameters": parameters}
-    assert [*method_texts({"method": method, "confidence": 0.9})][:4] == [
+    assert [*method_texts({"method": method, "confidence": 0.9, "differences": []})][:4] == [
         "LC win rates are the share of wins against old, as it would be at equal length, and win rates the raw share; "
         "a tie is half a win.",
         "The difficulty of each instruction is fitted to the matches of a, b.",

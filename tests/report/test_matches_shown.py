@@ -146,7 +146,7 @@ def test_notebooks_show_matches_and_ratings_as_tables() -> None:
     assert "<p>judging: 4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1.00 EUR</p>" in page
     ranking = rate(matches, penalty=1.0)._repr_html_()
     assert ranking.count("<table>") == 2
-    assert "<caption>bradley_terry v1 penalty=1.0 interval=bootstrap(1000,0) 95%</caption>" in ranking
+    assert "<caption>bradley_terry v2 penalty=1.0 interval=bootstrap(1000,0) 95%</caption>" in ranking
     assert "<th>once</th><td></td><td>50.0 %</td><td>100.0 %</td>" in ranking
     assert "The response shown first won 50.0 %" in ranking
 

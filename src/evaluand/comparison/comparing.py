@@ -19,7 +19,7 @@ from evaluand.comparison.difference import change_of_rows, difference, rows_with
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
-from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm
+from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
 from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
@@ -35,7 +35,7 @@ from evaluand.store.sealing import seal_tables, tables_digest
 from evaluand.store.store import MemoryStore, Store, check_name, exists
 from evaluand.store.tables import FLIPS, PAIRS, RANKING
 
-METHOD = 3
+METHOD = 4
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 
@@ -89,7 +89,8 @@ class Comparison(Artifact):
         rows, column = self.read_rows("pairs"), self._cluster_column()
         family = sum(pair["p"] is not None for pair in rows)
         return [
-            pair
+            {"p_shaffer": None}
+            | pair
             | {"clustered_by": None if pair["clusters"] is None else column}
             | {"verdict": self._verdict(pair, family)}
             for pair in rows
@@ -156,10 +157,8 @@ class Comparison(Artifact):
         )
 
     def read_rows(self, table: str) -> list[dict[str, Any]]:
-        """The stored rows of `pairs`, `ranking` or `flips`."""
-        return pa.Table.from_batches(  # type: ignore[no-any-return]
-            self.store.read("comparisons", self.id, table), TABLES[table]
-        ).to_pylist()
+        """The stored rows of `pairs`, `ranking` or `flips`; those of earlier versions may lack columns."""
+        return [row for batch in self.store.read("comparisons", self.id, table) for row in batch.to_pylist()]
 
     def _cluster_column(self) -> str | None:
         """The columns that define clusters in the datasets; None unless every dataset declares one."""
@@ -388,10 +387,31 @@ def compute_tables(
                 }
                 pairs.append(head | {"a": a, "b": b} | numbers | ids_)
             ranked += _rank(head, chosen, measure.metric) if len(evaluations) > 2 else []
-    p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in pairs])
-    for pair, by_holm, by_bh in zip(pairs, holm(p).tolist(), benjamini_hochberg(p).tolist(), strict=True):
-        pair |= _finite_or_none({"p_holm": by_holm, "p_benjamini_hochberg": by_bh})
+    _adjust(pairs, len(evaluations))
     return {"pairs": pairs, "ranking": _add_letters(ranked, pairs, confidence), "flips": flipped}
+
+
+def _adjust(pairs: Sequence[dict[str, Any]], systems: int) -> None:
+    """Adds adjusted p values to the rows: all of them are one family."""
+    p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in pairs])
+    by_shaffer = np.full(len(pairs), math.nan)
+    if systems > 2:
+        measures: dict[tuple[Any, ...], int] = {}
+        group = [measures.setdefault(_measure_key(pair), len(measures)) for pair in pairs]
+        by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, pairs), systems))
+    for pair, *adjusted in zip(pairs, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
+        names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
+        pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
+
+
+def _measure_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("scorer", "signature", "target"))
+
+
+def _on_the_same_rows(group: Sequence[int], pairs: Sequence[Mapping[str, Any]]) -> set[int]:
+    """The groups in which no row is left out of any pair: only there two equalities imply a third."""
+    names = ("n_a_missing", "n_b_missing", "n_skipped", "n_only_a", "n_only_b")
+    return set(group) - {each for each, pair in zip(group, pairs, strict=True) if any(pair[name] for name in names)}
 
 
 def _describe_measure(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
@@ -454,13 +474,13 @@ def _add_letters(
     ranked: list[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float
 ) -> list[dict[str, Any]]:
     """The rows of the ranking with letters: evaluations share one if they cannot be distinguished."""
-    keys = [tuple(row[name] for name in ("scorer", "signature", "target")) for row in ranked]
+    keys = [_measure_key(row) for row in ranked]
     for key in dict.fromkeys(keys):
         places = [row for row, own in zip(ranked, keys, strict=True) if own == key]
         differing = [
             frozenset((pair["a"], pair["b"]))
             for pair in pairs
-            if (pair["scorer"], pair["signature"], pair["target"]) == key and is_significant(pair, confidence)
+            if _measure_key(pair) == key and is_significant(pair, confidence)
         ]
         found = assign_letters([row["evaluation"] for row in places], differing)
         for row in places:

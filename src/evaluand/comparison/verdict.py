@@ -26,7 +26,7 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         if pair["low"] is None
         else f" [{format_difference(pair['low'], pair)}, {format_difference(pair['high'], pair)}]"
     )
-    p = f"{format_p(pair['p_holm'])} after Holm" if family > 1 else format_p(pair["p"])
+    p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
     if is_significant(pair, confidence):
         word = "higher" if pair["direction"] is None else "better"
         first = (pair["difference"] > 0) == (pair["direction"] != "lower")
@@ -37,7 +37,7 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     rows = plural(pair["n_used"], "row")
     if pair["detectable"] is not None:
         least = f"{format_difference(pair['detectable'], pair)}{unit_suffix(pair)}"
-        alone = ", before Holm" if family > 1 else ""
+        alone = f", before {adjustment([pair])}" if family > 1 else ""
         return (
             f"{finding}; with these {rows} only a difference of at least {least} would be found 80 % of the time{alone}"
         )
@@ -52,7 +52,19 @@ def same_evaluation_verdict(pair: Mapping[str, Any], labels: Sequence[str], id: 
 
 def is_significant(pair: Mapping[str, Any], confidence: float) -> bool:
     """Whether the two differ, adjusted for all tests of the family."""
-    return pair["p_holm"] is not None and pair["p_holm"] <= 1 - confidence + 1e-12
+    p = adjusted_p(pair)
+    return p is not None and p <= 1 - confidence + 1e-12
+
+
+def adjusted_p(pair: Mapping[str, Any]) -> float | None:
+    """The p value adjusted for all tests of the family: by Shaffer's procedure where several systems were compared."""
+    found: float | None = pair["p_holm"] if pair.get("p_shaffer") is None else pair["p_shaffer"]
+    return found
+
+
+def adjustment(pairs: Sequence[Mapping[str, Any]]) -> str:
+    """The name of the procedure that adjusted p values."""
+    return "Shaffer" if any(pair.get("p_shaffer") is not None for pair in pairs) else "Holm"
 
 
 def format_difference(value: float | None, pair: Mapping[str, Any], *, signed: bool = False) -> str:

@@ -197,14 +197,15 @@ PAIRS: Final = pa.schema(
         pa.field("test", pa.string(), nullable=False),
         pa.field("p_permutation", pa.float64()),
         pa.field("permutation", pa.string(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("p_holm", "p_benjamini_hochberg")),
+        *(pa.field(name, pa.float64()) for name in ("p_holm", "p_shaffer", "p_benjamini_hochberg")),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("won", "tied", "lost")),
         *(pa.field(name, pa.float64()) for name in ("effect", "detectable")),
         pa.field("reason", pa.string()),
     ]
 )
 """`a` and `b` are the numbers of the compared evaluations, from 0; `share`: values lie between 0 and 1; `only_a` and
-`only_b` are the ids of the first examples that only one side has."""
+`only_b` are the ids of the first examples that only one side has. `p_shaffer` decides where several
+systems are compared, and is null where they are two."""
 
 RANKING: Final = pa.schema(
     [
@@ -310,12 +311,13 @@ WIN_RATES: Final = pa.schema(
 DIFFERENCES: Final = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in ("a", "b")),
-        *(pa.field(name, pa.float64()) for name in ("difference", "low", "high", "p", "p_holm")),
+        *(pa.field(name, pa.float64()) for name in ("difference", "low", "high", "p", "p_holm", "p_shaffer")),
         pa.field("test", pa.string(), nullable=False),
         pa.field("reason", pa.string()),
     ]
 )
-"""Every two systems once, in the order of the ranking: the rating of `a` minus that of `b`."""
+"""Every two systems once, in the order of the ranking: the rating of `a` minus that of `b`. `p_shaffer` is null where
+there are two systems; it is what decides otherwise."""
 
 PARAMETERS: Final = pa.schema(
     [

@@ -13,7 +13,7 @@ from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.metrics.ratings.length_control import name_definition
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised whenever the same matches and parameters would give other numbers."""
 
 Kind = Literal["bradley_terry", "win_rate", "length_controlled"]
@@ -85,7 +85,7 @@ class RatingMethod:
 
     Example:
         >>> RatingMethod(ties="davidson").signature(0.95)
-        'bradley_terry v1 ties=davidson outcomes=discrete interval=bootstrap(1000,0) 95%'
+        'bradley_terry v2 ties=davidson outcomes=discrete interval=bootstrap(1000,0) 95%'
     """
 
     kind: str = "bradley_terry"

@@ -58,7 +58,7 @@ def rate(
         >>> shorter = lambda first, second: "first" if len(first) < len(second) else "second"
         >>> matches = Matcher().match([runner.run(task, data) for task in tasks], shorter, labels=["a", "b", "c"])
         >>> print(rate(matches))
-        bradley_terry v1 interval=bootstrap(1000,0) 95%
+        bradley_terry v2 interval=bootstrap(1000,0) 95%
         a: 1189 [1132, 1279] a; won 50, tied 0, lost 10
         c: 952 [835, 1043] b; won 25, tied 0, lost 35
         b: 859 [821, 888] b; won 15, tied 0, lost 45

@@ -15,7 +15,7 @@ from evaluand.comparison.ratings.length import estimate_length_controlled
 from evaluand.comparison.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
 from evaluand.comparison.ratings.strengths import estimate_strengths
 from evaluand.comparison.ratings.win_shares import estimate_win_rates, find_system
-from evaluand.comparison.significance import assign_letters, holm
+from evaluand.comparison.significance import assign_letters, holm, shaffer
 from evaluand.core.errors import DataError, SpecError, plural
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.covariates import relative_differences
@@ -237,9 +237,11 @@ def _difference_rows(estimates: Estimates, systems: Sequence[str]) -> dict[tuple
                 )
             }
             rows[i, j] = numbers | {"test": estimates.test, "reason": _difference_reason(estimates, i, j, numbers)}
-    adjusted = holm(np.array([row["p"] for row in rows.values()], np.float64))
-    for row, p in zip(rows.values(), adjusted.tolist(), strict=True):
-        row["p_holm"] = p
+    p = np.array([row["p"] for row in rows.values()], np.float64)
+    several = len(systems) > 2
+    by_shaffer = shaffer(p, [0] * len(p), {0: len(systems)}) if several else np.full(len(p), math.nan)
+    for row, *adjusted in zip(rows.values(), holm(p).tolist(), by_shaffer.tolist(), strict=True):
+        row |= dict(zip(("p_holm", "p_shaffer"), adjusted, strict=True))
     return rows
 
 
@@ -268,10 +270,11 @@ def _rank(
     unrated = np.flatnonzero(np.isnan(estimates.rating)).tolist()
     if estimates.difference_reason:
         return rated + unrated, {}, {}
+    adjusted = "p_shaffer" if len(estimates.rating) > 2 else "p_holm"
     differing = {
         frozenset(pair)
         for pair, row in differences.items()
-        if not math.isnan(row["p_holm"]) and row["p_holm"] <= 1 - confidence + 1e-12
+        if row[adjusted] <= 1 - confidence + 1e-12  # never of NaN
     }
     ranks = {
         system: 1

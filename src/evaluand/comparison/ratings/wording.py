@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from evaluand.comparison.verdict import adjustment
 from evaluand.core.errors import plural
 
 MOST_JUDGES: Final = 20
@@ -145,7 +146,7 @@ def method_texts(facts: Mapping[str, Any]) -> Iterator[str]:
         yield "A missing response loses."
     yield (
         f"Intervals are at {100 * facts['confidence']:g} %; systems that share a letter cannot be distinguished at that"
-        " confidence, with p values adjusted by Holm."
+        f" confidence, with p values adjusted by {adjustment(facts['differences'])}."
     )
 
 
@@ -207,7 +208,7 @@ def difference_text(facts: Mapping[str, Any]) -> str:
     """What the intervals and p values of differences are."""
     method = facts["method"]
     interval, test = _STATEMENTS["covariates" if method["parameters"].get("covariates") else method["kind"]]
-    adjusted = ", adjusted by Holm" if len(facts["differences"]) > 1 else ""
+    adjusted = f", adjusted by {adjustment(facts['differences'])}" if len(facts["differences"]) > 1 else ""
     text = f"interval: {interval}; p: {test}{adjusted}"
     return f"{text}; near the limit they may disagree" if adjusted or interval != test else text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.comparison.verdict import format_difference, format_p, is_significant, unit_suffix
+from evaluand.comparison.verdict import adjusted_p, adjustment, format_difference, format_p, is_significant, unit_suffix
 from evaluand.report.facts.base import Facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.text import numbers
@@ -133,7 +133,7 @@ def _describe(pair: Facts, family: int) -> str:
     ends = (
         "" if pair["low"] is None else f" [{', '.join(format_difference(pair[end], pair) for end in ('low', 'high'))}]"
     )
-    p = f"{format_p(pair['p_holm'])} after Holm" if family > 1 else format_p(pair["p"])
+    p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
     return f"{size}{ends}, {p}"
 
 

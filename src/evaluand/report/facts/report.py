@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evaluand._version import __version__
+from evaluand.comparison.verdict import adjusted_p
 from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
@@ -277,7 +278,8 @@ def comparison_facts(comparison: Comparison, tasks: Sequence[str]) -> list[Facts
             "metric": " · ".join(str(part) for part in (pair["label"], pair["target"]) if part),
             "direction": pair["direction"],
             **{name: pair[name] for name in _COLUMNS},
-            "p": pair["p_holm"],
+            "p": adjusted_p(pair),
+            "p_shaffer": pair["p_shaffer"],
             "n": pair["n_used"],
             "flips": [{"id": f["id"], "index": f["index_b"]} for f in stored["flips"] if f["pair"] == number],
         }

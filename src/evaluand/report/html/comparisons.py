@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaluand.comparison.verdict import adjustment
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.page import clean, example_link, excerpt, name, table, th
@@ -43,7 +44,7 @@ def comparisons_section(facts: Facts) -> str:
         note = facts.get("not_compared")
         return (f'<p class="note">{clean(note)}</p>' if note else "") + prompts
     heads = "".join(th(n, "text") for n in ("a", "b", "metric"))
-    heads += "".join(map(th, ("difference", "interval", "p (Holm)", "won", "lost", "n")))
+    heads += "".join(map(th, ("difference", "interval", f"p ({adjustment(facts['comparisons'])})", "won", "lost", "n")))
     return table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>") + prompts
 
 

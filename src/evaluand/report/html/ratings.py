@@ -17,6 +17,7 @@ from evaluand.comparison.ratings.wording import (
     rating_label,
     select_bias,
 )
+from evaluand.comparison.verdict import adjusted_p, adjustment
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
@@ -224,7 +225,11 @@ def _differences(facts: Facts) -> str:
     if not rows:
         return ""
     lines = "".join(_difference_line(row, facts) for row in rows)
-    heads = th("better", "text") + th("than", "text") + "".join(map(th, ("difference", "interval", "p (Holm)")))
+    heads = (
+        th("better", "text")
+        + th("than", "text")
+        + "".join(map(th, ("difference", "interval", f"p ({adjustment(rows)})")))
+    )
     unit = "percentage points" if is_share(facts) else "points"
     body = table(f"Differences of ratings in {unit}", heads, f"<tbody>{lines}</tbody>")
     left = len(facts["differences"]) - len(rows)
@@ -238,7 +243,8 @@ def _difference_line(row: Facts, facts: Facts) -> str:
     factor, form = (100, "+,.1f") if is_share(facts) else (1, "+,.0f")
     difference = "–" if row["difference"] is None else format(factor * row["difference"], form)
     interval = _interval(row["low"], row["high"], lambda value: format(factor * value, form))
-    p = "–" if row["p_holm"] is None else "< 0.0001" if row["p_holm"] < 1e-4 else f"{row['p_holm']:.3g}"
+    adjusted = adjusted_p(row)
+    p = "–" if adjusted is None else "< 0.0001" if adjusted < 1e-4 else f"{adjusted:.3g}"
     why = f'<span class="why">{clean(row["reason"], _CELL)}</span>' if row["reason"] else ""
     return (
         f'<tr><th scope="row">{name(row["a"])}{why}</th><td class="text">{name(row["b"])}</td>'

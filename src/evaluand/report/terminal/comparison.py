@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.comparison.verdict import format_difference, unit_suffix
+from evaluand.comparison.verdict import adjusted_p, adjustment, format_difference, unit_suffix
 from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.gates import shorten_refusals
@@ -118,7 +118,7 @@ def _title(row: Facts) -> str:
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:
     heading = unit_suffix(pairs[0]).strip() or "difference"
-    adjusted = "p (Holm)" if family > 1 else "p"
+    adjusted = f"p ({adjustment(pairs)})" if family > 1 else "p"
     heads = (heading, f"{100 * confidence:g}% interval", adjusted, *_change_words(pairs[0]).values(), "rows")
     table = plain_table("", "values", numbers=heads)
     values = numbers(*(pair[side] for pair in pairs for side in ("value_a", "value_b")))
@@ -129,7 +129,7 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
             f"{before} → {after}",
             format_difference(pair["difference"], pair, signed=True),
             "–" if pair["low"] is None else f"[{low}, {high}]",
-            _p(pair["p_holm"]),
+            _p(adjusted_p(pair)),
             f"{pair['won']:,}",
             f"{pair['lost']:,}",
             f"{pair['n_used']:,}",
@@ -203,8 +203,8 @@ def _ranking(facts: Facts) -> RenderableType:
             label = safe(facts["evaluations"][place["evaluation"]]["label"], CELL)
             table.add_row(_letter(place["evaluation"]), label, value, f"{place['n']:,}", place["letters"])
         parts += [Text(f"ranking by {_title(places[0])}", "bold"), table]
-    level = f"{100 * facts['confidence']:g} %"
-    return Group(*parts, Text(f"runs that share a letter cannot be distinguished at {level} (Holm)", "dim"))
+    level, method = f"{100 * facts['confidence']:g} %", adjustment(facts["pairs"])
+    return Group(*parts, Text(f"runs that share a letter cannot be distinguished at {level} ({method})", "dim"))
 
 
 def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:

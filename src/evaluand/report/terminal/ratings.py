@@ -20,6 +20,7 @@ from evaluand.comparison.ratings.wording import (
     rating_label,
     select_bias,
 )
+from evaluand.comparison.verdict import adjusted_p, adjustment
 from evaluand.core.errors import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.judges import asked_table, rubric_parts, standings_table
@@ -96,8 +97,8 @@ def _ranking(facts: Facts) -> RenderableType:
         cells += [_count(row[f"n_{name}"]) for name in without]
         rank = "–" if row["rank"] is None else str(row["rank"])
         table.add_row(rank, Text(safe(row["system"], CELL), "bold"), row["letters"] or "", *cells)
-    level = f"{100 * facts['confidence']:g} %"
-    notes = [f"systems that share a letter cannot be distinguished at {level} (Holm)", safe(facts["signature"])]
+    level, method = f"{100 * facts['confidence']:g} %", adjustment(facts["differences"])
+    notes = [f"systems that share a letter cannot be distinguished at {level} ({method})", safe(facts["signature"])]
     if all(row["rank"] is None for row in facts["ratings"]):
         notes = notes[1:]
     notes[:0] = count_texts(facts)
@@ -194,14 +195,15 @@ class _NumberedWinRates:
 def _differences(facts: Facts) -> RenderableType:
     unit = "points" if is_share(facts) else "difference"
     interval = f"{100 * facts['confidence']:g}% interval"
-    table = plain_table("", numbers=(unit, interval, "p (Holm)" if len(facts["differences"]) > 1 else "p"))
+    adjusted = f"p ({adjustment(facts['differences'])})"
+    table = plain_table("", numbers=(unit, interval, adjusted if len(facts["differences"]) > 1 else "p"))
     factor, digits = (100, 1) if is_share(facts) else (1, 0)
     for row in facts["differences"]:
         name = Text(f"{safe(row['a'], CELL)} − {safe(row['b'], CELL)}")
         if row["difference"] is None:
             table.add_row(name, "–", "–", "–")
             continue
-        p = row["p_holm"]
+        p = adjusted_p(row)
         p_text = "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
         interval = _ends(row, lambda end: f"{factor * end:+,.{digits}f}")
         table.add_row(name, f"{factor * row['difference']:+,.{digits}f}", interval, p_text)
