@@ -254,7 +254,8 @@ def test_the_least_mean_of_zeros_and_ones_is_clopper_and_pearson_s(right: int, n
 def test_the_least_mean_is_the_quantile_of_means_weighed_by_chance() -> None:
     draw = np.random.default_rng(4)
     values, weight = draw.uniform(-0.3, 0.5, 30), draw.uniform(1, 2, 30)
-    total, whole = np.append(values * weight, -weight.max()), np.append(weight, weight.max())
+    unseen = (weight**2).sum() / weight.sum()  # of all divided by their effective number
+    total, whole = np.append(values * weight, -unseen), np.append(weight, unseen)
     chances = draw.exponential(size=(200_000, 31))
     expected = np.quantile(chances @ total / (chances @ whole), 0.05)
     assert least_mean(values * weight, weight, -1.0, 0.95) == pytest.approx(expected, abs=2e-3)

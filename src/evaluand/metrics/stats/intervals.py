@@ -363,10 +363,12 @@ def _below(won: int, lost: int, n: int, difference: float, correction: float) ->
 def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: float) -> float:
     """A lower bound of a weighted mean over clusters whose rows have at least the value `lowest`.
 
-    One more cluster of that value, as heavy as the heaviest, represents unobserved values, and all clusters get random
-    (Dirichlet) weights: the bound is the mean that these reach with the probability `level`. For right and wrong rows
-    it is the bound of Clopper & Pearson, which never errs more often than its level says; for other values in clusters
-    of equal weight no counterexample is known. The t interval treats unobserved values as impossible.
+    One more cluster of that value represents unobserved values, and all clusters get random (Dirichlet) weights: the
+    bound is the mean that these reach with the probability `level`. For right and wrong rows it is the bound of
+    Clopper & Pearson, which never errs more often than its level says; for other values in clusters of equal weight no
+    counterexample is known. The t interval treats unobserved values as impossible. The additional cluster has the
+    weight of all divided by their effective number (Kish's formula): as heavy as the heaviest, the bound loses most of
+    its power where sizes are unequal; lighter, it errs too often. See the simulations in docs/intervals.md.
     Source: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
     variable" (Mathematical Methods of Statistics 14, 2005).
 
@@ -378,8 +380,8 @@ def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: floa
         >>> round(least_mean(np.array([1.0] * 19 + [0.0]), np.ones(20), 0.0, 0.95), 3)  # Clopper & Pearson: 0.784
         0.784
     """
-    heaviest = float(weight.max())
-    total, weight = np.append(total, lowest * heaviest), np.append(weight, heaviest)
+    unseen = float(weight @ weight / weight.sum())
+    total, weight = np.append(total, lowest * unseen), np.append(weight, unseen)
     low, high = lowest, float(total[:-1].sum() / weight[:-1].sum())
     while high - low > _NEAR * (abs(low) + abs(high)) and (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if _chance_below(total - middle * weight) <= 1 - level else (low, middle)
