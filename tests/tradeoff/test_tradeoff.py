@@ -393,7 +393,7 @@ def test_thresholds_of_groups_reach_what_one_threshold_does_not() -> None:
 def test_thresholds_of_groups_are_columns_and_hold_on_other_rows() -> None:
     given = small()
     picked = solve(given, FAIR, thresholds_by="sex").pick("accuracy")
-    [row] = picked.with_intervals().to_arrow().to_pylist()
+    [row] = picked.to_arrow().to_pylist()
     assert (row["threshold sex=f"], row["threshold sex=m"], row["accuracy"]) == (0.7, 0.9, 1.0)
     other = Confidences.read([1, 1, 0], {"tree": [0.8, 0.8, 0.75]}, {"sex": ["m", "f", "f"]})
     assert picked.at(other)["accuracy"].tolist() == [pytest.approx(1 / 3)]
@@ -1139,7 +1139,8 @@ def test_how_far_systems_fall_short_is_the_same_whether_or_not_a_front_is_measur
 def test_a_single_point_is_printed_with_its_model_threshold_and_interval() -> None:
     points = solve(small(), FAIR, [0.5, 0.7])
     assert str(points.pick("accuracy")).splitlines()[0] == "system: tree from 0.7"
-    lines = str(points.pick("accuracy").with_intervals()).splitlines()
+    with pytest.warns(EvaluandWarning, match="chosen by its values on these rows"):
+        lines = str(points.pick("accuracy").with_intervals()).splitlines()
     assert re.fullmatch(r"  accuracy +1 +0\.\d+ to 1 +higher", lines[2])
     apart = solve(small(), "accuracy", [0.5], thresholds_by="sex")
     assert str(apart).splitlines()[0] == "system: tree from sex=f: 0.5, sex=m: 0.5"
@@ -1200,3 +1201,39 @@ def test_weights_as_large_and_as_small_as_numbers_can_be_weigh_as_others() -> No
 def test_names_of_files_are_reported_by_what_they_are_called_here(text: str, meant: str) -> None:
     with pytest.raises(SpecError, match=f"did you mean '{meant}'"):
         Objective.parse(text)
+
+
+# Points that are no use of a model
+
+
+RARE = Confidences.read(
+    [0, 0, 0, 0, 0, 0, 1, 1], {"net": [0.1, 0.9, 0.3, 0.8, 0.7, 0.4, 0.6, 0.5]}, {"g": list("aabbabab")}
+)
+"""Accuracy is highest where nobody is accepted."""
+
+
+def test_a_point_that_accepts_nobody_is_left_out_and_reported() -> None:
+    points = solve(RARE, ["accuracy", "selection_rate difference by g"])
+    best = "the best point within the limits decides equally for all rows and is left out: net at inf accepts nobody"
+    with pytest.warns(EvaluandWarning, match=best):
+        pick = points.pick("accuracy")
+    assert not pick.trivial.any()
+    assert pick["accuracy"].tolist() == points.take(~points.trivial).pick("accuracy")["accuracy"].tolist()
+    assert points.pick("accuracy", allow_trivial=True).threshold.tolist() == [np.inf]
+
+
+def test_a_choice_of_trivial_points_alone_is_refused() -> None:
+    points = solve(RARE, ["accuracy", "recall"], [0.0, 0.5])
+    with pytest.raises(SpecError, match=r"only points that decide equally .*: net at 0 accepts everybody; loosen"):
+        points.pick("accuracy", "accuracy <= 0.3")
+    assert points.pick("accuracy", "accuracy <= 0.3", allow_trivial=True)["recall"].tolist() == [1.0]
+
+
+def test_judging_a_pick_on_the_rows_of_the_choice_is_reported() -> None:
+    pick = solve(small(), FAIR, [0.5, 0.7]).pick("accuracy")
+    same = "chosen by its values on these rows, so its values and intervals there are too good; judge it on other rows"
+    for judge in (pick.with_intervals, lambda: pick.at(small())):
+        with pytest.warns(EvaluandWarning, match=same):
+            judge()
+    other = Confidences.read([0, 1, 1, 0], {"tree": [0.1, 0.7, 0.6, 0.9]}, {"sex": list("ffmm")})
+    assert pick.at(other).with_intervals()["accuracy"].tolist() == [0.5]

@@ -223,7 +223,7 @@ def _import_battles(file: Path, folder: Path, as_json: bool, **reading: Any) -> 
 
 def _suggest_grading(task: RecordedTask, data: str, roles: Mapping[str, Any]) -> str:
     """How to grade the run: the command that scores the file, where one column is predicted and one expected."""
-    prediction = task.response if isinstance(task.response, str) else task.response.get("prediction")
+    prediction = task.response if isinstance(task.response, str) else (task.response or {}).get("prediction")
     truth, id = roles.get("expected"), roles.get("id")
     if (
         not names_files(data)

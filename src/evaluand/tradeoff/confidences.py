@@ -132,6 +132,15 @@ class Confidences:
         each = weight if self.cluster is None else np.bincount(self.cluster, weight)
         return float(np.square(each.sum()) / np.square(each).sum())
 
+    def has_same_rows(self, other: Confidences) -> bool:
+        """Whether the truths, and the confidences of all models that both have, are equal row by row."""
+        shared = [name for name in self.models if name in other.models]
+        return bool(
+            np.array_equal(self.truth, other.truth)
+            and shared
+            and all(np.array_equal(self.models[name], other.models[name]) for name in shared)
+        )
+
     def probabilities(self, model: str) -> np.ndarray:
         """A model's confidence that each row is positive.
 

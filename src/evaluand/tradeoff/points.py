@@ -63,6 +63,7 @@ class Tradeoff:
         undefined: the value of a rate without rows, see `Undefined`.
         as_zero: points × objectives: where counting rates without rows as 0 changes the value; None where unknown.
         chosen: whether these points were selected by their values on these rows.
+        picked: whether this is a point that was picked by its values on these rows.
         notes: warnings about the rows that the points come from, such as rows that are left out.
     """
 
@@ -80,6 +81,7 @@ class Tradeoff:
     undefined: Undefined = "nan"
     as_zero: np.ndarray | None = None
     chosen: bool = False
+    picked: bool = False
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -277,6 +279,8 @@ class Tradeoff:
         """
         _check_sampling(confidence)
         rows = self._require_rows("intervals")
+        if self.picked:
+            warn(_PICKED)
         ends = [np.full(self.value.shape, np.nan) for _ in IntervalEnds._fields]
         for number in np.unique(self.model).tolist():
             name, places = self.models[number], np.flatnonzero(self.model == number)
@@ -441,23 +445,29 @@ class Tradeoff:
                 confidences, name, self.threshold[points], self.objectives, policy, self.threshold_groups
             )
         columns: dict[str, Any] = {"value": value, "trivial": trivial, "as_zero": as_zero, "undefined": policy}
-        unknown: dict[str, Any] = {"ends": None, "band": None, "chosen": False, "notes": ()}
+        same_rows = self.confidences is not None and confidences.has_same_rows(self.confidences)
+        if self.picked and same_rows:
+            warn(_PICKED)
+        unknown: dict[str, Any] = {"ends": None, "band": None, "chosen": False, "picked": False, "notes": ()}
         return replace(self, confidences=confidences, system=confidences.system, **columns, **unknown)
 
-    def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
+    def pick(self, best: str, where: str | Sequence[str] = (), *, allow_trivial: bool = False) -> Tradeoff:
         """The point that is best by an objective, among those within some limits.
 
         Ties are decided by the other objectives in their order, then by position. Points whose value is undefined by
         `best` or `where`, or rests on a rate without rows that counts as 0, are left out with an `EvaluandWarning`; in
-        a tie such values of other objectives are the worst.
+        a tie such values of other objectives are the worst. A point that accepts nobody or everybody is no use of the
+        model: where it would be the best, the next one is taken, with an `EvaluandWarning`.
         A pick is selected by its value, so that value is too good: evaluate the point on other rows (`at`).
 
         Args:
             best: an objective.
             where: limits such as `equalized_odds difference by sex <= 0.05`.
+            allow_trivial: whether a point that decides equally for all rows may be chosen.
 
         Raises:
-            SpecError: there is no such objective, or no point is within the limits; with the values' ranges.
+            SpecError: there is no such objective, or no point is within the limits; with the values' ranges. Or only
+                points that decide equally for all rows are.
 
         Example:
             >>> from evaluand.tradeoff import solve
@@ -466,9 +476,10 @@ class Tradeoff:
             >>> points.pick("accuracy", ["selection_rate difference by sex <= 0.1"]).threshold
             array([0.7])
         """
-        return replace(self.take(np.array([self.best_place(best, where)])), chosen=True)
+        place = self.best_place(best, where, allow_trivial=allow_trivial)
+        return replace(self.take(np.array([place])), chosen=True, picked=True)
 
-    def best_place(self, best: str, where: str | Sequence[str] = ()) -> int:
+    def best_place(self, best: str, where: str | Sequence[str] = (), *, allow_trivial: bool = False) -> int:
         """The place of the point that `pick` takes; arguments and errors are the same."""
         places = [self.require_place(best), *range(len(self.objectives))]
         limits = [Limit.parse(text, self.objectives[-1].name) for text in read_list("where", where, str, _EXAMPLE)]
@@ -489,8 +500,36 @@ class Tradeoff:
             warn(f"{undefined}; they are left out of the choice")
         candidates = np.flatnonzero(allowed)
         loss = settled(np.where(self.unknown, np.nan, self.loss)[candidates])
-        order = np.lexsort([loss[:, place] for place in reversed(places)])
-        return int(candidates[order[0]])
+        order = candidates[np.lexsort([loss[:, place] for place in reversed(places)])]
+        return self._first_useful(order) if not allow_trivial else int(order[0])
+
+    def _first_useful(self, order: np.ndarray) -> int:
+        """The first of some points that does not decide equally for all rows."""
+        useful = order[~self.trivial[order]]
+        if not len(useful):
+            raise SpecError(
+                f"only points that decide equally for all rows are within the limits: {self._describe(order[0])};"
+                " loosen the limits, or allow such a point (allow_trivial=True, --allow-trivial)"
+            )
+        if self.trivial[order[0]]:
+            warn(
+                f"the best point within the limits decides equally for all rows and is left out:"
+                f" {self._describe(order[0])}; allow_trivial=True or --allow-trivial takes it"
+            )
+        return int(useful[0])
+
+    def _describe(self, place: int) -> str:
+        """A trivial point in words: the model, the threshold, and whom it accepts."""
+        model, threshold = self.models[self.model[place]], np.atleast_1d(self.threshold[place])
+        rows = self.confidences
+        accepts = "nobody or everybody"
+        if np.isposinf(threshold).all() or (
+            rows and (threshold > rows.probabilities(model).max(initial=-np.inf)).all()
+        ):
+            accepts = "nobody"
+        elif rows is not None:
+            accepts = "everybody"
+        return f"{_printable(model)} at {', '.join(f'{each:g}' for each in threshold.tolist())} accepts {accepts}"
 
     def to_arrow(self) -> pa.Table:
         """The points: system, model, threshold, each objective with its interval where it has one, and `trivial`.
@@ -620,6 +659,10 @@ _EXAMPLE: Final = "'equalized_odds difference by sex <= 0.05'"
 _SELECTED: Final = (
     "these points were selected by their values on these rows, so the interval of their hypervolume is too high; "
     "compute it from all points"
+)
+_PICKED: Final = (
+    "this point was chosen by its values on these rows, so its values and intervals there are too good; judge it on"
+    " other rows"
 )
 _NO_INTERVAL: Final = (
     "the hypervolume has no interval: there are too few rows for two halves that both have a front, or it is equal in "

@@ -421,6 +421,11 @@ _NOT_IN_NAMES: Final = re.compile(r"[^\w. -]|^[. ]")
     metavar="FILE",
     help="Draw the rates of each group there, at the threshold: .png, .svg or .pdf.",
 )
+@click.option(
+    "--allow-trivial",
+    is_flag=True,
+    help="Also choose a point that decides equally for all rows: one that accepts nobody, or everybody.",
+)
 @force_option
 @format_option
 @json_option
@@ -432,6 +437,7 @@ def pick_command(
     on: Path | None,
     on_stored: tuple[str, ...],
     rates: Path | None,
+    allow_trivial: bool,
     force: bool,
     form: str | None,
     as_json: bool,
@@ -440,7 +446,8 @@ def pick_command(
 
     It is chosen from a file of solutions or from --stored; of stored runs by the metrics of --best and --where, if no
     others are given. A chosen point looks better than it is on the data it was chosen on: choose on validation data,
-    and report the value on test data (--on, --on-stored).
+    and report the value on test data (--on, --on-stored). A point that accepts nobody or everybody is chosen only with
+    --allow-trivial.
     """
     check_form(form, as_json)
     if (file is None) == (not stored.names):
@@ -457,7 +464,9 @@ def pick_command(
     if stored.of_scores and (on is not None or rates is not None):
         raise UsageError("--on and --rates apply to models at thresholds; with stored scores use --on-stored")
     with show_notes():
-        point = _pick(file, stored, best, where)
+        point = _pick(file, stored, best, where, allow_trivial)
+        if on is None and not on_stored:
+            warn(_SAME_ROWS)
         confidences, there = _evaluate_there(point, stored, on, on_stored)
     if rates is not None and confidences is not None:
         from evaluand.report import matplotlib_figures
@@ -466,15 +475,22 @@ def pick_command(
     _show_pick(point, there, form, as_json)
 
 
-def _pick(file: Path | None, stored: Stored, best: str, where: Sequence[str]) -> Tradeoff:
+_SAME_ROWS: Final = (
+    "the values are those of the data on which the point was chosen, so they are too good; judge it on other data with"
+    " --on or --on-stored"
+)
+
+
+def _pick(file: Path | None, stored: Stored, best: str, where: Sequence[str], allow_trivial: bool) -> Tradeoff:
     if file is not None:
-        return SolutionFile.load(file).pick(best, where)
+        return SolutionFile.load(file).pick(best, where, allow_trivial=allow_trivial)
     if stored.of_scores:
         refuse_options(("thresholds", "by"), NO_THRESHOLDS)
-        return _only(list(stored.points())).pick(best, where)
+        return _only(list(stored.points())).pick(best, where, allow_trivial=allow_trivial)
     confidences = _only(list(stored.confidences()))
     metrics = metrics_for(stored.metrics, confidences)
-    return SolutionFile.a_posteriori(confidences, metrics, parse_thresholds(stored.thresholds)).pick(best, where)
+    solutions = SolutionFile.a_posteriori(confidences, metrics, parse_thresholds(stored.thresholds))
+    return solutions.pick(best, where, allow_trivial=allow_trivial)
 
 
 def _only(systems: Sequence[System]) -> System:
@@ -529,7 +545,11 @@ def _show_pick(point: Tradeoff, there: Tradeoff | None, form: str | None, as_jso
     ]
     header = ("metric", "chosen at", *(("there", "low", "high") if values_there else ()))
     if form is None:
-        at = "" if threshold is None else f" at {threshold!r}{' (same decision for all)' if trivial else ''}"
+        at = (
+            ""
+            if threshold is None
+            else f" at {threshold!r}{': accepts nobody or everybody, the same decision for all' if trivial else ''}"
+        )
         show(Text(f"{safe(model)}{at}\n"))
         return print_table(header, rows)
     columns = {"point": model} | ({} if threshold is None else {"threshold": repr(threshold)})

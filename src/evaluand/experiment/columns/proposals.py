@@ -240,9 +240,14 @@ def _guess_kind(
             notes.append(f"{name!r} holds integers, taken as numbers; {remedy}")
             return "numeric"
         if len(classes) > 2:
+            scores = (
+                f"if predictions are a score, give them as {notes.option('score')} with {notes.option('threshold')}"
+                f" instead of {notes.option('prediction')}; "
+            )
             notes.append(
-                f"{name!r} holds {len(classes)} different integers, taken as classes;"
-                f" {notes.option('kind', 'numeric')} takes them as numbers"
+                f"{name!r} {'and its predictions hold' if known <= 2 else 'holds'} {len(classes)} different integers,"
+                f" taken as classes; {scores if known <= 2 else ''}{notes.option('kind', 'numeric')} takes them as"
+                " numbers"
             )
     if known == 1:
         notes.append(f"{name!r} has one class only, {label_text(truth.drop_null()[0].as_py())!r}")

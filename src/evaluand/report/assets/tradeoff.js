@@ -9,7 +9,7 @@ for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
   if (!form || !data || !body) return;
   const { lower, rounding, names, systems, models, points } = JSON.parse(data.textContent);
   const rows = [...body.rows];
-  const [SYSTEM, MODEL, THRESHOLD, ROW, VALUES, RATES] = [0, 1, 2, 3, 4, 5];
+  const [SYSTEM, MODEL, THRESHOLD, ROW, VALUES, RATES, TRIVIAL] = [0, 1, 2, 3, 4, 5, 6];
 
   function choose() {
     const inputs = [...form.querySelectorAll("[data-limit]")];
@@ -22,10 +22,12 @@ for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
     const order = [best, ...lower.keys()];
     const kept = points.filter((point) => read.every(({ value }, i) =>
       value === null || (lower[i] ? point[VALUES][i] <= value + rounding[i] : point[VALUES][i] >= value - rounding[i])));
-    const chosen = kept.reduce((a, b) => (!a || better(b[VALUES], a[VALUES], order) ? b : a), null);
+    const useful = kept.filter((point) => !point[TRIVIAL]); // one that accepts nobody or everybody is no use of a model
+    const chosen = useful.reduce((a, b) => (!a || better(b[VALUES], a[VALUES], order) ? b : a), null);
     show(chosen, chosen
       ? `${called(chosen)}${chosen[ROW] === null ? " (not listed)" : ""}: ${values(chosen)} (${kept.length} of ${points.length} points keep the limits)`
-      : "no point of the fronts keeps the limits");
+      : kept.length ? "only points that decide equally for all rows (accept nobody or everybody) keep the limits"
+        : "no point of the fronts keeps the limits");
   }
 
   // A number as people write it: 0.05, 0,05, .05 or 5 %; nothing is a limit that is not set.

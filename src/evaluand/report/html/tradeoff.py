@@ -283,10 +283,15 @@ class _Choices:
 
     @property
     def first(self) -> tuple[str, int] | None:
-        """The system and place that are shown first: the best by the first objective, then by the others."""
+        """The system and place that are shown first: the best by the first objective, then by the others.
+
+        Points that decide equally for all rows come last.
+        """
         among = [(system, place) for system, places in self.places.items() for place in places]
         losses = [self.fronts[system].loss[places] for system, places in self.places.items()]
-        return among[np.lexsort(settled(np.concatenate(losses)).T[::-1])[0]] if among else None
+        order = np.lexsort(settled(np.concatenate(losses)).T[::-1]).tolist() if among else []
+        ordered = sorted((among[place] for place in order), key=lambda each: self.fronts[each[0]].trivial[each[1]])
+        return ordered[0] if ordered else None
 
 
 def _chooser(objectives: Sequence[Objective]) -> str:
@@ -300,7 +305,8 @@ def _chooser(objectives: Sequence[Objective]) -> str:
     return (
         f'<form id="chooser" hidden><label>Best <select id="best">{options}</select></label> {limits}'
         '<output id="chosen" aria-live="polite"></output></form><p id="fault" role="alert" hidden></p>'
-        '<p class="note">A point that is chosen for its values looks better than it is: evaluate it on other data.</p>'
+        '<p class="note">A point that is chosen for its values looks better than it is: evaluate it on other data. '
+        "Points that accept nobody or everybody are not chosen.</p>"
     )
 
 
@@ -409,6 +415,7 @@ def _points_table(
                 rows.get(place),
                 front.value[place].tolist(),
                 cells.get(place),
+                bool(front.trivial[place]),
             ]
             for place in choices.places[system]
         ]
@@ -450,7 +457,7 @@ def _line(system: str, front: Tradeoff, place: int) -> str:
             low, high = numbers(*(float(end[place, i]) for end in front.ends[1:]))
             interval = f' <span class="muted">{low} – {high}</span>'
         cells.append(_cell(float(front.value[place, i]), interval))
-    trivial = "same decision for all rows" if front.trivial[place] else ""
+    trivial = "accepts nobody or everybody" if front.trivial[place] else ""
     return (
         f'<tr><th scope="row">{name(system)}</th><td class="text">{name(front.models[front.model[place]])}</td>'
         f'{_threshold_cell(float(front.threshold[place]))}{"".join(cells)}<td class="text">{trivial}</td></tr>'

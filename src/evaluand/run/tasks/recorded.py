@@ -22,6 +22,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
+from evaluand.run.tasks.recorded_score import Reading, reading_of
 from evaluand.store import tables as rows
 from evaluand.trace.spans import TaskSpan
 
@@ -42,6 +43,10 @@ class RecordedTask(Task[Any, Any]):
         path: a file, a folder or a pattern of files, as a dataset's.
         response: path of the output in a row (`prediction`, `model_a.text`), or a mapping name → path for several
             parts, such as prediction and confidence.
+        score: instead of `response`, a score that decides from a threshold on: `{column: decile_score, range: [1, 10],
+            threshold: 5}`, and `labels: [negative, positive]` if these are not 0 and 1.
+        decision: instead of `response`, a decision in the words of the file: `{column: score_text, negative: [Low],
+            positive: [Medium, High]}`, and `labels` as of a score.
         by: `index` or `id`: how rows are joined to examples.
         key: path of the index or id in a row; `_index_` or `id` by default.
         replication: path of the number of the repeat in a row, if the file has several.
@@ -60,7 +65,9 @@ class RecordedTask(Task[Any, Any]):
     """
 
     path: str
-    response: str | Mapping[str, str]
+    response: str | Mapping[str, str] | None = None
+    score: Mapping[str, Any] | None = None
+    decision: Mapping[str, Any] | None = None
     by: str = "index"
     key: str | None = None
     replication: str | None = None
@@ -77,8 +84,12 @@ class RecordedTask(Task[Any, Any]):
     def __post_init__(self) -> None:
         if self.by not in ("index", "id"):
             raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
-        if not self.response:
-            raise SpecError("recorded: response must not be empty; give the path of the output in a row")
+        if (self._reading is None) == (not self.response):
+            raise SpecError(
+                "recorded: response must not be empty; give the path of the output in a row, or score, or decision"
+                if self._reading is None
+                else "recorded: response, score and decision each say what the output is; give one of them"
+            )
         for _, place in self._places:
             _selector(place)
 
@@ -152,7 +163,7 @@ class RecordedTask(Task[Any, Any]):
             "fold_key": self.fold_key,
             "items": self.items,
         }
-        for name in ("delimiter", "error"):
+        for name in ("delimiter", "error", "score", "decision"):
             if getattr(self, name) is not None:
                 spec[name] = getattr(self, name)
         return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
@@ -201,6 +212,7 @@ class RecordedTask(Task[Any, Any]):
         self._warn_of_unmatched_rows(dataset)
         self._warn_of_unread_errors()
         self._warn_of_other_truth(dataset)
+        self._warn_of_scores(dataset)
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
         row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
@@ -239,13 +251,19 @@ class RecordedTask(Task[Any, Any]):
         except DataError:  # the file has changed since an earlier run
             del vars(self)["_outputs"]
 
+    @cached_property
+    def _reading(self) -> Reading | None:
+        return reading_of(self.score, self.decision)
+
     @property
     def _places(self) -> list[tuple[str, str]]:
         """(parameter, path in a row) of everything that is read from a row."""
-        responses = [self.response] if isinstance(self.response, str) else self.response.values()
+        responses = [self.response] if isinstance(self.response, str) else (self.response or {}).values()
         others = ((name, getattr(self, name)) for name in ("key", "replication", "fold_key", "error"))
+        reading = self._reading
         return [
             *(("response", place) for place in responses),
+            *([] if reading is None else [("score" if self.score is not None else "decision", reading.column)]),
             *((n, place) for n, place in others if place is not None),
         ]
 
@@ -313,9 +331,11 @@ class RecordedTask(Task[Any, Any]):
         return _key(str(value), replication)
 
     def _output(self, row: Mapping[str, Any]) -> Any:
+        if self._reading is not None:
+            return self._reading.output(_selector(self._reading.column).get(row))
         if isinstance(self.response, str):
             return _selector(self.response).get(row)
-        return {name: _selector(place).get(row) for name, place in self.response.items()}
+        return {name: _selector(place).get(row) for name, place in (self.response or {}).items()}
 
     def _warn_of_unmatched_rows(self, dataset: Dataset) -> None:
         known: set[Hashable] = set(dataset.ids() if self.by == "id" else dataset.indices)
@@ -366,6 +386,36 @@ class RecordedTask(Task[Any, Any]):
             warn(
                 f"{self.path}: {name!r} differs from the expected value of the dataset in"
                 f" {plural(len(differing), 'row')}, such as {where}: {one} and not {other}; the dataset's value counts",
+                DoubtfulJoin,
+            )
+
+    def _warn_of_scores(self, dataset: Dataset) -> None:
+        """Warns if outputs are more than two numbers and the truth is one of two: they look like scores."""
+        response = self.response
+        column = response.get("prediction") if isinstance(response, Mapping) else response
+        if not isinstance(column, str) or self.items:
+            return
+        outputs: set[Any] = set()
+        for text in self._outputs.texts(range(len(self._outputs))):
+            value = identity.decode(text.encode()) if text else None
+            value = value.get("prediction") if isinstance(value, Mapping) else value
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+                return
+            outputs.add(value)
+            if len(outputs) > _MANY:
+                break
+        outputs.discard(None)
+        truths: set[Any] = set()
+        for example in dataset:
+            truths.add(example.expected if isinstance(example.expected, Hashable) else None)
+            if len(truths) > 2:
+                return
+        if len(truths) == 2 and truths <= {0, 1} and len(outputs) > 2:
+            shown = ", ".join(f"{value:g}" for value in sorted(outputs)[:_SHOWN])
+            setting = f"{{column: {column}, range: [{min(outputs):g}, {max(outputs):g}], threshold: …}}"
+            warn(
+                f"{self.path}: {column!r} has the values {shown}, … and the expected value is one of two; if it is a"
+                f" score, write score: {setting} instead of response: as it is, each number counts as a class",
                 DoubtfulJoin,
             )
 
@@ -455,6 +505,11 @@ class _Outputs:
         where = row if self.source is None else self.source.where(row)
         return f"{where}: {self.lacking[row]}"
 
+
+_MANY = 1000
+"""Of more different outputs the first so many are looked at."""
+
+_SHOWN = 3
 
 _ERROR = "error"
 """The column in which files of outputs usually have errors."""

@@ -205,7 +205,7 @@ class SolutionFile(JsonFile):
         """The points that are not on the front."""
         return self.take(np.flatnonzero(~self.tradeoff.on_front))
 
-    def pick(self, best: str, where: Sequence[str] = ()) -> Tradeoff:
+    def pick(self, best: str, where: Sequence[str] = (), *, allow_trivial: bool = False) -> Tradeoff:
         """The point that is best within limits: see `Tradeoff.pick`.
 
         Points with undefined values of the metrics asked for are left out; other undefined values of the picked point
@@ -214,7 +214,7 @@ class SolutionFile(JsonFile):
         Raises:
             SpecError: there is no such metric, or no point is defined and within the limits.
         """
-        point = self.tradeoff.pick(best, where)
+        point = self.tradeoff.pick(best, where, allow_trivial=allow_trivial)
         return replace(point, value=np.where(point.unknown, np.nan, point.value))
 
     def at(self, confidences: Confidences, objectives: Sequence[Objective]) -> Tradeoff:
