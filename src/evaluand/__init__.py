@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evaluand.apps.instrumentation.marking import carry_context as carry_context, instrument as instrument
     from evaluand.apps.logs import record_logs as record_logs
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
+    from evaluand.comparison.drift.drift import Drift as Drift, measure_drift as measure_drift
     from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
     from evaluand.comparison.ratings.rating import rate as rate
     from evaluand.comparison.ratings.stored import Ratings as Ratings

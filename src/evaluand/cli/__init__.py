@@ -39,6 +39,7 @@ _COMMANDS = {
     "feedback": "Evaluate what an app has recorded.",
     "leaderboard": "Compare versions of apps in one table.",
     "compare": "Compare runs on the same examples, and check gates.",
+    "drift": "Test whether two datasets, runs or evaluations come from one distribution.",
     "rate": "Rate systems from matches, and check gates.",
     "judge": "Measure judges on answers that people have labelled.",
     "list": "List what is stored, newest first.",
@@ -56,7 +57,7 @@ _COMMANDS = {
     "completion": "Print the script for shell completion.",
 }
 
-_TAKE_ARTIFACTS = ("leaderboard", "compare", "rate", "show", "report", "export", "resume", "verify")
+_TAKE_ARTIFACTS = ("leaderboard", "compare", "drift", "rate", "show", "report", "export", "resume", "verify")
 
 _EXAMPLES = """\b
 Examples:

@@ -34,6 +34,7 @@ _STORE = "evaluand.store"
 WITH_STORE = (
     *(
         "compare",
+        "drift",
         "export",
         "feedback",
         "gc",

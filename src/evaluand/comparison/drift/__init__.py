@@ -1,0 +1,1 @@
+"""Drift: do two datasets, runs or evaluations come from one distribution?"""
