@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disparities
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
+from evaluand.aggregation.labelled_rows import digests_of_labels, label_adder
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, warn
@@ -286,7 +287,7 @@ def _spec(
         "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
         "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
         "measures": [m.spec for m in measures],
-    }
+    } | digests_of_labels(evaluations, measures)
     return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
 
 
@@ -391,6 +392,9 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         if name not in (INDEX, *roles.columns):
             hint = nearest(name, roles.columns)
             yield f"{kind}: where: {name!r} has no role in the dataset{hint}; name it under attributes or metadata"
+    strata = getattr(measure.metric, "strata", None)
+    if strata is not None and strata not in roles.attributes:
+        yield f"{kind}: strata: {strata!r} is not an attribute of the dataset{nearest(strata, roles.attributes)}"
     if getattr(measure.metric, "weighted", False) and roles.weight is None:
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
@@ -487,19 +491,21 @@ def compute_measures(
         repeated: whether examples have several replications.
         drawn: whether to compute curves.
     """
-    positions_of: dict[tuple[str, Any, Any, str | None], list[int]] = {}
+    positions_of: dict[tuple[str, Any, Any, str | None, Metric | None], list[int]] = {}
     for position, measure in enumerate(measures):
-        key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where)
+        labelled_for = measure.metric if measure.metric.reads_labels else None
+        key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where, labelled_for)
         positions_of.setdefault(key, []).append(position)
     of: list[MeasureResults] = [MeasureResults([], [], []) for _ in measures]
-    for (scorer, by, _, where), positions in positions_of.items():
+    for (scorer, by, _, where, labelled_for), positions in positions_of.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
         groupings = [(), *(attribute_columns(each) for each in by if each)]
         with naming_scorer(scorer, metrics):
             names = tuple(dict.fromkeys(a for each in by for a in each))
-            cut = tables(scorer, names) if where is None else tables(scorer, names, where=where)
+            asked = {"where": where, "labelled_for": labelled_for}
+            cut = tables(scorer, names, **{name: each for name, each in asked.items() if each is not None})
             summary = summary_of_shards(read_shards(cut), every, groupings, repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
@@ -555,6 +561,7 @@ def shards(
     attributes: Sequence[str] = (),
     read: list[str] | None = None,
     where: str | None = None,
+    labelled_for: Metric | None = None,
 ) -> Iterator[pa.Table]:
     """The scores with the attributes (`attribute_columns`), cut at multiples of `SHARD_ROWS` examples.
 
@@ -562,11 +569,13 @@ def shards(
         dataset: its dataset, with the attributes.
         read: the columns of scores to read; all by default.
         where: only rows of examples that match this condition.
+        labelled_for: a metric that `reads_labels`; the labels are added for it.
     """
     matching = None if where is None else dataset.matches(where)
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
     names = zip(attribute_columns(attributes), attributes, strict=True)
     columns = {column: _column(dataset, name) for column, name in names} | _example_columns(dataset)
+    add_labels = _label_adder(evaluation, dataset, scorer, labelled_for)
     parts: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer, read):
@@ -574,6 +583,7 @@ def shards(
         table = pa.Table.from_batches([batch])
         for name, column in columns.items():
             table = table.append_column(name, column.take(pa.array(positions)))
+        table = add_labels(table, positions)
         if matching is not None:
             table, positions = table.filter(pa.array(matching[positions])), positions[matching[positions]]
         borders = np.flatnonzero(np.diff(positions // SHARD_ROWS)) + 1
@@ -584,6 +594,16 @@ def shards(
                 parts, shard = [], int(positions[start]) // SHARD_ROWS
             parts.append(table.slice(start, stop - start))
     yield pa.concat_tables(parts) if parts else _empty_shard(evaluation, scorer, columns)
+
+
+def _label_adder(
+    evaluation: Evaluation, dataset: Dataset, scorer: str, metric: Metric | None
+) -> Callable[[pa.Table, np.ndarray], pa.Table]:
+    if metric is None:
+        return lambda table, positions: table
+    name = getattr(metric, "strata", None)
+    strata = None if name is None else cluster_keys(_column(dataset, name).combine_chunks()).to_numpy()
+    return label_adder(evaluation, dataset, scorer, metric, strata)
 
 
 _DRAWN = 20

@@ -21,9 +21,12 @@ from evaluand.core.selector import Selector
 from evaluand.metrics.base.labels import encode_labels, encode_members, is_list, label_column, score_matrix
 from evaluand.metrics.base.metric import (
     CLUSTER,
+    DRAW,
     INDEPENDENT,
     LABELS,
     LEAF,
+    PEOPLE,
+    STRATUM,
     WEIGHT,
     Columns,
     Metric,
@@ -152,6 +155,9 @@ class Shard:
             found[INDEPENDENT] = self.index[rows]
         elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.index[rows]
+        for name in (PEOPLE, DRAW, STRATUM) if metric.reads_labels else ():
+            if name in self.table.column_names:
+                found[name] = _array(_column(self.table, name).take(pa.array(rows)))
         return found
 
     def columns(self, names: Sequence[str], rows: np.ndarray, metric: Metric) -> Columns:

@@ -30,9 +30,9 @@ from evaluand.evaluation.human_labels import (
     COLUMNS,
     HumanLabels,
     Labelled,
+    draw_labelling_rows,
     human_scorers,
     labelled,
-    labelling_rows,
     n_filled_in,
     read_labels,
     unmatched,
@@ -49,6 +49,7 @@ from evaluand.store.store import Store
 _EXAMPLES = """\b
 Examples:
   evaluand label export arithmetic/mine -o ann.jsonl
+  evaluand label export arithmetic/mine -o fifty.csv --draw 50
   evaluand label import arithmetic/mine ann.jsonl bob.jsonl
   evaluand label import arithmetic/mine stars.csv --range 1 5
   evaluand label export arithmetic/mine -o rest.jsonl --without ann.jsonl
@@ -90,12 +91,26 @@ command.add_command(pairs_command)
     help="Leave out answers labelled in this file; repeatable.",
 )
 @click.option("--by", metavar="NAME", help="With --without: leave out only what this person has labelled.")
+@click.option("--draw", type=click.IntRange(1), metavar="N", help="Write the first N answers of the random order.")
+@click.option("--strata", metavar="ATTRIBUTE", help="Let the values of this attribute take turns in the random order.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random order.")
 @click.option("--force", is_flag=True, help="Replace a file that is filled in, or is not a file of labels.")
 @store_option
 def export(
-    artifact: str, output: Path | None, without: tuple[Path, ...], by: str | None, force: bool, folder: Path
+    artifact: str,
+    output: Path | None,
+    without: tuple[Path, ...],
+    by: str | None,
+    draw: int | None,
+    strata: str | None,
+    seed: int,
+    force: bool,
+    folder: Path,
 ) -> None:
     """Write each answer of a run as a line to fill in: value, label, by, explanation.
+
+    The answers come in a random order, so those labelled first, from the top on, are a random sample of all: with them
+    the metric prediction_powered_mean estimates what people would say about all answers.
 
     Value is a number, true or false; label is a word; fill in at least one of them. Lines may be divided among people,
     and several people may label the same ones. A FILE that ends in .csv is a table for spreadsheets; its cells that
@@ -106,7 +121,7 @@ def export(
     if output is not None and not force:
         _require_nothing_lost(output)
     with show_notes():
-        rows = labelling_rows(run, given=read_labels(without), by=by)
+        rows = iter(draw_labelling_rows(run, seed=seed, strata=strata, given=read_labels(without), by=by)[:draw])
     with open_output(output) as file:
         if output is not None and output.suffix.lower() == ".csv":
             count = write_csv(_cells(rows), file)

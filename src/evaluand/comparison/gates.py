@@ -109,7 +109,8 @@ def check_gates(
             metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
-            judges = _find_judges([evaluations[label], base], chosen, known)
+            reads_labels = all(metric.reads_labels for metric in metrics)  # then people measure the judge here and now
+            judges = [] if reads_labels else _find_judges([evaluations[label], base], chosen, known)
             correct = partial(correct_value, gate, evaluations[label], chosen)
             results.append(
                 check_judged(gate, label, judges, allowed=allow_unmeasured_judges, check=check, correct=correct)
@@ -324,7 +325,7 @@ def _summarise(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) 
     """The values of a metric by target, over all rows and by the attributes of a gate's group."""
     by, dataset = tuple(name for name, _ in gate.where), dataset_of(evaluation)
     _check_attributes(gate, dataset.roles.attributes)
-    rows = shards(evaluation, dataset, scorer, by)
+    rows = shards(evaluation, dataset, scorer, by, labelled_for=metric if metric.reads_labels else None)
     return summarise(rows, [metric], [attribute_columns(by)], repeated=is_repeated(evaluation))
 
 

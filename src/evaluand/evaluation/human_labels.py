@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
+import numpy as np
 import orjson
 from pydantic_core import from_json
 
@@ -25,6 +26,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.sources import open_texts
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.labelling_order import draw_in_turn, random_places
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.run.excerpts import in_reading_order, to_json
 from evaluand.run.runner import Run
@@ -81,6 +83,55 @@ def labelling_rows(run: Run, *, given: "HumanLabels | None" = None, by: str | No
             texts = (to_json(example.input), to_json(example.expected), in_reading_order(to_json(answer)))
             cells = (key, response.index, response.replication, number, example.id, *texts, *[None] * len(FIELDS))
             yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def draw_labelling_rows(
+    run: Run,
+    *,
+    seed: int = 0,
+    strata: str | None = None,
+    given: "HumanLabels | None" = None,
+    by: str | None = None,
+) -> list[dict[str, Any]]:
+    """The same rows in a random order, so that the first of them are a random sample of all.
+
+    The order depends on examples alone, so the same are labelled for every run; see `labelling_order`.
+
+    Args:
+        strata: an attribute of the dataset; its values take turns in the order, so that of each as many come first.
+        given: as in `labelling_rows`, like `by`.
+
+    Raises:
+        SpecError: `strata` is not an attribute.
+    """
+    turns = _turns(run, seed, strata)
+    rows = labelling_rows(run, given=given, by=by)
+    return sorted(rows, key=lambda row: (turns[row[INDEX], row["replication"]], row[RESPONSE_INDEX]))
+
+
+def _turns(run: Run, seed: int, strata: str | None) -> dict[tuple[int, int], int]:
+    """The place of each completed response in the order in which people label, by `_index_` and replication."""
+    dataset = run.dataset
+    if strata is not None and strata not in dataset.roles.attributes:
+        known = dataset.roles.attributes
+        raise SpecError(f"{strata!r} is not an attribute of the dataset{nearest(strata, known)}; declare it there")
+    batches = run.batches([INDEX, "replication", "status"])
+    keys = [
+        (index, replication)
+        for batch in batches
+        for index, replication, status in zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True)
+        if status == COMPLETED
+    ]
+    index, replication = np.array(keys, np.int64).reshape(-1, 2).T
+    positions = np.searchsorted(np.array(dataset.indices, np.int64), index)
+    digests = np.array([np.frombuffer(each, ">i8") for each in dataset.example_digests()], np.int64).reshape(-1, 2)
+    places = random_places(digests[positions], replication, seed)
+    groups = np.zeros(len(positions), np.int64)
+    if strata is not None:
+        values = [repr(value) for batch in dataset.columns([strata]) for value in batch.column(0).to_pylist()]
+        groups = np.unique(values, return_inverse=True)[1][positions]
+    order = draw_in_turn(places, groups).tolist()
+    return {keys[place]: turn for turn, place in enumerate(order)}
 
 
 def key_of(example: bytes, answer: Any) -> str:

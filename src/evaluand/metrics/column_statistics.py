@@ -65,7 +65,7 @@ class Mean(Student, OfColumn):
     direction: Direction | None = "higher"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "range", _check_range(self.range))
+        object.__setattr__(self, "range", check_range(self.kind, self.range))
         super().__post_init__()
 
     @property
@@ -80,10 +80,11 @@ class Mean(Student, OfColumn):
         return {VALUE: values}
 
 
-def _check_range(ends: Sequence[float]) -> tuple[float, float]:
+def check_range(kind: str, ends: Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest value as floats; a SpecError if they are not two ascending numbers."""
     is_pair = isinstance(ends, list | tuple) and len(ends) == 2 and all(isinstance(end, Real) for end in ends)
     if not is_pair or not ends[0] < ends[1]:
-        raise SpecError(f"mean: range={ends!r} must be (lowest, highest)")
+        raise SpecError(f"{kind}: range={ends!r} must be (lowest, highest)")
     return float(ends[0]), float(ends[1])
 
 

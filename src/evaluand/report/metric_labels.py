@@ -2,15 +2,16 @@
 
 add_labels     rows of values, each with the label of its metric
 metric_labels  the label of each metric of some rows
+values_alone   of a value that judge and people make together, what each alone says
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.name_table import FUNCTION
 from evaluand.metrics.names import name_in_tables, printed_name
-from evaluand.report.text import LABEL, safe
+from evaluand.report.text import LABEL, numbers, safe
 
 
 def add_labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -41,3 +42,32 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
         metric = safe(name, LABEL) + (f"({safe(own, LABEL)})" if own else "")
         labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
+
+
+class Alone(NamedTuple):
+    """A value of which another is made: what the judge alone, or people alone, would say.
+
+    Attributes:
+        who: in words.
+        n: the number of rows or labels.
+    """
+
+    who: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+    def cells(self) -> list[str]:
+        """Value, interval and number as texts."""
+        value, low, high = numbers(self.value, self.low, self.high)
+        return [value, "" if self.low is None else f"{low} – {high}", f"{self.n:,}"]
+
+
+def values_alone(row: Mapping[str, Any]) -> list[Alone]:
+    """What the judge and people alone say, of a value that is made of both; empty for other values."""
+    data = row["data"] or {}
+    if not {"judge", "people", "labelled"} <= data.keys():
+        return []
+    sides = ("the judge alone", data["judge"], data["n"]), ("people alone", data["people"], data["labelled"])
+    return [Alone(who, one["value"], one["low"], one["high"], n) for who, one, n in sides]

@@ -264,7 +264,7 @@ _SPECS: Final[dict[str, Check]] = {
     "datasets": _object({"digest": _text, "roles": _ROLES}),
     "runs": _object({"task": _task, "dataset": _id, "examples": _count, "replications": _count, "seed": _integer}),
     "evaluations": _object({"run": _text, "dataset": _id, "scorers": _map(_OBJECT)}, {"attempt": _id}),
-    "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF)}),
+    "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF), "people": _list(_or_null(_text))}),
     "comparisons": _object(_COMPARED | {"confidence": _confidence, "flips": _count}, {"left_out": _list(_LEFT_OUT)}),
     "matches": _object(
         {"systems": _TEXTS},

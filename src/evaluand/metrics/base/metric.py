@@ -57,6 +57,11 @@ WEIGHT = "_weight_"
 LABELS = "_labels_"
 CLUSTER = "_cluster_"
 INDEPENDENT = "_independent_"
+PEOPLE = "_people_"
+DRAW = "_draw_"
+STRATUM = "_stratum_"
+"""Of a metric that `reads_labels`: what people say about a row, NaN if nothing; its place in the random order in which
+people label rows; and the number of the stratum, within which that order counts."""
 NO_ROWS = "no scored rows"
 WEIGHTLESS = "all weights are 0"
 """Why there is no value: there are no rows, or they have no weight."""
@@ -100,6 +105,7 @@ class Metric(ABC):
         reductions: the values of `reduce` that make sense for this metric.
         over_replications: a row is an example with all its replications, which `reduced` turns into one value.
         averages: the value is the mean of one number per row, so that two values differ by the mean of differences.
+        reads_labels: rows come with what people say about them, the columns `PEOPLE`, `DRAW` and `STRATUM`.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -110,6 +116,7 @@ class Metric(ABC):
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "all")
     over_replications: ClassVar[bool] = False
     averages: ClassVar[bool] = False
+    reads_labels: ClassVar[bool] = False
 
     missing: Missing = "leave_out"
     reduce: Reduce = "first"

@@ -51,7 +51,7 @@ from evaluand.report.html.ratings import ratings_section
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.report.html.usage import usage_section
 from evaluand.report.leaderboard import leaderboard_section
-from evaluand.report.metric_labels import metric_labels
+from evaluand.report.metric_labels import metric_labels, values_alone
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
@@ -258,7 +258,7 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
         form = _value_format(facts, key)
         lines = "".join(
             f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>'
-            f"{_cells(row, form, bounded, skipped, drawn=key in drawn)}</tr>"
+            f"{_cells(row, form, bounded, skipped, drawn=key in drawn)}</tr>{_alone_rows(row, bounded, skipped)}"
             for row in mine
         )
         title = f'{escape(label)}<span class="signature">{_text(_signature(facts, key), 2 * _CELL)}</span>'
@@ -266,6 +266,17 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
         bodies.append(f"<tbody>{head}{lines}</tbody>")
     caption = "Every metric over all rows, with its interval and the numbers of rows it comes from"
     return _table(caption, heads, "".join(bodies))
+
+
+def _alone_rows(row: Facts, bounded: bool, skipped: bool) -> str:
+    """Rows with what the judge and people alone say."""
+    lines = []
+    for alone in values_alone(row):
+        value, interval, n = alone.cells()
+        cells = f'<td class="value">{value}</td><td>{interval}</td>{"<td></td>" * bounded}<td class="count">{n}</td>'
+        more = "<td></td>" * (3 + skipped)
+        lines.append(f'<tr class="alone"><th scope="row">{_name(row["task"])}: {alone.who}</th>{cells}{more}</tr>')
+    return "".join(lines)
 
 
 def _counts_table(facts: Facts) -> str:

@@ -16,7 +16,7 @@ from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
-from evaluand.report.metric_labels import metric_labels
+from evaluand.report.metric_labels import metric_labels, values_alone
 from evaluand.report.terminal.cells import (
     CELL,
     count_text,
@@ -217,6 +217,10 @@ class _Metrics:
             bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
             indent = " " * (4 if row["by"] else 2)
+            for alone in values_alone(row):
+                mean, ends, n = alone.cells()
+                cells = (f"{indent}  {alone.who}", mean, ends and f"[{ends}]", *[""] * wide, n)
+                table.add_row(*(Text(cell, "dim") for cell in cells))
             if bounds and not wide:
                 table.add_row(Text(f"{indent}worst … best", "dim"), "", Text(bounds, "dim"))
             if row["reason"]:

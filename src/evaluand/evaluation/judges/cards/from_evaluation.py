@@ -23,10 +23,10 @@ from evaluand.store.tables import SCORED
 
 EXPECTED: Final = "expected"
 
-_Key = tuple[int, int, int]
+Key = tuple[int, int, int]
 """`_index_`, replication and the number of the answer."""
 
-_KEY: Final = (INDEX, "replication", RESPONSE_INDEX)
+KEY: Final = (INDEX, "replication", RESPONSE_INDEX)
 
 
 def read_labelled_evaluation(
@@ -60,13 +60,13 @@ def read_labelled_evaluation(
     made_from = [("evaluations", evaluation.id)]
     if isinstance(labels, str):
         question = labels
-        people, given = _read_column(run, labels)
+        people, given = read_label_column(run, labels)
     else:
         found = find_labels(evaluation.store, run) if labels is None else labels
         if found.manifest["spec"]["run"] != run.digest:
             raise SpecError(f"{found!r} has labels of another run; import the files of labels for this run")
         question = choose_question(found, scorer, question)
-        people, given = _read_labels(found, question)
+        people, given = read_stored_labels(found, question)
         made_from.append(("evaluations", found.id))
     of_numbers = _are_numbers(given)
     scores = _read_scores(evaluation, scorer, of_numbers=of_numbers)
@@ -101,7 +101,7 @@ def read_labelled_answers(run: Run, labels: Evaluation | None, question: str) ->
         labels: the evaluation of the run with the labels; None for a column of its dataset.
         question: the scorer of people, or the column.
     """
-    given = _read_column(run, question)[1] if labels is None else _read_labels(labels, question)[1]
+    given = read_label_column(run, question)[1] if labels is None else read_stored_labels(labels, question)[1]
     return [each for each in answers_to(run, {index for index, _, _ in given}) if each.key in given]
 
 
@@ -114,7 +114,7 @@ class AnswerTo(NamedTuple):
         digest: equal for equal answers to the example, in any run.
     """
 
-    key: _Key
+    key: Key
     example: Example
     digest: str
 
@@ -245,7 +245,7 @@ def open_labels(store: Store, name: str, run: Run) -> Evaluation | str:
     try:
         kind, id = resolve(store, name)
     except NotFound:
-        if name == EXPECTED or name in _column_names(run.dataset):
+        if name == EXPECTED or name in label_column_names(run.dataset):
             return name
         raise
     if kind != "evaluations":
@@ -265,7 +265,7 @@ def _group_of(example: Example) -> str:
 
 
 class _Answer(NamedTuple):
-    key: _Key
+    key: Key
     example: Example
     output: Any
     model: str | None
@@ -301,18 +301,18 @@ def _read_models(run: Run) -> Iterator[str | None]:
             yield (usage or {}).get("model")
 
 
-def _column_names(dataset: Dataset) -> list[str]:
+def label_column_names(dataset: Dataset) -> list[str]:
     roles = dataset.roles
     expected = [] if roles.expected is None else [EXPECTED]
     return [*expected, *roles.attributes, *roles.metadata]
 
 
-def _read_column(run: Run, column: str) -> tuple[list[str | None], dict[_Key, tuple[Label | None, ...]]]:
+def read_label_column(run: Run, column: str) -> tuple[list[str | None], dict[Key, tuple[Label | None, ...]]]:
     """The labels in a column of the dataset, for each answer to an example."""
-    known = _column_names(run.dataset)
+    known = label_column_names(run.dataset)
     if column not in known:
         raise SpecError(f"no column with labels is called {column!r}{nearest(column, known)}: {', '.join(known)}")
-    found: dict[_Key, tuple[Label | None, ...]] = {}
+    found: dict[Key, tuple[Label | None, ...]] = {}
     for answer in _read_answers(run):
         example = answer.example
         value = example.expected if column == EXPECTED else {**example.metadata, **example.attributes}[column]
@@ -323,14 +323,16 @@ def _read_column(run: Run, column: str) -> tuple[list[str | None], dict[_Key, tu
     return [None], found
 
 
-def _read_labels(evaluation: Evaluation, name: str) -> tuple[list[str | None], dict[_Key, tuple[Label | None, ...]]]:
+def read_stored_labels(
+    evaluation: Evaluation, name: str
+) -> tuple[list[str | None], dict[Key, tuple[Label | None, ...]]]:
     """The people who have labelled, and their labels of each answer; numbers where all labels have them."""
-    said: dict[_Key, list[Mapping[str, Any]]] = {}
-    for batch in evaluation.batches(name, [*_KEY, "value", "label", "data", "by", "n_labels"]):
+    said: dict[Key, list[Mapping[str, Any]]] = {}
+    for batch in evaluation.batches(name, [*KEY, "value", "label", "data", "by", "n_labels"]):
         for row in batch.to_pylist():
             if row["n_labels"]:
                 alone = {"value": row["value"], "label": row["label"], "by": next(iter(row["by"] or ()), None)}
-                said[_key_of(row)] = orjson.loads(row["data"]) if row["data"] else [alone]
+                said[key_of_row(row)] = orjson.loads(row["data"]) if row["data"] else [alone]
     every = [label for labels in said.values() for label in labels]
     field = "value" if every and all(label["value"] is not None for label in every) else "label"
     people = sorted({label["by"] for label in every}, key=lambda by: (by is None, by or ""))
@@ -341,11 +343,11 @@ def _read_labels(evaluation: Evaluation, name: str) -> tuple[list[str | None], d
     return people, {key: labels for key, labels in found.items() if any(label is not None for label in labels)}
 
 
-def _key_of(row: Mapping[str, Any]) -> _Key:
+def key_of_row(row: Mapping[str, Any]) -> Key:
     return row[INDEX], row["replication"], row[RESPONSE_INDEX] or 0
 
 
-def _are_numbers(given: Mapping[_Key, tuple[Label | None, ...]]) -> bool:
+def _are_numbers(given: Mapping[Key, tuple[Label | None, ...]]) -> bool:
     return all(isinstance(label, float | int) for labels in given.values() for label in labels if label is not None)
 
 
@@ -354,16 +356,16 @@ class _Scored(NamedTuple):
     usage: Mapping[str, Any] | None
 
 
-def _read_scores(evaluation: Evaluation, scorer: str, *, of_numbers: bool) -> dict[_Key, _Scored]:
+def _read_scores(evaluation: Evaluation, scorer: str, *, of_numbers: bool) -> dict[Key, _Scored]:
     """What a judge said about each answer.
 
     Raises:
         SpecError: it gives no numbers where people do, or no words.
     """
     field, other = ("value", "label") if of_numbers else ("label", "value")
-    found: dict[_Key, _Scored] = {}
+    found: dict[Key, _Scored] = {}
     has_other = False
-    columns = [*_KEY, "target", "status", "reason", field, other, "explanation", "usage"]
+    columns = [*KEY, "target", "status", "reason", field, other, "explanation", "usage"]
     for batch in evaluation.batches(scorer, columns):
         for row in batch.to_pylist():
             if row["target"] is not None:
@@ -372,7 +374,7 @@ def _read_scores(evaluation: Evaluation, scorer: str, *, of_numbers: bool) -> di
             reason = None if row["status"] == SCORED else f"{row['status']}: {row['reason']}"
             label = row[field] if row["status"] == SCORED else None
             has_other |= row["status"] == SCORED and label is None and row[other] is not None
-            found[_key_of(row)] = _Scored(Judgement(label, reason, row["explanation"]), usage)
+            found[key_of_row(row)] = _Scored(Judgement(label, reason, row["explanation"]), usage)
     if has_other and all(each.judgement.label is None for each in found.values()):
         words = ("numbers", "words") if of_numbers else ("words", "numbers")
         raise SpecError(f"people gave {words[0]}, and {scorer!r} gives only {words[1]}, so they cannot be compared")
