@@ -158,6 +158,7 @@ if TYPE_CHECKING:
         NormalizedMutualInformation as NormalizedMutualInformation,
         VMeasure as VMeasure,
     )
+    from evaluand.metrics.prediction_powered import PredictionPoweredMean as PredictionPoweredMean
     from evaluand.metrics.probabilities import (
         Brier as Brier,
         ExpectedCalibrationError as ExpectedCalibrationError,

@@ -416,6 +416,7 @@ def test_the_page_on_intervals_names_that_of_every_metric(kind: str) -> None:
         "woodruff": "Woodruff",
         "jackknife": "jackknife",
         "influence": "influence",
+        "prediction-powered": "prediction-powered",
         None: "none: ",
     }
     assert re.search(words[metric.interval], shown)

@@ -115,6 +115,13 @@ _OTHERS: Final = (
         "accuracy", "accuracy", "share of rows that are right", {}, ("acc", "accuracy_score", "exact_match", "em")
     ),
     MetricName(
+        "prediction_powered_mean",
+        "prediction_powered_mean",
+        "mean of what people would say, from a judge and a few labels",
+        {},
+        ("ppi", "ppi_mean", "ppi++"),
+    ),
+    MetricName(
         "balanced_accuracy",
         "balanced_accuracy",
         "mean recall of the classes",

@@ -1,0 +1,220 @@
+"""A judge and a few labels as one value: which labels count, and when there is no value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, Score, Scorer, SpecError
+from evaluand.comparison.gates import check_gates
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.human_labels import HumanLabels, Label, draw_labelling_rows
+from evaluand.metrics.prediction_powered import PredictionPoweredMean
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+
+N = 400
+
+
+@dataclass(frozen=True)
+class Judge(Scorer):
+    kind = "judge_of_tests"
+    version = 1
+    is_judge = True
+    cheap = True
+
+    most: int = 1
+
+    def score(self, output: Any, expected: Any) -> Score:
+        return Score(float(self.most * (output % 3 > 0)), "good" if output % 3 else "poor")
+
+
+def says(number: int) -> float:
+    """What people say: as the judge, but for every tenth answer."""
+    return float((number % 3 > 0) != (number % 10 == 0))
+
+
+def right(number: int) -> int:
+    return number
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(tmp_path / "store")
+
+
+@pytest.fixture
+def run(store: DirectoryStore) -> Run:
+    rows = [
+        {"number": n, "topic": "rare" if n % 8 == 0 else "common", "said": None if n % 4 else says(n)} for n in range(N)
+    ]
+    return Runner(store).run(right, Dataset.from_rows(rows, input="number", attributes=["topic"], metadata=["said"]))
+
+
+def judged(run: Run, most: int = 1) -> Evaluation:
+    return Evaluator(run.store).evaluate(run, {"polite": Judge(most)}, name="judged")
+
+
+def label(run: Run, rows: list[dict[str, Any]], say: Callable[[int], float | str] = says) -> Evaluation:
+    labels = {}
+    for row in rows:
+        said = say(int(row["input"]))
+        labels[row["key"]] = [
+            Label(None, said, "ann", None) if isinstance(said, str) else Label(said, None, "ann", None)
+        ]
+    return Evaluator(run.store).evaluate(run, {"polite": HumanLabels(labels)})
+
+
+def aggregate(evaluation: Evaluation, **parameters: Any) -> dict[str, Any]:
+    measure = Measure("polite", PredictionPoweredMean(**parameters))
+    row: dict[str, Any] = Aggregator().aggregate([evaluation], [measure]).table().to_pylist()[0]
+    return row | {"data": orjson.loads(row["data"])}
+
+
+def test_labels_drawn_by_the_export_make_an_unbiased_value(run: Run) -> None:
+    evaluation = judged(run)
+    label(run, draw_labelling_rows(run, seed=3)[:60])
+
+    row = aggregate(evaluation, seed=3)
+
+    truth = sum(map(says, range(N))) / N
+    assert row["low"] < truth < row["high"]
+    assert row["data"]["labelled"] == 60
+    assert row["data"]["judge"]["value"] == pytest.approx(266 / N)
+    assert row["high"] - row["low"] < row["data"]["people"]["high"] - row["data"]["people"]["low"]
+
+
+def test_the_order_is_the_same_for_every_run_and_other_for_another_seed(run: Run) -> None:
+    other = Runner(run.store).run(lambda number: number + 1, run.dataset)
+
+    first, same, seeded = (
+        [row["_index_"] for row in draw_labelling_rows(each, seed=seed)]
+        for each, seed in ((run, 0), (other, 0), (run, 1))
+    )
+
+    assert first == same
+    assert first != seeded
+    assert sorted(first) == sorted(seeded) == list(range(N))
+    assert first != sorted(first)
+
+
+@pytest.mark.parametrize("skipped", [1, 5])
+def test_labels_with_gaps_have_no_value_and_the_reason_says_so(run: Run, skipped: int) -> None:
+    evaluation = judged(run)
+    label(run, draw_labelling_rows(run)[skipped : 60 + skipped])
+
+    row = aggregate(evaluation)
+
+    assert row["value"] is None
+    assert row["reason"].startswith(f"labels not drawn at random: {skipped} row")
+    assert row["data"]["people"]["value"] is not None
+
+
+def test_another_seed_must_be_declared(run: Run) -> None:
+    evaluation = judged(run)
+    label(run, draw_labelling_rows(run, seed=7)[:60])
+
+    assert aggregate(evaluation)["value"] is None
+    assert aggregate(evaluation, seed=7)["value"] is not None
+
+
+def test_labels_of_a_column_count_if_declared_to_be_drawn(run: Run) -> None:
+    evaluation = judged(run)
+
+    assert aggregate(evaluation, labels="said")["value"] is None
+    row = aggregate(evaluation, labels="said", drawn=True)
+    assert row["data"]["labelled"] == N / 4
+    assert row["value"] is not None
+
+
+def test_strata_take_turns_and_count_by_all_their_rows(run: Run) -> None:
+    evaluation = judged(run)
+    rows = draw_labelling_rows(run, strata="topic")[:60]
+    assert sum(int(row["input"]) % 8 == 0 for row in rows) == 30
+    label(run, rows)
+
+    assert "not drawn at random" in aggregate(evaluation)["reason"]
+    row = aggregate(evaluation, strata="topic")
+    rare = sum(says(int(each["input"])) for each in rows if int(each["input"]) % 8 == 0) / 30
+    common = sum(says(int(each["input"])) for each in rows if int(each["input"]) % 8) / 30
+    assert row["data"]["people"]["value"] == pytest.approx(rare / 8 + common * 7 / 8)
+
+
+def test_strata_must_be_attributes(run: Run) -> None:
+    with pytest.raises(SpecError, match=r"strata: 'topics' is not an attribute of the dataset .did you mean 'topic'"):
+        aggregate(judged(run), strata="topics")
+    with pytest.raises(SpecError, match="'said' is not an attribute"):
+        draw_labelling_rows(run, strata="said")
+
+
+def test_words_of_people_stand_for_the_values_of_verdicts(run: Run) -> None:
+    evaluation = judged(run, most=5)
+    label(run, draw_labelling_rows(run)[:60], lambda number: "good" if says(number) else "poor")
+
+    row = aggregate(evaluation, range=(0, 5))
+
+    assert 2 < row["value"] < 5
+
+
+def test_grades_and_right_or_wrong_need_a_threshold(run: Run) -> None:
+    evaluation = judged(run)
+    label(run, draw_labelling_rows(run)[:60], lambda number: 1.0 + 4 * says(number))
+
+    reason = aggregate(evaluation)["reason"]
+    assert reason.startswith("people give numbers from 1 to 5 and the judge from 0 to 1, which are different scales")
+    assert 0 < aggregate(evaluation, threshold=4)["value"] < 1
+
+
+def test_grades_of_the_judge_are_divided_by_the_threshold_too(run: Run) -> None:
+    evaluation = judged(run, most=5)
+    label(run, draw_labelling_rows(run)[:60])
+
+    assert "different scales" in aggregate(evaluation)["reason"]
+    row = aggregate(evaluation, threshold=4)
+    assert row["data"]["judge"]["value"] == pytest.approx(266 / N)
+
+
+def test_new_labels_make_a_new_aggregation(run: Run) -> None:
+    evaluation = judged(run)
+    measure = Measure("polite", PredictionPoweredMean())
+
+    before = Aggregator().aggregate([evaluation], [measure])
+    label(run, draw_labelling_rows(run)[:60])
+    after = Aggregator().aggregate([evaluation], [measure])
+
+    assert before.table()["reason"].to_pylist() == ["no row is labelled by people"]
+    assert after.id != before.id
+    assert after.manifest["spec"]["people"] != before.manifest["spec"]["people"] == [None]
+
+
+def test_a_gate_needs_labels_and_no_card(run: Run) -> None:
+    evaluation = judged(run)
+    gate = ["prediction_powered_mean(polite) >= 0.4 at 95%"]
+    measures = [Measure("polite", PredictionPoweredMean())]
+
+    [without] = check_gates(gate, {"mine": evaluation}, measures=measures)
+    label(run, draw_labelling_rows(run)[:60])
+    [found] = check_gates(gate, {"mine": evaluation}, measures=measures)
+
+    assert not without.passed
+    assert "no row is labelled by people" in without.message
+    assert found.passed
+    assert "unmeasured" not in found.message
+
+
+def test_groups_have_values_of_their_own(run: Run) -> None:
+    evaluation = judged(run)
+    label(run, draw_labelling_rows(run)[:120])
+    measure = Measure("polite", PredictionPoweredMean(), by=["topic"])
+
+    rows = Aggregator().aggregate([evaluation], [measure]).table().to_pylist()
+
+    data = [orjson.loads(row["data"]) for row in rows]
+    assert [each["n"] for each in data] == [400, 350, 50]
+    assert data[0]["labelled"] == data[1]["labelled"] + data[2]["labelled"] == 120
+    assert all(row["value"] is not None for row in rows)
