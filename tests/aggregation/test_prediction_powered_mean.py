@@ -166,15 +166,17 @@ def test_grades_and_right_or_wrong_need_a_threshold(run: Run) -> None:
     label(run, draw_labelling_rows(run)[:60], lambda number: 1.0 + 4 * says(number))
 
     reason = aggregate(evaluation)["reason"]
-    assert reason.startswith("people give numbers from 1 to 5 and the judge from 0 to 1, which are different scales")
-    assert 0 < aggregate(evaluation, threshold=4)["value"] < 1
+    assert reason == (
+        "people give 1 to 5 and the judge 0 to 1; say what means right: `people_threshold` or `threshold`"
+    )
+    assert 0 < aggregate(evaluation, people_threshold=4)["value"] < 1
 
 
 def test_grades_of_the_judge_are_divided_by_the_threshold_too(run: Run) -> None:
     evaluation = judged(run, most=5)
     label(run, draw_labelling_rows(run)[:60])
 
-    assert "different scales" in aggregate(evaluation)["reason"]
+    assert "the judge 0 to 5" in aggregate(evaluation)["reason"]
     row = aggregate(evaluation, threshold=4)
     assert row["data"]["judge"]["value"] == pytest.approx(266 / N)
 

@@ -249,6 +249,21 @@ def test_numbers_on_different_scales_are_refused(people: list[Any], judge: list[
         card_of(rows)
 
 
+def test_grades_of_people_are_divided_for_a_judge_that_says_right_or_wrong() -> None:
+    rows = [{"label": FIVE[n % 5], "judgement": int(n % 5 > 1)} for n in range(40)]
+    labelled = read_labelled_file(rows, "mine")
+    with pytest.raises(DataError, match="give the grade of people that means right, such as `--people-threshold 5`"):
+        make_card(labelled)
+
+    card = make_card(labelled.with_threshold(4))
+
+    assert value(card, "sensitivity") == 1.0
+    assert value(card, "specificity") == pytest.approx(2 / 3)
+    words = read_labelled_file([{"label": "good", "judgement": 1}], "mine")
+    with pytest.raises(SpecError, match="`--people-threshold` divides grades, but people wrote 'good'"):
+        words.with_threshold(4)
+
+
 def test_a_threshold_or_an_order_makes_scales_fit() -> None:
     rows = [{"label": n % 2, "judgement": 5 if n % 4 else 1} for n in range(40)]
     card = card_of(rows, threshold=4)

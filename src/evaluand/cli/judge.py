@@ -96,7 +96,8 @@ def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="The word that means right; all others mean wrong.",
         ),
         click.option("--order", metavar="A,B,…", help="All labels, from the lowest to the highest."),
-        click.option("--threshold", type=float, metavar="X", help="The lowest number that counts as right."),
+        click.option("--threshold", type=float, metavar="X", help="The judge's lowest number that counts as right."),
+        click.option("--people-threshold", type=float, metavar="X", help="People's lowest grade that counts as right."),
     )
     for option in reversed(options):
         function = option(function)
@@ -232,7 +233,10 @@ def _read_source(
     """
     words = _parse_words(options["words"])
     found = _read_labelled(store, source, judge, options)
-    return {name: labelled.with_words(words) for name, labelled in found.items()} if words else found
+    if words:
+        found = {name: labelled.with_words(words) for name, labelled in found.items()}
+    threshold = options["people_threshold"]
+    return found if threshold is None else {name: each.with_threshold(threshold) for name, each in found.items()}
 
 
 def _parse_words(texts: Sequence[str]) -> dict[str, str]:

@@ -44,8 +44,8 @@ class PredictionPoweredMean(OfColumn):
         column: the judge's value.
         labels: the column of the dataset with people's labels, or the question if people answered several; by default
             the newest labels of the run.
-        threshold: the lowest number that means right, for grades of people or judge where the other says right or
-            wrong.
+        threshold: the judge's lowest number that means right, for grades of a judge where people say right or wrong.
+        people_threshold: people's lowest grade that means right, where the judge says right or wrong.
         strata: an attribute of the dataset by which the labelled rows were drawn separately.
         seed: that of `evaluand label export`.
         drawn: the labelled rows were drawn at random in another way, which nothing can verify.
@@ -71,6 +71,7 @@ class PredictionPoweredMean(OfColumn):
 
     labels: str | None = None
     threshold: float | None = None
+    people_threshold: float | None = None
     strata: str | None = None
     seed: int = 0
     drawn: bool = False
@@ -83,8 +84,10 @@ class PredictionPoweredMean(OfColumn):
         object.__setattr__(self, "range", check_range(self.kind, self.range))
         object.__setattr__(self, "confidence", check_confidence(self.kind, self.confidence))
         check_whole_number(self.kind, "seed", self.seed, 0)
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise SpecError(f"{self.kind}: threshold={self.threshold} must be a number")
+        for name in ("threshold", "people_threshold"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise SpecError(f"{self.kind}: {name}={value} must be a number")
         super().__post_init__()
 
     @property
@@ -126,7 +129,7 @@ class PredictionPoweredMean(OfColumn):
         rows = {name: column[rows[_WEIGHT] > 0] for name, column in rows.items()}
         if not len(rows[VALUE]):
             return _undefined(NO_ROWS), None
-        judged, labels = self._on_one_scale(rows[VALUE], rows[PEOPLE])
+        judged, labels = _divide(rows[VALUE], self.threshold), _divide(rows[PEOPLE], self.people_threshold)
         found = self.estimate(rows, judged, labels)
         data = _describe(found)
         if reason := _find_scale_fault(judged, labels, self._range_of(judged, labels)) or self._find_draw_fault(rows):
@@ -149,12 +152,6 @@ class PredictionPoweredMean(OfColumn):
         """The declared range; that of shares where all numbers are 0 and 1."""
         is_binary = all(np.isin(each[~np.isnan(each)], (0.0, 1.0)).all() for each in (judged, labels))
         return (0.0, 1.0) if is_binary else self.range
-
-    def _on_one_scale(self, judged: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both with the threshold applied."""
-        if self.threshold is None:
-            return judged, labels
-        return tuple(_divide(each, self.threshold) for each in (judged, labels))  # type: ignore[return-value]
 
     def _find_draw_fault(self, rows: State) -> str | None:
         """Why the labelled rows are not known to be drawn at random; None if they are."""
@@ -182,12 +179,11 @@ _WEIGHT: Final = "_weight_of_row_"
 _ROW: Final = (VALUE, PEOPLE, DRAW, STRATUM, _WEIGHT, CLUSTER, _GROUP)
 
 
-def _divide(values: np.ndarray, threshold: float) -> np.ndarray:
-    """1 from the threshold on, else 0; numbers that are 0 and 1 already stay."""
-    known = ~np.isnan(values)
-    if np.isin(values[known], (0.0, 1.0)).all():
+def _divide(values: np.ndarray, threshold: float | None) -> np.ndarray:
+    """1 from the threshold on, else 0; unknown values stay unknown."""
+    if threshold is None:
         return values
-    return np.where(known, (values >= threshold).astype(np.float64), np.nan)
+    return np.where(np.isnan(values), np.nan, (values >= threshold).astype(np.float64))
 
 
 def _find_scale_fault(judged: np.ndarray, labels: np.ndarray, range: tuple[float, float]) -> str | None:
@@ -203,10 +199,7 @@ def _find_scale_fault(judged: np.ndarray, labels: np.ndarray, range: tuple[float
     if is_alike:
         return None
     ends = [f"{each.min():g} to {each.max():g}" for each in (given, judged)]
-    return (
-        f"people give numbers from {ends[0]} and the judge from {ends[1]}, which are different scales; declare the"
-        " lowest grade that means right: `threshold: …`"
-    )
+    return f"people give {ends[0]} and the judge {ends[1]}; say what means right: `people_threshold` or `threshold`"
 
 
 def _describe(found: PredictionPowered) -> dict[str, Any]:

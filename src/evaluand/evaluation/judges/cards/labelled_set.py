@@ -170,6 +170,30 @@ class LabelledSet:
 
         return replace(self, items=[item._replace(labels=tuple(map(read, item.labels))) for item in self.items])
 
+    def with_threshold(self, threshold: float) -> LabelledSet:
+        """The set as if people had said right (1) from a grade on, and wrong (0) below it.
+
+        Raises:
+            SpecError: a label is no number, or these are pairs.
+
+        Example:
+            >>> item = Item("1", "1", "1", (5.0, 2.0), (Judgement(1.0),))
+            >>> LabelledSet([item], JudgeIdentity("mine", {}), ["ann", "bob"]).with_threshold(4).items[0].labels
+            (1.0, 0.0)
+        """
+        if self.is_pairs:
+            raise SpecError("labels of pairs name the better response, so there are no grades to divide")
+
+        def divide(label: Label | None) -> Label | None:
+            try:
+                return None if label is None else float(float(label) >= threshold)
+            except ValueError:
+                raise SpecError(
+                    f"`--people-threshold` divides grades, but people wrote {label!r}; see `--word`"
+                ) from None
+
+        return replace(self, items=[item._replace(labels=tuple(map(divide, item.labels))) for item in self.items])
+
     def where(self, chosen: Callable[[Item], bool]) -> LabelledSet:
         """The set with some of its items; its usage is that of all items."""
         return replace(self, items=[item for item in self.items if chosen(item)])

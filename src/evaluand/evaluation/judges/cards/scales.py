@@ -256,6 +256,9 @@ def _check_ranges(
         is_elsewhere = len(given) > 1 and len(said) > 1 and (most < low or least > high)
         fits = is_one_grade or not (may_be_share or is_elsewhere)
         remedy = "bring both onto one scale or, if they are on one, list all of its grades, such as `--order 0,1,2,3,4`"
+    if least >= 0 and most <= 1:
+        remedy += "; or, if the judge says right or wrong, give the grade of people that means right, such as"
+        remedy += f" `--people-threshold {high:g}`"
     if not fits:
         raise DataError(
             f"people give numbers from {low:g} to {high:g} and {numbers}, which are different scales; {remedy}"
