@@ -12,7 +12,7 @@ import pytest
 from support.labelled import Rounding, judge_numbers, label_numbers
 from support.matches import play_runs
 
-from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher, MemoryStore, rate
+from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher, MemoryStore, SpecError, rate
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
@@ -48,6 +48,41 @@ def test_an_unmeasured_judge_cannot_gate() -> None:
     )
     assert result.facts["values"] == []
     assert [(each["status"], each["allowed"]) for each in result.facts["judges"]] == [("unmeasured", False)]
+
+
+def test_a_gate_compares_the_mean_corrected_by_the_card(tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), NUMBERS)
+    without = check(evaluation, "corrected_mean(fine) >= 0.4", allow_unmeasured_judges=True)
+    measure(evaluation, tmp_path)
+
+    value = check(evaluation, "corrected_mean(fine) >= 0.5")
+    bound = check(evaluation, "corrected_mean >= 0.5 at 95%")
+
+    assert (without.passed, without.is_decided) == (False, False)
+    assert without.message.startswith("undefined: the judge, as it is now, has no card")
+    assert value.passed  # half are judged right; people found 55 of 100 right
+    assert value.facts["values"][0]["value"] == pytest.approx(0.55)
+    assert value.message.startswith(
+        "0.55; 0.5 judged right (includes the 100 labelled answers: interval too wide); judge"
+    )
+    assert not bound.passed
+    assert bound.facts["values"][0]["bound"] == pytest.approx(bound.facts["values"][0]["low"])
+    assert bound.message.startswith("lower 95% bound about 0.4")
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("corrected_mean better than base", "is of all rows of a judge and has no parameters, groups or differences"),
+        ("corrected_mean[topic=a] >= 0.5", "is of all rows of a judge and has no parameters, groups or differences"),
+        ("corrected_mean >= 50", "never at 50; write 50 % or 0.5"),
+    ],
+)
+def test_a_corrected_mean_is_compared_with_thresholds_only(rule: str, message: str, tmp_path: Path) -> None:
+    evaluation = judge_numbers(MemoryStore(), NUMBERS)
+    measure(evaluation, tmp_path)
+    with pytest.raises(SpecError, match=message):
+        check(evaluation, rule)
 
 
 def test_a_measured_judge_gates(tmp_path: Path) -> None:

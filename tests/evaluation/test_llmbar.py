@@ -9,6 +9,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.commands import Folder
 from support.pages import blocks_of
@@ -18,6 +19,7 @@ from evaluand import Dataset, DirectoryStore, Matcher, Policy, Runner
 from evaluand.evaluation import PairwiseJudge, make_card, read_labelled_matches
 from evaluand.evaluation.judges.cards.card import JudgeCard
 from evaluand.evaluation.matching.people import Judged, match_by_people, pairs_to_judge
+from evaluand.metrics.judging.prediction_powered import PredictionPowered, prediction_powered_mean
 from evaluand.models import ChatModel
 
 LLMBAR = DATA_FOLDER / "llmbar"
@@ -71,6 +73,33 @@ def test_what_two_models_said_gives_the_figures_of_the_guide(
     shown = " ".join(PAGE.read_text(encoding="utf-8").split())
     low, high = (format(getattr(card.find("agreement", "first order"), end), ".2f") for end in ("low", "high"))
     assert re.search(rf"{judge} .{{0,30}}{agreement[0]:.2f} \[{low}, {high}\].*{consistent} of 100", shown)
+
+
+@pytest.mark.parametrize("judge", ["GPT-4", "ChatGPT"])
+def test_half_of_the_labels_and_a_real_judge_estimate_the_rest(judge: str) -> None:
+    rows = json.loads((LLMBAR / f"Natural.{judge}.Swap.json").read_text(encoding="utf-8"))
+    judged = np.array([float(str(row["results"][0]["swap = False"]["winner"]) == "1") for row in rows])
+    labels = np.array([float(row["label"] == 1) for row in rows])
+    truth, draw = labels.mean(), np.random.default_rng(0)
+
+    def estimate() -> PredictionPowered:
+        known = np.full(100, np.nan)
+        chosen = draw.permutation(100)[:50]
+        known[chosen] = labels[chosen]
+        return prediction_powered_mean(judged, known, range=(0.0, 1.0))
+
+    found = [estimate() for _ in range(500)]
+
+    def figures(name: str) -> list[float]:
+        ends = np.array([getattr(each, name)[:3] for each in found])
+        return [np.sqrt(np.mean((ends[:, 0] - truth) ** 2)), np.mean(ends[:, 2] - ends[:, 1])]
+
+    (error, width), (error_of_both, width_of_both) = figures("people"), figures("both")
+    mean = np.mean([each.both.value for each in found])
+    covered = np.mean([each.both.low <= truth <= each.both.high for each in found])
+    cells = [f"{judged.mean():.2f}", *(f"{one:.3f}" for one in (mean, error, error_of_both, width, width_of_both))]
+    page = (PAGE.parent / "judge-and-people.md").read_text(encoding="utf-8")
+    assert f"| {' | '.join([judge, *cells, f'{covered:.2f}'])} |" in page
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@
 not proportions of independent rows (the message says `about`) and for differences of values without a known range.
 Names with blanks or signs need quotes. `baseline` is the first evaluation of a comparison.
 
-A gate on the verdicts of a judge needs a card of that judge, see `evaluand.comparison.judge_gates`.
+A gate on the verdicts of a judge needs a card of that judge, see `evaluand.comparison.judge_gates`; that of
+`corrected_mean(judge)` compares the mean corrected by it.
 
 A value is computed from the rows that have a score, and the message counts the others. Against a baseline, rows without
 a score count as wrong: a system that crashes on a hard example is not as good as one that answers. A gate on a metric
@@ -41,7 +42,13 @@ from evaluand.aggregation.aggregator import (
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.gate_result import GateResult, bound_facts
-from evaluand.comparison.judge_gates import check_judged, correct_value
+from evaluand.comparison.judge_gates import (
+    CORRECTED_MEAN,
+    check_corrected,
+    check_corrected_rule,
+    check_judged,
+    correct_value,
+)
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold, quote_word
@@ -106,6 +113,12 @@ def check_gates(
             raise SpecError(f"gate {gate.text!r}: compares an evaluation with itself; name another baseline")
         for label in subjects:
             chosen = _find_scorer(gate, evaluations[label].scorers, scorer, found[label])
+            if gate.metric == CORRECTED_MEAN:
+                forms = _find_judges([evaluations[label]], chosen, known)
+                results.append(
+                    check_corrected(gate, label, evaluations[label], chosen, forms, allowed=allow_unmeasured_judges)
+                )
+                continue
             metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
@@ -154,6 +167,9 @@ def check_fit(
     """
     for gate in gates:
         scorer = _find_scorer(gate, scorers, None, measures)
+        if gate.metric == CORRECTED_MEAN:
+            check_corrected_rule(gate)
+            continue
         _find_metrics(gate, scorer, measures)
         _check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.comparison.gate_result import GateResult
-from evaluand.comparison.rule import RELATIONS, Gate
-from evaluand.core.errors import plural
+from evaluand.comparison.gate_result import GateResult, bound_facts
+from evaluand.comparison.rule import RELATIONS, Gate, check_threshold
+from evaluand.core.errors import SpecError, plural
+from evaluand.core.files.json import none_if_nan
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
@@ -82,6 +83,68 @@ def correct_value(gate: Gate, evaluation: Evaluation, scorer: str, standing: Sta
 
 
 _MEANS: Final = ("accuracy", "mean")
+
+CORRECTED_MEAN: Final = "corrected_mean"
+"""What gates call the share of right answers, estimated from a judge's verdicts and the errors on its card."""
+
+
+def check_corrected_rule(gate: Gate) -> None:
+    """Refuses a gate on a corrected mean that is not a threshold of all rows.
+
+    Raises:
+        SpecError: it is about a group, a disparity or a difference.
+    """
+    if gate.baseline is not None or gate.disparity is not None or gate.where or gate.parameters:
+        raise SpecError(
+            f"gate {gate.text!r}: {CORRECTED_MEAN} is of all rows of a judge and has no parameters, groups or"
+            f" differences; write `{CORRECTED_MEAN}(JUDGE) >= 0.8 at 95%`"
+        )
+    check_threshold(gate, CORRECTED_MEAN, 0.0, 1.0)
+
+
+def check_corrected(
+    gate: Gate, subject: str, evaluation: Evaluation, scorer: str, standings: Sequence[Standing], *, allowed: bool
+) -> GateResult:
+    """The result of a gate on a corrected mean; without a card that shows right and wrong it fails.
+
+    Args:
+        subject: whom the gate is about.
+        standings: of the judge, in each form; empty if the scorer is no judge.
+        allowed: as in `check_judged`.
+
+    Raises:
+        SpecError: the scorer is no judge, or the rule is about something else.
+    """
+    from evaluand.evaluation.judges.cards.standing import correct_mean  # on use, as above
+
+    check_corrected_rule(gate)
+    if not standings:
+        raise SpecError(f"gate {gate.text!r}: {scorer!r} is no judge, so its mean needs no correction")
+
+    def check() -> GateResult:
+        card = standings[0].card if standings[0].status in ("measured", "weak") else None
+        mean = None if card is None else correct_mean(evaluation, scorer, card)
+        if mean is None:
+            why = (
+                "the judge, as it is now, has no card"
+                if card is None
+                else "its card does not say how often it errs: no right or wrong"
+            )
+            return GateResult(gate, subject, False, f"undefined: {why}", {"values": []}, is_decided=False)
+        found = mean.corrected if gate.level is None else mean.at(2 * gate.level - 1)
+        end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
+        number = found.value if end is None else getattr(found, end)
+        ends = {name: none_if_nan(getattr(found, name)) for name in ("value", "low", "high")}
+        facts = {"values": [{"target": None} | ends | bound_facts(end, number) | {"n": found.n}]}
+        if number != number:
+            return GateResult(gate, subject, False, f"undefined: {found.reason}", facts, is_decided=False)
+        bound = (
+            "" if end is None else f"{'lower' if end == 'low' else 'upper'} {100 * (gate.level or 0):g}% bound about "
+        )
+        message = f"{bound}{number:.4g}; {mean.raw.value:.4g} judged right{mean.overlap}"
+        return GateResult(gate, subject, RELATIONS[gate.relation](number, gate.number), message, facts)
+
+    return check_judged(gate, subject, standings, allowed=allowed, check=check)
 
 
 def _correction_text(result: GateResult, mean: CorrectedMean) -> str:
