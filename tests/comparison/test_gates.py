@@ -163,6 +163,25 @@ def test_the_bound_of_rows_that_are_not_independent_is_called_about(store: Memor
     assert one(base, "mean > 0.5").message == "0.75; 40 rows: 40 scored"
 
 
+def test_a_bound_of_a_mean_that_could_have_a_range_asks_for_it(base: Evaluation) -> None:
+    with pytest.raises(
+        SpecError, match=r"no bound holds at a level .* \{kind: mean, scorer: score, range: \[0, 10\]\}"
+    ):
+        one(base, "mean > 0.5 at 95%")
+    assert one(base, "mean > 0.5 at 95%", measures=[Measure("score", Mean(range=(0, 1)))]).passed
+
+
+def test_a_bound_of_values_without_a_range_says_that_its_level_is_not_guaranteed(
+    store: MemoryStore, base: Evaluation
+) -> None:
+    other = evaluated(store, "other", dict.fromkeys(range(1, 8, 2), 0))
+    free, held = ([Measure("score", Mean(range=range))] for range in ((-float("inf"), float("inf")), (0, 1)))
+    for measures, unsure in ((free, True), (held, False)):
+        message = one(other, "mean better than base", base, measures=measures).message
+        assert ("without a range of values its level is not guaranteed" in message) == unsure
+        assert ("bound about" in message) == unsure
+
+
 def test_a_group_may_be_requested(base: Evaluation) -> None:
     assert one(base, "accuracy[topic=algebra] >= 1").passed
     assert not one(base, "accuracy[topic=geometry] > 0.5").passed

@@ -93,6 +93,7 @@ SETUPS = {
 }
 
 JACKKNIFE, INFLUENCE, STUDENT, WILSON, WOODRUFF, NONE = "jackknife", "influence", "student", "wilson", "woodruff", None
+SCORE = "score"
 KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "accuracy": [("values", {}, WILSON), ("labels", {}, WILSON)],
     "adjusted_mutual_information": [("labels", {}, JACKKNIFE)],
@@ -100,7 +101,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "average_precision": [("scores", {}, INFLUENCE)],
     "average_recall": [("boxes", {}, JACKKNIFE)],
     "balanced_accuracy": [("labels", {}, JACKKNIFE), ("labels", {"adjusted": True}, JACKKNIFE)],
-    "brier": [("scores", {}, STUDENT)],
+    "brier": [("scores", {}, SCORE)],
     "character_error_rate": [("labels", {}, JACKKNIFE)],
     "cohen_kappa": [("labels", {}, JACKKNIFE)],
     "completeness": [("labels", {}, JACKKNIFE)],
@@ -122,13 +123,13 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "jaccard": [("labels", {"average": "micro"}, JACKKNIFE)],
     "k_of_n": [("values", {"k": 1}, WILSON)],
     "kendall": [("numbers", {}, INFLUENCE)],
-    "label_ranking_average_precision": [("scores", {}, STUDENT)],
-    "label_ranking_loss": [("scores", {}, STUDENT)],
+    "label_ranking_average_precision": [("scores", {}, SCORE)],
+    "label_ranking_loss": [("scores", {}, SCORE)],
     "log_loss": [("scores", {}, STUDENT)],
-    "map_at_k": [("rankings", {"k": 3}, STUDENT)],
+    "map_at_k": [("rankings", {"k": 3}, SCORE)],
     "matthews_correlation": [("labels", {}, JACKKNIFE)],
     "max_error": [("numbers", {}, NONE)],
-    "mean": [("values", {"range": [0, 1]}, STUDENT)],
+    "mean": [("values", {"range": [0, 1]}, SCORE)],
     "mean_absolute_error": [("numbers", {}, STUDENT)],
     "mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
     "mean_absolute_scaled_error": [("forecasts", {}, STUDENT), ("numbers", {"scale": 2}, STUDENT)],
@@ -137,24 +138,24 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "mean_iou": [("segments", {}, JACKKNIFE), ("segments", {"label": "a"}, JACKKNIFE)],
     "mean_poisson_deviance": [("numbers", {}, STUDENT)],
     "mean_quantile_loss": [("forecasts", {}, STUDENT)],
-    "mean_reciprocal_rank": [("rankings", {}, STUDENT)],
+    "mean_reciprocal_rank": [("rankings", {}, SCORE)],
     "mean_squared_error": [("numbers", {}, STUDENT)],
     "mean_squared_log_error": [("numbers", {}, STUDENT)],
     "mean_tweedie_deviance": [("numbers", {"power": 1.5}, STUDENT)],
     "median_absolute_error": [("numbers", {}, WOODRUFF)],
-    "ndcg": [("rankings", {"k": 3}, STUDENT)],
+    "ndcg": [("rankings", {"k": 3}, SCORE)],
     "normalized_mutual_information": [("labels", {}, JACKKNIFE)],
     "panoptic_quality": [("segments", {}, JACKKNIFE), ("segments", {"part": "stuff"}, JACKKNIFE)],
-    "pass_at_k": [("values", {"k": 1}, STUDENT)],
+    "pass_at_k": [("values", {"k": 1}, SCORE)],
     "pearson": [("numbers", {}, JACKKNIFE)],
     "pinball_loss": [("numbers", {"alpha": 0.9}, STUDENT)],
     "precision": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
-    "precision_at_k": [("rankings", {"k": 3}, STUDENT)],
+    "precision_at_k": [("rankings", {"k": 3}, SCORE)],
     "precision_at_top_k": [("numbers", {"k": 5}, NONE)],
     "quantile": [("numbers", {"q": 0.5, "column": "prediction"}, WOODRUFF)],
     "r_squared": [("numbers", {}, JACKKNIFE)],
     "recall": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
-    "recall_at_k": [("rankings", {"k": 3}, STUDENT)],
+    "recall_at_k": [("rankings", {"k": 3}, SCORE)],
     "recognition_quality": [("segments", {}, JACKKNIFE)],
     "roc_auc": [("scores", {"label": "a"}, INFLUENCE)],
     "roc_auc_one_vs_one": [("scores", {}, INFLUENCE)],
@@ -163,7 +164,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "selection_rate": [("labels", {"label": "a"}, WILSON)],
     "spearman": [("numbers", {}, INFLUENCE)],
     "specificity": [("labels", {}, JACKKNIFE)],
-    "symmetric_mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
+    "symmetric_mean_absolute_percentage_error": [("numbers", {}, SCORE)],
     "top_k": [("values", {"k": 1}, WILSON)],
     "v_measure": [("labels", {}, JACKKNIFE)],
     "weighted_absolute_percentage_error": [("numbers", {}, JACKKNIFE)],
@@ -251,6 +252,24 @@ def student(metric: Metric, table: pa.Table) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def steady_score(metric: Metric, table: pa.Table) -> tuple[float, float]:
+    """With the variance of the shares of the range drawn towards that of a proportion."""
+    least, most = metric.range
+    values = (by_row(metric, table) - least) / (most - least)
+    share, near = values.mean(), (values.sum() + 0.5) / (N + 1)
+    found = 2 * share * (1 - share) * N
+    variance = (near * (1 - near) / N + found * scipy.stats.sem(values) ** 2) / (1 + found)
+    scale = variance / (near * (1 - near))  # one over the number of rows of a proportion with this variance
+    z = scipy.stats.t.ppf(0.975, N - 1 + 4)
+
+    def beyond(p: float) -> float:
+        return float((share - p) ** 2 - z * z * scale * p * (1 - p))
+
+    low = 0.0 if share == 0 else scipy.optimize.brentq(beyond, 0, share)
+    high = 1.0 if share == 1 else scipy.optimize.brentq(beyond, share, 1)
+    return least + (most - least) * low, least + (most - least) * high
+
+
 def woodruff(metric: Metric, table: pa.Table) -> tuple[float, float]:
     values = np.sort(by_row(metric, table))
     low, high = (values[math.ceil(N * end) - 1] for end in proportion_confint(N / 2, N, method="wilson"))
@@ -320,4 +339,11 @@ def score_interval(share: float, variance: float, effective: int) -> tuple[float
     return float(low), float(high)
 
 
-INTERVALS = {WILSON: wilson, STUDENT: student, WOODRUFF: woodruff, JACKKNIFE: jackknife, INFLUENCE: influence}
+INTERVALS = {
+    WILSON: wilson,
+    SCORE: steady_score,
+    STUDENT: student,
+    WOODRUFF: woodruff,
+    JACKKNIFE: jackknife,
+    INFLUENCE: influence,
+}

@@ -227,10 +227,14 @@ def test_the_mean_of_targets_has_the_interval_of_the_means_of_rows() -> None:
         {"_index_": np.repeat(np.arange(12), 2), "status": ["scored"] * 24, "target": ["a", "b"] * 12}
         | {"value": values.ravel()}
     )
-    row = summarise([shard], [Mean(range=(0, 1), over_targets="mean")])[2]
     means = values.mean(axis=1)
+    row = summarise([shard], [Mean(over_targets="mean")])[2]
     ends = scipy.stats.t.interval(0.95, 11, means.mean(), scipy.stats.sem(means))
     assert (row.low, row.high) == pytest.approx(ends, rel=1e-12)
+    single = pa.table({"_index_": np.arange(12), "status": ["scored"] * 12, "value": means})
+    row = summarise([shard], [Mean(range=(0, 1), over_targets="mean")])[2]
+    same = one(single, Mean(range=(0, 1)))
+    assert (row.low, row.high) == pytest.approx((same.low, same.high), rel=1e-12)
     alike = shard.set_column(3, "value", pa.array(np.full(24, 0.5)))
     of_range, of_none = (summarise([alike], [Mean(range=r, over_targets="mean")])[2] for r in ((0, 1), (0, math.inf)))
     assert of_range.low < 0.5 < of_range.high

@@ -413,6 +413,7 @@ def test_the_page_on_intervals_names_that_of_every_metric(kind: str) -> None:
     words = {
         "wilson": "Wilson",
         "student": "Student|roots",
+        "score": "score interval",
         "woodruff": "Woodruff",
         "jackknife": "jackknife",
         "influence": "influence",

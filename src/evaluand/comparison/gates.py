@@ -11,7 +11,8 @@
     win_rate(mine, base) >= 0.55 at 95%              of ratings; see `evaluand.comparison.ratings.rating_gates`
 
 `at 95%` always means that a gate passes wrongly in at most 5 of 100 cases. The level is approximate for values that are
-not proportions of independent rows (the message says `about`) and for differences of values without a known range.
+not proportions of independent rows (the message says `about`), and not guaranteed for values without a known range: the
+message says so, and a bound of a mean that could have a range is refused until it has one.
 Names with blanks or signs need quotes. `baseline` is the first evaluation of a comparison.
 
 A gate on the verdicts of a judge needs a card of that judge, see `evaluand.comparison.judge_gates`; that of
@@ -38,6 +39,8 @@ from evaluand.aggregation.aggregator import (
     dataset_of,
     is_repeated,
     shards,
+    shared_ranges,
+    with_ranges,
 )
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
@@ -121,6 +124,8 @@ def check_gates(
                 continue
             metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
+            metrics = _find_ranges(metrics, chosen, [one for one in (base, evaluations[label]) if one is not None])
+            _check_ranges(gate, chosen, metrics)
             check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
             reads_labels = all(metric.reads_labels for metric in metrics)  # then people measure the judge here and now
             judges = [] if reads_labels else _find_judges([evaluations[label], base], chosen, known)
@@ -170,7 +175,9 @@ def check_fit(
         if gate.metric == CORRECTED_MEAN:
             check_corrected_rule(gate)
             continue
-        _find_metrics(gate, scorer, measures)
+        metrics = _find_metrics(gate, scorer, measures)
+        if {metric.kind for metric in metrics} <= {each.metric.kind for each in measures if each.scorer == scorer}:
+            _check_ranges(gate, scorer, metrics)
         _check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
             base = _find_stored_baseline(gate, gate.baseline, store, baselines)
@@ -242,7 +249,8 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)
         about = "about " if end and not _is_exact(row) else ""
-        shown = f"{_format_bound_name(end, gate.level)}{about}{_format_target(row.target)}{number:.4g}"
+        unsure = _UNSURE if end and not math.isfinite(metric.range[1] - metric.range[0]) else ""
+        shown = f"{_format_bound_name(end, gate.level)}{about}{_format_target(row.target)}{number:.4g}{unsure}"
         facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
         facts |= bound_facts(end, number)
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
@@ -384,15 +392,18 @@ def _check_difference(
         return _Outcome(False, f"undefined: the difference has no interval; {pairs}", facts, is_decided=False)
     margin = gate.number if gate.relation == NOT_WORSE else 0.0
     passed = end > -margin if metric.direction == "higher" else end < margin
-    shown = (
-        f"difference {_format_target(target)}{difference:+.4g}, {_format_bound_name(which, level)}{end:+.4g}; {pairs}"
-    )
+    about, unsure = ("", "") if math.isfinite(sample.span) else ("about ", _UNSURE)
+    bound = f"{_format_bound_name(which, level)}{about}{end:+.4g}{unsure}"
+    shown = f"difference {_format_target(target)}{difference:+.4g}, {bound}; {pairs}"
     near = low if which == "low" else -high
     if passed and -margin >= near:
         shown += f"; the {_format_interval(low, high, level)} of a comparison is two-sided and so wider than the bound"
     elif (end if which == "low" else -end) < near:
         shown += f"; beyond the {_format_interval(low, high, level)} of a comparison, {_why_beyond_interval(sample)}"
     return _Outcome(passed, shown, facts)
+
+
+_UNSURE = " (without a range of values its level is not guaranteed)"
 
 
 def _format_interval(low: float, high: float, level: float) -> str:
@@ -573,6 +584,26 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
             f" whether higher or lower is better, and run it: {{kind: {metric.kind}, scorer: {scorer},"
             " direction: lower}"
         )
+
+
+def _find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Evaluation]) -> list[Metric]:
+    """The metrics with the range that their scorer knows, unless they declare one."""
+    measures = with_ranges([Measure(scorer, metric) for metric in metrics], shared_ranges(evaluations))
+    return [measure.metric for measure in measures]
+
+
+def _check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
+    """Refuses a bound of values that could have a range and have none: rare values, not seen yet, could be anywhere."""
+    if gate.level is None or gate.baseline is not None:
+        return
+    for metric in metrics:
+        can_have = any(field.name == "range" for field in dataclasses.fields(metric))
+        if can_have and metric.range == (-math.inf, math.inf):
+            raise SpecError(
+                f"gate {gate.text!r}: no bound holds at a level without the lowest and the highest possible value;"
+                f" declare them under metrics of the experiment: {{kind: {metric.kind}, scorer: {scorer},"
+                " range: [0, 10]}, or leave out `at …`"
+            )
 
 
 def _check_number(gate: Gate, metric: Metric) -> None:

@@ -30,11 +30,11 @@ from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, clu
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(Student, OfColumn):
-    """The mean of a column, with Student's t interval.
+    """The mean of a column, with the score interval within its range, or with Student's t interval if it has none.
 
-    The interval assumes that the mean is nearly normal: it misleads for few rows of a skewed score (use the bootstrap)
-    and for 0/1 scores (see `Accuracy`). If examples are replicated, share a declared cluster or have weights, it is the
-    interval for clusters. It is clipped to a known range.
+    Student's interval assumes that the mean is nearly normal and misleads for few rows of a skewed score: declare the
+    range. For 0/1 scores see `Accuracy`. If examples are replicated, share a declared cluster or have weights, it is
+    the interval for clusters.
 
     Args:
         column: the column to average.
@@ -55,7 +55,7 @@ class Mean(Student, OfColumn):
         >>> metric.compute(state).value
         array([0.5])
         >>> metric.signature
-        'mean v1 missing=leave_out reduce=first column=value range=(0.0,1.0) direction=higher interval=student 95%'
+        'mean v1 missing=leave_out reduce=first column=value range=(0.0,1.0) direction=higher interval=score 95%'
     """
 
     kind = "mean"

@@ -97,7 +97,7 @@ class LabelRankingAveragePrecision(OfLabelRanking):
 
     Example:
         >>> LabelRankingAveragePrecision(empty=1).signature
-        'label_ranking_average_precision v1 missing=leave_out reduce=first empty=1.0 interval=student 95%'
+        'label_ranking_average_precision v1 missing=leave_out reduce=first empty=1.0 interval=score 95%'
     """
 
     kind = "label_ranking_average_precision"
@@ -138,7 +138,7 @@ class LabelRankingLoss(OfLabelRanking):
 
     Example:
         >>> LabelRankingLoss().signature
-        'label_ranking_loss v1 missing=leave_out reduce=first interval=student 95%'
+        'label_ranking_loss v1 missing=leave_out reduce=first interval=score 95%'
     """
 
     kind = "label_ranking_loss"

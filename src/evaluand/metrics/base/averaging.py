@@ -29,11 +29,11 @@ from evaluand.metrics.stats.intervals import (
     Spread,
     cluster_sums,
     cluster_variance,
-    clustered_wilson,
     interval_within,
     merge_clusters,
     merge_moments,
     moments,
+    steady_intervals,
     t_quantile,
 )
 from evaluand.metrics.stats.resampling import bootstrap
@@ -142,11 +142,12 @@ class Averaging(Metric):
         total = pull[chosen] * weight.sum() / len(members)
         one = dict(zip(CLUSTER_TABLE, (key, np.zeros(len(key), np.int64), total, weight), strict=True))
         spread = cluster_variance(merge_clusters([one]), np.zeros(1))
-        if not spread.variance > 0 and not np.isfinite(self.range).all():
-            return math.nan, math.nan
-        score = self.method == "wilson" or not spread.variance > 0  # else Student's, as for a single target
-        low, high = interval_within(value, spread, self.range if score else (-math.inf, math.inf), self.confidence)
+        low, high = self.interval_of(value, spread)
         return tuple(np.clip([low[0], high[0]], *self.range).tolist())
+
+    def interval_of(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        """The interval of each value from the spread between clusters, without the bootstrap; NaN where undefined."""
+        return interval_within(value, spread, self.range, self.confidence)
 
     def drawn(self, state: State, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
         """The ends of the bootstrap intervals, if requested and defined; else the passed ends."""
@@ -184,9 +185,20 @@ def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Student(Averaging):
-    """A mean with Student's t interval; if all values are equal, with the interval of a share of the range."""
+    """A mean with the score interval within a finite range, see `steady_interval`, else with Student's t interval.
+
+    Few values of a range, or skewed ones, show too little of what others may be for Student's interval.
+    """
 
     method = "student"
+
+    @property
+    def interval(self) -> str:
+        return "score" if self._is_bounded and not self.bootstrap else super().interval
+
+    @property
+    def _is_bounded(self) -> bool:
+        return bool(np.isfinite(self.range).all())
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         return moments(values, group, n_groups)
@@ -220,23 +232,18 @@ class Student(Averaging):
         """Lower and upper ends, the number of independent rows or clusters, and whether all of these are equal."""
         n = state["n"]
         spread = cluster_variance(state, value) if "cluster_key" in state else Spread(variance / np.maximum(n, 1), n, n)
-        half = t_quantile(self.confidence, spread.clusters - 1) * np.sqrt(spread.variance)
-        half = np.where(np.isfinite(half) & (half > 0), half, np.nan)
-        low, high = self.drawn(state, value, value - half, value + half)
-        ends = self._interval_of_equal_values(value, spread._replace(variance=np.zeros(n.shape)))
-        equal = np.isnan(low) & (spread.clusters > 1)
-        low, high = (np.where(equal, other, end) for end, other in zip((low, high), ends, strict=True))
+        low, high = self.drawn(state, value, *self.interval_of(value, spread))
         known = np.isfinite(low) & np.isfinite(high)
         low, high = (np.where(known, np.clip(end, *self.range), np.nan) for end in (low, high))
         return low, high, spread.clusters, spread.variance == 0
 
-    def _interval_of_equal_values(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
-        """The interval if all values are equal: that of a share of a known range, else none."""
-        least, most = self.range
-        if not (math.isfinite(least) and math.isfinite(most)):
-            return np.full(value.shape, np.nan), np.full(value.shape, np.nan)
-        low, high = clustered_wilson((value - least) / (most - least), spread, self.confidence)
-        return least + low * (most - least), least + high * (most - least)
+    def interval_of(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        if self._is_bounded:
+            variance = np.where(spread.clusters > 1, spread.variance, np.nan)
+            return steady_intervals(value, variance, spread.effective, spread.effective, self.range, self.confidence)
+        half = t_quantile(self.confidence, spread.clusters - 1) * np.sqrt(spread.variance)
+        half = np.where(np.isfinite(half) & (half > 0), half, np.nan)
+        return value - half, value + half
 
 
 def _reason(n: int, weight: float, value: float, has_interval: bool, independent: int, equal: bool) -> str | None:

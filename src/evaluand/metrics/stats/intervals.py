@@ -284,18 +284,34 @@ def steady_interval(
         (0.896, 1.0)
     """
     least, most = range
-    degrees = np.array(max(round(effective) - 1, 1))
     if not math.isfinite(most - least):
+        degrees = np.array(max(round(effective) - 1, 1))
         half = float(t_quantile(confidence, degrees)) * math.sqrt(variance)
         return max(value - half, least), min(value + half, most)
-    share = (value - least) / (most - least)
-    near = (share * expected + 0.5) / (expected + 1)
-    found = _FOUND * share * (1 - share) * effective
-    steady = (near * (1 - near) / expected + found * variance / (most - least) ** 2) / (1 + found)
-    quantile = float(t_quantile(confidence, degrees + _EXPECTED_DEGREES))
-    ends = _score_interval(np.array(share), np.array(near * (1 - near) / steady), quantile)
-    low, high = (least + (most - least) * min(max(float(end), 0.0), 1.0) for end in ends)
-    return min(low, value), max(high, value)  # at an end of the range rounding could exclude the value
+    one = np.array([[value], [variance], [expected], [effective]])
+    low, high = steady_intervals(one[0], one[1], one[2], one[3], range, confidence)
+    return float(low[0]), float(high[0])
+
+
+def steady_intervals(
+    value: np.ndarray,
+    variance: np.ndarray,
+    expected: np.ndarray,
+    effective: np.ndarray,
+    range: tuple[float, float],
+    confidence: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`steady_interval` of many values with a finite range; NaN where a value or its variance is."""
+    least, most = range
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (value - least) / (most - least)
+        near = (share * expected + 0.5) / (expected + 1)
+        found = _FOUND * share * (1 - share) * effective
+        steady = (near * (1 - near) / expected + found * variance / (most - least) ** 2) / (1 + found)
+        quantile = t_quantile(confidence, _degrees(effective) + _EXPECTED_DEGREES)
+        low, high = _score_interval(share, near * (1 - near) / steady, quantile)
+    low, high = (least + (most - least) * np.clip(end, 0.0, 1.0) for end in (low, high))
+    return np.minimum(low, value), np.maximum(high, value)  # at an end of the range rounding could exclude the value
 
 
 _FOUND = 2.0
