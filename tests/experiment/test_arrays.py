@@ -424,8 +424,11 @@ def test_several_systems_are_compared_with_groups_and_scores() -> None:
 def test_results_of_arrays_are_compared() -> None:
     truth = ["a", "b", "b", "a"]
     one, other = (evaluate(truth, said) for said in (["a", "a", "a", "a"], ["a", "b", "b", "b"]))
-    [pair] = compare(one, other).pairs
+    pairs = compare(one, other).pairs
+    [pair] = [pair for pair in pairs if pair["metric"] == "accuracy"]
     assert (pair["won"], pair["lost"], pair["n_used"]) == (2, 1, 4)
+    [f1, *_] = [pair for pair in pairs if pair["metric"] == "f_beta"]
+    assert (f1["won"], f1["lost"], f1["n_used"]) == (None, None, 4)
     assert compare(one, other, labels=["old", "new"]).labels == ["old", "new"]
 
 

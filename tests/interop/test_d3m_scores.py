@@ -569,8 +569,10 @@ def test_what_is_stored_has_the_same_values_and_can_be_compared(files: Files) ->
         evaluation = kept.tasks[0].evaluation
         assert (evaluation.receipt.reused, evaluation.receipt.called) == (4, 0)  # nothing is graded a second time
         evaluations.append(evaluation)
-    [pair] = compare(*evaluations).to_dict()["pairs"]
-    assert (pair["difference"], pair["n_used"]) == (-0.25, 4)
+    pairs = compare(*evaluations).to_dict()["pairs"]
+    assert {(pair["metric"], pair["n_used"]) for pair in pairs} == {("accuracy", 4), ("f_beta", 4)}
+    [accuracy] = [pair for pair in pairs if pair["metric"] == "accuracy"]
+    assert accuracy["difference"] == -0.25
 
 
 # Solving, and the worked problems

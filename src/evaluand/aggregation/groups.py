@@ -188,7 +188,7 @@ class Summary:
             keys = self.groups[grouping]
             if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
-            found = metric.curves(self.states[position, grouping][_shown_fill(metric)])
+            found = metric.curves(self.states[position, grouping][shown_fill(metric)])
             largest = (
                 _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
             )
@@ -236,7 +236,7 @@ class Summary:
             counts = np.stack([counts[of].sum(axis=0) for of in members])
             weightless = np.array([weightless[of].any() for of in members])
             compute = partial(_mean_of_all, metric, members, missing_targets)
-        values = compute(states[_shown_fill(metric)])
+        values = compute(states[shown_fill(metric)])
         data = values.data
         if grouping.over:
             n_targets = len({key[0] for key in self.groups[Grouping(grouping.by)]})
@@ -341,7 +341,7 @@ def summarise_shard(
     labels: list[Labels] = []
     states: dict[tuple[int, Grouping], Mapping[Fill | None, State]] = {}
     for position, metric in enumerate(metrics):
-        columns, found = _prepare(metric, table, units[rules_for(metric)])
+        columns, found = prepare_rows(metric, table, units[rules_for(metric)])
         labels.append(found)
         by_grouping = _states(metric, table, columns, units[rules_for(metric)], groups, repeated)
         states |= {(position, grouping): state for grouping, state in by_grouping.items()}
@@ -395,13 +395,13 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
 
     Args:
         shard: a table of scores.
-        metric: one that `averages`.
+        metric: one that `averages`; of any other, each unit that it reads has the number 0.
     """
     table = Shard.of(shard)
     units = table.units(rules_for(metric)._replace(weighing=False))
     scored = units.status == SCORED
-    columns, labels = _prepare(metric, table, units)
-    value = _by_unit(metric, table, columns, units, _shown_fill(metric))
+    columns, labels = prepare_rows(metric, table, units)
+    value = _by_unit(metric, table, columns, units, shown_fill(metric))
     complete = np.bincount(units.unit[units.status < SKIPPED], minlength=len(units.first)) == np.bincount(
         units.unit[scored], minlength=len(units.first)
     )
@@ -479,7 +479,7 @@ def rules_for(metric: Metric) -> RowRules:
     return RowRules(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
 
 
-def _shown_fill(metric: Metric) -> Fill | None:
+def shown_fill(metric: Metric) -> Fill | None:
     """How missing rows count in the value itself."""
     return "wrong" if metric.missing == "wrong" else None
 
@@ -509,11 +509,11 @@ def _states(
         repeated: whether examples have several replications.
     """
     complete = bool(((units.status == SCORED) | (units.status == SKIPPED)).all())
-    fills = (_shown_fill(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
+    fills = (shown_fill(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
     groups = {grouping: each for grouping, each in groups.items() if grouping.over in (None, metric.over_targets)}
     states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
     for fill in fills[:1] if complete else fills:
-        rows, unit = _unit_rows(metric, table, columns, units, fill)
+        rows, unit = unit_rows(metric, table, columns, units, fill)
         first = units.first[unit]
         extra = {over: table.extra_columns(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
         for grouping, (code, keys) in groups.items():
@@ -523,7 +523,7 @@ def _states(
     return states
 
 
-def _prepare(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
+def prepare_rows(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
     """The columns of the scored rows, and the labels of all rows."""
     names = metric.columns_for(table.table.column_names)
     columns = table.columns(names, units.rows[units.status == SCORED], metric)
@@ -545,7 +545,7 @@ def _labels(columns: Columns, name: str) -> Sequence[Any]:
     return labels
 
 
-def _unit_rows(
+def unit_rows(
     metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None
 ) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, with missing rows filled, and the unit of each row."""
@@ -558,9 +558,9 @@ def _unit_rows(
 
 
 def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None) -> np.ndarray:
-    rows, unit = _unit_rows(metric, table, columns, units, fill)
+    rows, unit = unit_rows(metric, table, columns, units, fill)
     values = np.full(len(units.first), np.nan)
-    values[unit] = rows[VALUE]
+    values[unit] = rows[VALUE] if metric.averages else 0.0
     return values
 
 

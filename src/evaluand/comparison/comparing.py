@@ -17,6 +17,7 @@ from evaluand.aggregation.aggregator import Measure, dataset_of
 from evaluand.comparison.changed import check_examples
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
+from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
@@ -204,8 +205,9 @@ def compare(
     Args:
         evaluations: two or more, or results of `evaluate` of the same truth; the first is the baseline.
         scorers: names of scorers; None takes all that the evaluations share.
-        metrics: objects or names; None takes those that summarised the scores, if they average rows (`left_out` lists
-            the others). Where no metric is known: `accuracy` if all scores are 0 or 1, else `mean` without a direction.
+        metrics: objects or names; None takes those that summarised the scores, if they have differences (`left_out`
+            lists the others). Where no metric is known: `accuracy` if all scores are 0 or 1, else `mean` without a
+            direction.
         missing: what happens to rows without a score, in place of what the metrics say.
         confidence: of the intervals and of the statement that two systems differ.
         flips: how many examples of each pair to list as won and as lost.
@@ -378,9 +380,15 @@ def compute_tables(
         for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
             chosen = found.take(found.group == found.keys.index(key)) if found.keys else found
             head = _describe_measure(measure.scorer, found.metric, key[0])
+            computed: Computed = {}
             for a, b in itertools.combinations(range(len(evaluations)), 2):
-                flipped += [{"pair": len(pairs)} | flip for flip in _choose_flips(chosen, a, b, measure.metric, flips)]
-                numbers = _finite_or_none(dataclasses.asdict(difference(chosen, a, b, measure.metric, confidence)))
+                if measure.metric.averages:
+                    found_flips = _choose_flips(chosen, a, b, measure.metric, flips)
+                    flipped += [{"pair": len(pairs)} | flip for flip in found_flips]
+                    compared = difference(chosen, a, b, measure.metric, confidence)
+                else:
+                    compared = metric_difference(chosen, a, b, confidence, computed)
+                numbers = _finite_or_none(dataclasses.asdict(compared))
                 ids_ = {
                     "only_a": _first_ids(evaluations[a], chosen, a, b),
                     "only_b": _first_ids(evaluations[b], chosen, b, a),
@@ -462,7 +470,10 @@ def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: in
 def _rank(head: Mapping[str, Any], found: PairedRows, metric: Metric) -> list[dict[str, Any]]:
     """The evaluations by their means over the rows that all have, best first."""
     common = found.take(np.all(found.known, axis=0))
-    values = [weighted_mean(common, common.value[side], metric) for side in range(len(common.status))]
+    values = [
+        weighted_mean(common, common.value[side], metric) if metric.averages else metric_value(common, side)
+        for side in range(len(common.status))
+    ]
     worst_first = metric.direction == "lower"
     order = sorted(range(len(values)), key=lambda side: values[side] if worst_first else -values[side])
     key = {name: head[name] for name in ("scorer", "signature", "target")}

@@ -62,7 +62,7 @@ class Difference:
         test: the name of the test behind `p`.
         p_permutation: of the paired permutation test.
         permutation: the method of `p_permutation`.
-        won: rows in which B is better; rows without weight count nowhere.
+        won: rows in which B is better; rows without weight count nowhere; None if rows have no values of their own.
         tied: rows in which they are equal.
         lost: rows in which A is better.
         effect: the odds of winning a row that differs (binary), or the mean difference in standard deviations.
@@ -93,9 +93,9 @@ class Difference:
     test: str
     p_permutation: float
     permutation: str
-    won: int
-    tied: int
-    lost: int
+    won: int | None
+    tied: int | None
+    lost: int | None
     effect: float
     detectable: float
     reason: str | None
@@ -111,16 +111,7 @@ def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: flo
     """
     asked = rows.asked[a] & rows.asked[b]
     used = rows.known[a] & rows.known[b]
-    both = (rows.status[a] != ABSENT) & (rows.status[b] != ABSENT)
-    counts = {
-        "n": int(asked.sum()),
-        "n_used": int(used.sum()),
-        "n_a_missing": int((asked & rows.unscored[a]).sum()),
-        "n_b_missing": int((asked & rows.unscored[b]).sum()),
-        "n_skipped": int((both & ~asked).sum()),
-        "n_only_a": int(rows_without_partner(rows, a, b).sum()),
-        "n_only_b": int(rows_without_partner(rows, b, a).sum()),
-    }
+    counts = count_pairs(rows, a, b)
     sample = Sample.from_rows(rows.take(used), a, b, metric)
     low, high = sample.interval(confidence)
     boot_low, boot_high = sample.bootstrap(confidence)
@@ -156,6 +147,21 @@ def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: flo
     )
 
 
+def count_pairs(rows: PairedRows, a: int, b: int) -> dict[str, int]:
+    """The counts of a `Difference`."""
+    asked = rows.asked[a] & rows.asked[b]
+    both = (rows.status[a] != ABSENT) & (rows.status[b] != ABSENT)
+    return {
+        "n": int(asked.sum()),
+        "n_used": int((rows.known[a] & rows.known[b]).sum()),
+        "n_a_missing": int((asked & rows.unscored[a]).sum()),
+        "n_b_missing": int((asked & rows.unscored[b]).sum()),
+        "n_skipped": int((both & ~asked).sum()),
+        "n_only_a": int(rows_without_partner(rows, a, b).sum()),
+        "n_only_b": int(rows_without_partner(rows, b, a).sum()),
+    }
+
+
 def change_of_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """B − A by row; 0 where the two differ by the rounding of a computation alone.
 
@@ -174,7 +180,7 @@ def rows_without_partner(rows: PairedRows, a: int, b: int) -> np.ndarray:
 
 def weighted_mean(rows: PairedRows, values: np.ndarray, metric: Metric) -> float:
     """The mean of values of rows, weighted if the metric is; NaN without rows or weight."""
-    weight = _weights(rows, metric)
+    weight = row_weights(rows, metric)
     total = weight.sum()
     return float(weight @ values / total) if total > 0 else math.nan
 
@@ -216,8 +222,8 @@ class Sample:
 
     @classmethod
     def from_rows(cls, rows: PairedRows, a: int, b: int, metric: Metric) -> Sample:
-        rows = rows.take(_weights(rows, metric) > 0)
-        weight = _weights(rows, metric)
+        rows = rows.take(row_weights(rows, metric) > 0)
+        weight = row_weights(rows, metric)
         values = rows.value[[a, b]]
         change = change_of_rows(*values)
         cluster = rows.example if rows.cluster is None else rows.cluster
@@ -333,7 +339,8 @@ def _is_weighted(metric: Metric) -> bool:
     return bool(getattr(metric, "weighted", False))
 
 
-def _weights(rows: PairedRows, metric: Metric) -> np.ndarray:
+def row_weights(rows: PairedRows, metric: Metric) -> np.ndarray:
+    """The weight of each row; 1 unless the metric is weighted."""
     if not _is_weighted(metric):
         return np.ones(len(rows.group))
     return weights_of({} if rows.weight is None else {WEIGHT: rows.weight}, metric.kind)

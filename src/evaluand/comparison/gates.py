@@ -53,6 +53,7 @@ from evaluand.comparison.judge_gates import (
     correct_value,
 )
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
+from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold, quote_word
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
@@ -367,7 +368,7 @@ def _check_difference(
     gate: Gate, rows: PairedRows, target: str | None, metric: Metric, level: float, is_same: bool
 ) -> _Outcome:
     asked, known = np.all(rows.asked, axis=0), np.all(rows.known, axis=0)
-    sample = Sample.from_rows(rows.take(known), 0, 1, metric)
+    sample = Sample.from_rows(rows.take(known), 0, 1, metric) if metric.averages else MetricSample.from_rows(rows, 0, 1)
     difference, (low, high), (lower, upper) = sample.value, sample.interval(level), sample.bounds(level)
     end = lower if metric.direction == "higher" else upper
     counts = {
@@ -410,9 +411,9 @@ def _format_interval(low: float, high: float, level: float) -> str:
     return f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}]"
 
 
-def _why_beyond_interval(sample: Sample) -> str:
+def _why_beyond_interval(sample: Sample | MetricSample) -> str:
     """Why a one-sided bound that keeps its level may lie beyond a two-sided interval."""
-    if sample.independent and sample.binary:
+    if isinstance(sample, MetricSample) or (sample.independent and sample.binary):
         return "which is slightly too narrow where few rows differ"
     unit = "row" if sample.clusters == len(sample.change) else "cluster"
     return f"which uses observed {unit}s only: the bound allows for an unseen one that differs by {sample.span:.4g}"

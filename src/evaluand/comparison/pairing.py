@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shards
 from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
-from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves, number_rows
@@ -44,9 +44,11 @@ class PairedRows:
         status: by side, a position in `SCORE_STATUSES` or `ABSENT`.
         index: by side, the `_index_` of the example there.
         replication: the repeat of the row.
-        value: by side, the value that the metric averages; NaN where there is none.
+        value: by side, the value that the metric averages, 0 if it averages nothing; NaN where there is none.
         worst: by side, the value if what is missing were the worst; NaN where there is no bound.
         best: by side, the value if what is missing were the best.
+        tables: by side, the table of scores.
+        unit: by side, the place of the row among the units of the table; -1 where it is absent.
     """
 
     metric: Metric
@@ -61,10 +63,12 @@ class PairedRows:
     value: np.ndarray
     worst: np.ndarray
     best: np.ndarray
+    tables: Sequence[pa.Table] = ()
+    unit: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> PairedRows:
         """The chosen rows, by mask or position."""
-        names = [each.name for each in fields(self) if each.name not in ("metric", "keys")]
+        names = [each.name for each in fields(self) if each.name not in ("metric", "keys", "tables")]
         arrays: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return replace(self, **{name: array[..., chosen] for name, array in arrays.items()})
 
@@ -85,22 +89,26 @@ class PairedRows:
 
 
 def pair_rows(
-    evaluations: Sequence[Evaluation], scorer: str, metric: Metric, where: Mapping[str, str] | None = None
+    evaluations: Sequence[Evaluation],
+    scorer: str,
+    metric: Metric,
+    where: Mapping[str, str] | None = None,
+    by: Sequence[str] = (),
 ) -> PairedRows:
     """Aligns the rows of a scorer in several evaluations.
 
     Args:
-        metric: a metric that averages one number per row.
         where: attribute → value: only these examples.
+        by: attributes by whose values rows are grouped.
 
     Raises:
-        SpecError: the metric averages nothing, a side lacks the scorer, a column or an attribute, or the sides differ
+        SpecError: the metric has no differences, a side lacks the scorer, a column or an attribute, or the sides differ
             in a column that must be constant, such as the levels of quantiles.
         DataError: the metric refuses missing rows, and some rows are missing.
     """
     if why := why_unpairable(metric):
         raise SpecError(why)
-    sides = [_Side.read(evaluation, scorer, metric, dict(where or {})) for evaluation in evaluations]
+    sides = [_Side.read(evaluation, scorer, metric, dict(where or {}), tuple(by)) for evaluation in evaluations]
     if why := why_incomparable(evaluations, scorer, metric):
         raise SpecError(why)
     examples = number_rows([side.example_key for side in sides])
@@ -123,19 +131,18 @@ def pair_rows(
 
 
 def why_unpairable(metric: Metric) -> str | None:
-    """Why a metric has no differences by row; None if it has them."""
+    """Why a metric has no differences; None if it has them."""
     if metric.reduce == "all" and not metric.over_replications:
         return (
             f"{metric.kind} with reduce='all' counts each response as a row, and responses of different runs cannot be"
             " paired; compare with reduce='first', 'best', 'any' or 'mean'"
         )
-    if not metric.averages:
-        known = [name for name in registry.names("metrics") if registry.find("metrics", name).averages]
+    if metric.reads_labels:
         return (
-            f"{metric.kind} is not a mean of one number per row, so it has no differences by row; compare by"
-            f" {', '.join(known[:-1])} or {known[-1]} (mean averages the scorer's value of each row; for spans that is"
-            " the F1 of one answer)"
+            f"{metric.kind} is corrected by what people say about one evaluation, so it has no paired differences yet"
         )
+    if not metric.has_differences:
+        return f"{metric.kind} has no differences with an interval: what was not observed may change it most"
     return None
 
 
@@ -178,7 +185,7 @@ def _side_by_side(
     def by_side(name: str, nothing: float, kind: Any) -> np.ndarray:
         result = np.full((len(sides), n), nothing, kind)
         for place, side in enumerate(sides):
-            result[place, rows[place]] = getattr(side.units, name)
+            result[place, rows[place]] = side.position if name == "position" else getattr(side.units, name)
         return result
 
     def by_row(columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -209,26 +216,36 @@ def _side_by_side(
         value=by_side("value", np.nan, np.float64),
         worst=by_side("worst", np.nan, np.float64),
         best=by_side("best", np.nan, np.float64),
+        tables=[side.table for side in sides],
+        unit=by_side("position", -1, np.int64),
     )
 
 
 @dataclass(frozen=True)
 class _Side:
+    table: pa.Table
     units: Units
+    position: np.ndarray  # of each unit among all of the table
     example: np.ndarray  # the example of each unit, by its position in `example_key`
     example_key: np.ndarray  # the digest in two halves, and the number of equal examples before it
 
     @classmethod
-    def read(cls, evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str]) -> _Side:
-        units = _select_group(_read_units(evaluation, scorer, metric, tuple(where)), tuple(where.values()))
+    def read(
+        cls, evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str], by: tuple[str, ...]
+    ) -> _Side:
+        attributes = (*where, *by)
+        table = _read_table(evaluation, scorer, metric, attributes)
+        every = units_of(table, metric, attribute_columns(attributes))
+        units, position = _select_group(every, tuple(where.values()))
         if metric.missing == "refuse":
             _refuse_missing(evaluation, units, metric)
         indices, example = np.unique(units.index, return_inverse=True)
         digests = read_digests(evaluation, indices)
-        return cls(units, example, np.column_stack([digests, count_earlier(digests)]))
+        return cls(table, units, position, example, np.column_stack([digests, count_earlier(digests)]))
 
 
-def _read_units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]) -> Units:
+def _read_table(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]) -> pa.Table:
+    """The scores that a metric reads, with the attributes."""
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
@@ -239,31 +256,26 @@ def _read_units(evaluation: Evaluation, scorer: str, metric: Metric, attributes:
             f"{unknown[0]!r} is not an attribute of the dataset{nearest(unknown[0], dataset.roles.attributes)};"
             " declare it under attributes"
         )
+    available = evaluation.columns(scorer)
+    columns = [*map(stored_as, metric.columns_for(available)), *(n for n in metric.fill_columns if n in available)]
     key = [INDEX, "replication", "_response_index_", "target", "status"]
-    read = [*key, *dict.fromkeys(map(stored_as, metric.columns_for(evaluation.columns(scorer))))]
-    cut = shards(evaluation, dataset, scorer, attributes, read)
-    parts = [units_of(shard, metric, attribute_columns(attributes)) for shard in cut]
-    keys = list(dict.fromkeys(key for part in parts for key in part.keys))
-    places = {key: place for place, key in enumerate(keys)}
-    group = [np.array([places[key] for key in part.keys], np.int64)[part.group] for part in parts]
-    present = [name for name in _ARRAYS if getattr(parts[0], name) is not None]
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in present}
-    labels = merge_labels([part.labels for part in parts])
-    return replace(parts[0], keys=keys, group=np.concatenate(group), labels=labels, **arrays)
+    read = [*dict.fromkeys([*key, *columns])]
+    return pa.concat_tables(shards(evaluation, dataset, scorer, attributes, read), promote_options="permissive")
 
 
 _ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not in ("keys", "group", "labels"))
 
 
-def _select_group(units: Units, values: tuple[str, ...]) -> Units:
-    """The units whose attributes have these values, grouped by target only."""
-    places = [place for place, key in enumerate(units.keys) if key[1:] == values]
-    chosen = np.isin(units.group, places)
-    place = np.zeros(len(units.keys), np.int64)
-    place[places] = np.arange(len(places))
+def _select_group(units: Units, values: tuple[str, ...]) -> tuple[Units, np.ndarray]:
+    """The units whose first attributes have these values, grouped by the target and the others; and their places."""
+    of_key = [(key[0], *key[1 + len(values) :]) if key[1 : 1 + len(values)] == values else None for key in units.keys]
+    keys = [*dict.fromkeys(key for key in of_key if key is not None)]
+    places: dict[Key | None, int] = {None: -1} | {key: place for place, key in enumerate(keys)}
+    place = np.array([places[key] for key in of_key], np.int64)
+    chosen = np.flatnonzero(place[units.group] >= 0)
     present = [name for name in _ARRAYS if getattr(units, name) is not None]
     arrays = {name: getattr(units, name)[chosen] for name in present}
-    return replace(units, keys=[units.keys[key][:1] for key in places], group=place[units.group[chosen]], **arrays)
+    return replace(units, keys=keys, group=place[units.group[chosen]], **arrays), chosen
 
 
 def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> None:

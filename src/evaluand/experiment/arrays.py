@@ -196,8 +196,9 @@ def evaluate(
         >>> [(row.by, row.value) for row in result.rows if row.metric == "accuracy"]
         [({}, 0.6666666666666666), ({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
         >>> both = evaluate(["cat", "dog", "dog"], {"old": ["cat", "cat", "cat"], "new": ["cat", "dog", "cat"]})
-        >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
-        [(1, 0)]
+        >>> [pair] = [pair for pair in both.results.comparison.pairs if pair["metric"] == "accuracy"]
+        >>> pair["won"], pair["lost"]
+        (1, 0)
     """
     _check_predictions(predictions, scores, threshold)
     if data is not None:

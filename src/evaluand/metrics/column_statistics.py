@@ -11,6 +11,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.averaging import OfColumn, Student
+from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import (
     CLUSTER,
     NO_ROWS,
@@ -199,6 +200,26 @@ class Positional(Metric):
         if clusters is not None:
             data = [entry | {"clusters": found} for entry, found in zip(data, clusters.tolist(), strict=True)]
         return Values(value, low, high, reason, data)
+
+    def most_blocks(self, n: int) -> int:
+        return n
+
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+        """By influence, as the values without each of many blocks do not show how a quantile varies.
+
+        The density at the value is that of the rows between the ends of Woodruff's interval.
+        """
+        state = self.state(columns, group, n_groups)
+        found = self.compute(state)
+        n = state["n"]
+        low, high = self._shares(state, found.value, np.full(n_groups, self.share))[:2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = (found.high - found.low) / (high - low) / n
+        below = (columns[VALUE] <= found.value[group]).astype(np.float64)
+        mean = np.bincount(group, below, minlength=n_groups) / np.maximum(n, 1)
+        change = np.zeros((blocks.n, n_groups))
+        np.add.at(change, (blocks.of_row, group), slope[group] * (mean[group] - below))
+        return LeftOut(found.value, found.value - change * (blocks.n / max(blocks.n - 1, 1)), np.ones(n_groups))
 
     def _shares(
         self, state: State, value: np.ndarray, share: np.ndarray

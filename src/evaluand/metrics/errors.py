@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from evaluand.metrics.base.averaging import TOO_FAR
+from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Metric, State, Values
 from evaluand.metrics.base.numeric_pairs import (
     PREDICTION,
@@ -41,8 +42,7 @@ class MeanSquaredError(MeanError):
 class RootMeanSquaredError(MeanSquaredError):
     """The square root of the mean squared error, in units of the truth.
 
-    Value and interval are the roots of those of `mean_squared_error`. It is not a mean of one number per row: to
-    compare runs use `mean_squared_error`, which orders them equally.
+    Value and interval are the roots of those of `mean_squared_error`.
 
     Example:
         >>> RootMeanSquaredError().signature
@@ -75,6 +75,13 @@ class RootMeanSquaredError(MeanSquaredError):
     def merge(self, states: Sequence[State]) -> State:
         exponent = np.max([np.where(state["n"] > 0, state[_EXPONENT], _OF_NOTHING) for state in states], axis=0)
         return {**super().merge([_rescale(state, exponent) for state in states]), _EXPONENT: exponent}
+
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+        largest = float(columns[VALUE].max(initial=0.0)) or 1.0
+        squares = np.square(columns[VALUE] / largest)
+        found = super().leave_out({**columns, VALUE: squares}, group, n_groups, blocks)
+        value, without = (largest * np.sqrt(np.maximum(each, 0.0)) for each in (found.value, found.without))
+        return found._replace(value=value, without=without)
 
     def slope(self, state: State, value: np.ndarray) -> np.ndarray:
         exponent = state[_EXPONENT]
@@ -205,6 +212,7 @@ class MaxError(Metric):
     """
 
     kind = "max_error"
+    has_differences: ClassVar[bool] = False
     direction = "lower"
     range = (0.0, np.inf)
     row_range = (0.0, np.inf)

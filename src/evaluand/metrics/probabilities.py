@@ -177,6 +177,7 @@ class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
     version = 2
     direction = "lower"
     range = (0.0, 1.0)
+    like_share: ClassVar[bool] = False
     row_columns: ClassVar[tuple[str, ...]] = ("probability", "right")
     of_one: ClassVar[tuple[ScoredBy, ...]] = ("classes", "positive", "labels")
 

@@ -198,7 +198,7 @@ PAIRS: Final = pa.schema(
         pa.field("p_permutation", pa.float64()),
         pa.field("permutation", pa.string(), nullable=False),
         *(pa.field(name, pa.float64()) for name in ("p_holm", "p_shaffer", "p_benjamini_hochberg")),
-        *(pa.field(name, pa.int64(), nullable=False) for name in ("won", "tied", "lost")),
+        *(pa.field(name, pa.int64()) for name in ("won", "tied", "lost")),
         *(pa.field(name, pa.float64()) for name in ("effect", "detectable")),
         pa.field("reason", pa.string()),
     ]

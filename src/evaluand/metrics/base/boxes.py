@@ -157,7 +157,7 @@ class OfBoxes(WeightedRowsMetric):
         images = columns[_BOXES].tolist()
         each = np.repeat(np.arange(len(images)), [len(rows) for rows in images])
         boxes = np.concatenate([self._marker_row(_IMAGE)[:0], *images])
-        of_images = {name: columns[name][each] for name in (CLUSTER, WEIGHT) if name in columns}
+        of_images = {name: columns[name][each] for name in (CLUSTER, WEIGHT, BLOCK) if name in columns}
         of_boxes = {name: boxes[name] for name in _ROW}
         state = super().state({**of_boxes, **of_images, LABELS: columns[LABELS]}, group[each], n_groups)
         return {**state, "n": count_rows(group, n_groups)}

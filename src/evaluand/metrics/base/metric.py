@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -30,6 +31,7 @@ import numpy as np
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
+from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, merge_clusters
 
@@ -106,6 +108,8 @@ class Metric(ABC):
         over_replications: a row is an example with all its replications, which `reduced` turns into one value.
         averages: the value is the mean of one number per row, so that two values differ by the mean of differences.
         reads_labels: rows come with what people say about them, the columns `PEOPLE`, `DRAW` and `STRATUM`.
+        has_differences: the difference of two values has an interval; that of largest values has none.
+        like_share: near the ends of a finite range the value varies as a proportion does.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -117,6 +121,8 @@ class Metric(ABC):
     over_replications: ClassVar[bool] = False
     averages: ClassVar[bool] = False
     reads_labels: ClassVar[bool] = False
+    has_differences: ClassVar[bool] = True
+    like_share: ClassVar[bool] = True
 
     missing: Missing = "leave_out"
     reduce: Reduce = "first"
@@ -323,6 +329,10 @@ class Metric(ABC):
     def compute(self, state: State) -> Values:
         """The values of a state; NaN with a reason, never 0, where the value of a group is undefined."""
 
+    def most_blocks(self, n: int) -> int:
+        """Into how many blocks n rows may be cut for `leave_out`, so that it is quick."""
+        return 256
+
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         """The mean of the values of several groups, such as targets; rows with the same cluster key belong together.
 
@@ -343,6 +353,27 @@ class Metric(ABC):
             for members in groups
         ]
         return Values(value, nothing, nothing, reason, [{"targets": len(members)} for members in groups])
+
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+        """The values of groups, and those without each block of rows.
+
+        Args:
+            columns: prepared and reduced, with `_cluster_`; further arguments as for `state`.
+            blocks: the block of each row.
+        """
+        order = np.argsort(blocks.of_row, kind="stable")
+        states = []
+        for rows in np.split(order, np.searchsorted(blocks.of_row[order], np.arange(1, blocks.n))):
+            own = {name: column if name == LABELS else column[rows] for name, column in columns.items()}
+            states.append(self.state(own, group[rows], n_groups))
+        before, after = self._merged_in_turn(states), self._merged_in_turn(states[::-1])[::-1]
+        others = ([*before[:place][-1:], *after[place + 1 :][:1]] for place in range(blocks.n))
+        without = [self.compute(self.merge(states)).value for states in others]
+        return LeftOut(self.compute(before[-1]).value, np.array(without), np.ones(n_groups))
+
+    def _merged_in_turn(self, states: Sequence[State]) -> list[State]:
+        """The state of the first, of the first two, and so on."""
+        return [*accumulate(states, lambda one, other: self.merge([one, other]))]
 
     @property
     def drawn_by(self) -> "Metric | None":

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from evaluand.metrics.base.labels import one_vocabulary
+from evaluand.metrics.base.left_out import MOST_CELLS, Blocks, LeftOut
 from evaluand.metrics.base.metric import (
     CLUSTER,
     INDEPENDENT,
@@ -254,7 +255,8 @@ class WeightedRowsMetric(Metric):
         clusters: Columns = {}
         if self.by_cluster:
             keys = np.asarray(columns[INDEPENDENT if INDEPENDENT in columns else CLUSTER]).astype(np.int64, copy=False)
-            table[BLOCK] = (random_bits(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
+            hashed = (random_bits(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
+            table[BLOCK] = columns.get(BLOCK, hashed)
             clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
             if INDEPENDENT in columns:
                 clusters = {INDEPENDENT: count_rows(group, n_groups)}
@@ -355,20 +357,43 @@ class WeightedRowsMetric(Metric):
         for group, rows in _by_group({**_row_table(state), **keys}):
             yield group, {**rows, LABELS: state[LABELS]}
 
-    def replicates(self, state: State) -> tuple[np.ndarray, np.ndarray]:
-        """The value of each group, and the values without each block (`BLOCKS` × groups).
-
-        For a block in which a group has no rows, that is the group's value.
-        """
+    def replicates(self, state: State, n_blocks: int = BLOCKS) -> LeftOut:
+        """The value of each group, and the values without each block."""
         n = state["n"]
-        value, without = np.full(n.shape, np.nan), np.full((BLOCKS, *n.shape), np.nan)
+        value, without, basis = np.full(n.shape, np.nan), np.full((n_blocks, *n.shape), np.nan), np.ones(n.shape)
         for group, rows in self.rows_of(state):
             arranged = self.arranged(rows)
-            value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
-            without[:, group] = value[group]
+            weight = arranged[WEIGHT]
+            value[group] = without[:, group] = self._values(arranged, weight[None])[0]
+            if math.isfinite(value[group]):
+                basis[group] = min(self.basis(arranged, weight), 1.0)
             blocks, left = self.without_each(arranged, arranged[BLOCK])
             without[blocks, group] = left
-        return value, without
+        return LeftOut(value, without, basis)
+
+    def most_blocks(self, n: int) -> int:
+        if self.interval == "influence":
+            return n
+        most = MOST_CELLS // max(n, 1)
+        return most if most >= BLOCKS else FEW_BLOCKS if n > MANY_ROWS and not self.counted else BLOCKS
+
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+        state = self.state({**columns, BLOCK: blocks.of_row}, group, n_groups)
+        if not _row_table(state):
+            return super().leave_out(columns, group, n_groups, blocks)
+        if self.interval != "influence":
+            return self.replicates(state, blocks.n)
+        value, without, basis = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan), np.ones(n_groups)
+        for place, rows in self.rows_of(state):
+            arranged = self.arranged(rows)
+            weight = arranged[WEIGHT]
+            value[place] = self._values(arranged, weight[None])[0]
+            if not math.isfinite(value[place]):
+                continue
+            change = np.bincount(arranged[BLOCK], self._changes(arranged).change, minlength=blocks.n)
+            without[:, place] = value[place] - change * (blocks.n / max(blocks.n - 1, 1))
+            basis[place] = min(self.basis(arranged, weight), 1.0)
+        return LeftOut(value, without, basis)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         """With an interval that leaves a block out of all groups at once, or in which a cluster changes all of them."""
@@ -397,7 +422,7 @@ class WeightedRowsMetric(Metric):
                 ends[place] = self._interval_by_influence(float(value[place]), each, effective[members])
             return ends
         table = _row_table(state)
-        _, without = self.replicates(state)
+        without = self.replicates(state).without
         for place in known:
             members = groups[place]
             blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])

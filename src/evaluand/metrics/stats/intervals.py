@@ -78,7 +78,7 @@ def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.
         (0.8074, 0.9385)
     """
     rows = np.where(n > 0, n, np.nan)
-    low, high = _score_interval(successes / rows, rows, normal_quantile(confidence))
+    low, high = score_interval(successes / rows, rows, normal_quantile(confidence))
     return np.where(successes == 0, 0 * rows, low), np.where(successes == n, 1 + 0 * rows, high)
 
 
@@ -163,7 +163,7 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = np.where(spread.variance > 0, value * (1 - value) / spread.variance, spread.effective)
     rows = np.where((spread.clusters > 1) & (rows > 0), rows, np.nan)
-    low, high = _score_interval(value, rows, t_quantile(confidence, _degrees(spread.effective)))
+    low, high = score_interval(value, rows, t_quantile(confidence, _degrees(spread.effective)))
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
@@ -309,7 +309,7 @@ def steady_intervals(
         found = _FOUND * share * (1 - share) * effective
         steady = (near * (1 - near) / expected + found * variance / (most - least) ** 2) / (1 + found)
         quantile = t_quantile(confidence, _degrees(effective) + _EXPECTED_DEGREES)
-        low, high = _score_interval(share, near * (1 - near) / steady, quantile)
+        low, high = score_interval(share, near * (1 - near) / steady, quantile)
     low, high = (least + (most - least) * np.clip(end, 0.0, 1.0) for end in (low, high))
     return np.minimum(low, value), np.maximum(high, value)  # at an end of the range rounding could exclude the value
 
@@ -318,7 +318,8 @@ _FOUND = 2.0
 _EXPECTED_DEGREES = 4
 
 
-def _score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+def score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """The score interval of proportions of n rows, not clipped; z is the quantile."""
     z2 = np.square(z)
     scale = 1 + z2 / n
     centre = (p + z2 / (2 * n)) / scale

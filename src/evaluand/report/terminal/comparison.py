@@ -130,8 +130,7 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
             format_difference(pair["difference"], pair, signed=True),
             "–" if pair["low"] is None else f"[{low}, {high}]",
             _p(adjusted_p(pair)),
-            f"{pair['won']:,}",
-            f"{pair['lost']:,}",
+            *("–" if pair[side] is None else f"{pair[side]:,}" for side in ("won", "lost")),
             f"{pair['n_used']:,}",
         )
     return Group(Text(_title(pairs[0]), "bold"), table, Text(safe(pairs[0]["signature"]), "dim"))

@@ -1,0 +1,184 @@
+"""Differences of metrics that are no mean of one number per row, against brute force."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evaluand
+from evaluand.comparison.comparing import Comparison, compare
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.metrics.names import make_metric
+from evaluand.run.runner import Runner
+from evaluand.store.store import MemoryStore
+
+Values = Callable[[np.ndarray, np.ndarray], float]
+
+
+def compared(truth: Any, sides: Sequence[Any], metric: str, confidence: float = 0.95, **further: Any) -> Comparison:
+    as_scores = metric in ("roc_auc", "average_precision", "expected_calibration_error")
+    made = [
+        evaluand.evaluate(truth, **{"scores" if as_scores else "predictions": side}, metrics=metric, **further)
+        for side in sides
+    ]
+    return compare(*made, confidence=confidence, metrics=metric)
+
+
+def f1_macro(truth: np.ndarray, predicted: np.ndarray) -> float:
+    found = []
+    for label in np.union1d(truth, predicted):
+        right = ((truth == label) & (predicted == label)).sum()
+        found.append(2 * right / ((truth == label).sum() + (predicted == label).sum()))
+    return float(np.mean(found))
+
+
+def r_squared(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float(1 - np.square(truth - predicted).sum() / np.square(truth - truth.mean()).sum())
+
+
+def rmse(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.sqrt(np.square(truth - predicted).mean()))
+
+
+def auc(truth: np.ndarray, score: np.ndarray) -> float:
+    above = score[truth == 1][:, None] - score[truth == 0][None]
+    return float(((above > 0) + 0.5 * (above == 0)).mean())
+
+
+def calibration_error(truth: np.ndarray, score: np.ndarray) -> float:
+    bins = np.ceil(score * 10)
+    return float(sum(abs((truth - score)[bins == b].sum()) for b in range(1, 11)) / len(truth))
+
+
+def numbers(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    truth = rng.normal(size=n)
+    return truth, [truth + spread * rng.normal(size=n) for spread in (1.0, 0.8)]
+
+
+def labels(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    return truth, [np.where(rng.random(n) < right, truth, rng.integers(0, 3, n)) for right in (0.5, 0.6)]
+
+
+def scores(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    truth = (rng.random(n) < 0.3).astype(int)
+    shared = rng.normal(size=n)
+    return truth, [1 / (1 + np.exp(-(shared + rng.normal(size=n) + d * truth - 1))) for d in (1.0, 1.6)]
+
+
+def jackknife_error(truth: np.ndarray, sides: Sequence[np.ndarray], value: Values) -> float:
+    left = []
+    for row in range(len(truth)):
+        kept = np.arange(len(truth)) != row
+        left.append(value(truth[kept], sides[1][kept]) - value(truth[kept], sides[0][kept]))
+    n = len(left)
+    return math.sqrt((n - 1) / n * np.square(np.array(left) - np.mean(left)).sum())
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "draw"),
+    [("f1_macro", f1_macro, labels), ("r2", r_squared, numbers), ("root_mean_squared_error", rmse, numbers)],
+)
+def test_the_interval_is_that_of_leaving_each_example_out(metric: str, value: Values, draw: Any) -> None:
+    truth, sides = draw(np.random.default_rng(3), 150)
+    [pair] = compared(truth, sides, metric).pairs
+    assert pair["difference"] == pytest.approx(value(truth, sides[1]) - value(truth, sides[0]), abs=1e-12)
+    error = jackknife_error(truth, sides, value)
+    half = (pair["high"] - pair["low"]) / 2
+    assert 1.96 * error < half < 2.2 * error
+    assert (pair["won"], pair["tied"], pair["lost"], pair["interval"]) == (None, None, None, "jackknife")
+
+
+def test_the_error_of_a_difference_of_areas_is_delong_s() -> None:
+    truth, sides = scores(np.random.default_rng(1), 300)
+    [pair] = compared(truth, sides, "roc_auc").pairs
+    positive, negative = truth == 1, truth == 0
+    components = []
+    for score in sides:
+        wins = score[positive][:, None] - score[negative][None]
+        wins = (wins > 0) + 0.5 * (wins == 0)
+        components.append((wins.mean(axis=1), wins.mean(axis=0)))
+    of_positive, of_negative = (components[1][part] - components[0][part] for part in (0, 1))
+    variance = of_positive.var(ddof=1) / positive.sum() + of_negative.var(ddof=1) / negative.sum()
+    half = (pair["high"] - pair["low"]) / 2
+    assert pair["difference"] == pytest.approx(of_positive.mean(), abs=1e-12)
+    assert half == pytest.approx(1.97 * math.sqrt(variance), rel=0.03)
+    assert pair["p"] == pytest.approx(math.erfc(pair["difference"] / math.sqrt(2 * variance)), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "draw"),
+    [
+        ("f1_macro", f1_macro, labels),
+        ("roc_auc", auc, scores),
+        ("r2", r_squared, numbers),
+        ("expected_calibration_error", calibration_error, scores),
+    ],
+)
+def test_the_interval_is_as_wide_as_the_paired_bootstrap_spreads(metric: str, value: Values, draw: Any) -> None:
+    rng = np.random.default_rng(7)
+    truth, sides = draw(rng, 400)
+    [pair] = compared(truth, sides, metric).pairs
+    drawn = []
+    for _ in range(400):
+        rows = rng.integers(0, 400, 400)
+        drawn.append(value(truth[rows], sides[1][rows]) - value(truth[rows], sides[0][rows]))
+    assert pair["difference"] == pytest.approx(value(truth, sides[1]) - value(truth, sides[0]), abs=1e-9)
+    assert (pair["high"] - pair["low"]) / (2 * 1.97 * np.std(drawn)) == pytest.approx(1, abs=0.15)
+
+
+def test_p_is_where_the_interval_ends_at_0() -> None:
+    for draw, metric in ((labels, "f1_macro"), (numbers, "r2"), (scores, "roc_auc")):
+        truth, sides = draw(np.random.default_rng(5), 120)
+        p = compared(truth, sides, metric).pairs[0]["p"]
+        [pair] = compared(truth, sides, metric, confidence=1 - p).pairs
+        assert min(abs(pair["low"]), abs(pair["high"])) < 1e-6
+
+
+def test_the_order_of_examples_and_systems_does_not_matter() -> None:
+    truth, sides = labels(np.random.default_rng(2), 100)
+    store, order = MemoryStore(), np.random.default_rng(3).permutation(100)
+
+    def evaluated(name: str, side: np.ndarray, rows: Sequence[int]) -> Evaluation:
+        data = Dataset.from_rows([{"input": str(n), "expected": f"c{truth[n]}"} for n in rows])
+        run = Runner(store).run(lambda text: f"c{side[int(text)]}", data)
+        return Evaluator(store).evaluate(run, {"prediction": "prediction"}, name=name)
+
+    a, b = evaluated("a", sides[0], range(100)), evaluated("b", sides[1], range(100))
+    shuffled = evaluated("c", sides[1], order.tolist())
+    metric = make_metric("f1_macro")
+    [one], [other], [back] = (compare(*both, metrics=metric).pairs for both in ((a, b), (a, shuffled), (b, a)))
+    for name in ("difference", "low", "high", "p", "n_used"):
+        assert one[name] == pytest.approx(other[name], abs=1e-12)
+    assert [back["low"], back["high"], back["p"]] == pytest.approx([-one["high"], -one["low"], one["p"]])
+
+
+def test_equal_systems_have_an_interval_that_allows_for_unseen_changes() -> None:
+    truth, [side, _] = labels(np.random.default_rng(2), 200)
+    [pair] = compared(truth, [side, side.copy()], "f1_macro").pairs
+    assert (pair["difference"], pair["p"]) == (0.0, 1.0)
+    assert -0.1 < pair["low"] < -0.01
+    assert 0.01 < pair["high"] < 0.1
+
+
+def test_a_value_that_one_example_decides_has_no_interval_but_a_reason() -> None:
+    truth = np.array([1, *[0] * 20])
+    sides = [np.linspace(0.9, 0.1, 21), np.linspace(0.1, 0.9, 21)]
+    [pair] = compared(truth, sides, "roc_auc").pairs
+    assert pair["difference"] == -1.0
+    assert (pair["low"], pair["high"], pair["p"]) == (None, None, None)
+    assert pair["reason"] == "no interval: without a few rows a side has no value"
+    [pair] = compared(np.zeros(20, int), [sides[0][:20], sides[1][:20]], "roc_auc").pairs
+    assert pair["difference"] is None
+    assert pair["reason"] == "the metric is undefined for these rows of a and b"
+
+
+@pytest.mark.parametrize("metric", ["max_error"])
+def test_largest_values_have_no_differences(metric: str) -> None:
+    truth, sides = numbers(np.random.default_rng(1), 20)
+    with pytest.raises(SpecError, match="max_error has no differences with an interval"):
+        compared(truth, sides, metric)
