@@ -17,7 +17,8 @@ from rich.console import Console
 
 from evaluand import evaluate
 from evaluand.aggregation.aggregator import Aggregator, Measure
-from evaluand.aggregation.disparity import DisparityRow, check_kinds, disparities
+from evaluand.aggregation.disparity import DisparityRow, check_kinds
+from evaluand.aggregation.group_disparities import disparities
 from evaluand.aggregation.groups import MetricRow, Summary, merge, summarise_shard
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset

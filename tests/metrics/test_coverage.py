@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from evaluand.aggregation.disparity import disparities
+from evaluand.aggregation.group_disparities import disparities
 from evaluand.aggregation.groups import merge, summarise, summarise_shard
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.metric import Metric

@@ -19,7 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disparities
+from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
+from evaluand.aggregation.group_disparities import disparities, disparity_record
+from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.aggregation.labelled_rows import digests_of_labels, label_adder
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
@@ -55,6 +57,7 @@ class Measure:
             the true and the false positive rates.
         called: the names of the metric in a problem, by which gates find it too.
         where: only rows of examples that match this `RowFilter`; gates, comparisons and trade-offs leave it out.
+        rules: which groups disparities compare; by default the two that differ most.
 
     Raises:
         SpecError: the metric is not a `Metric`, there is no such disparity, or there are no groups to compare.
@@ -72,6 +75,7 @@ class Measure:
     criterion: str | None = None
     called: Sequence[str] = ()
     where: str | None = None
+    rules: GroupRules | None = None
 
     def __post_init__(self) -> None:
         if self.where is not None:
@@ -90,6 +94,7 @@ class Measure:
         spec: dict[str, Any] = {"scorer": self.scorer, "metric": self.metric.spec, "by": [list(by) for by in self.by]}
         if self.disparities:
             spec |= {"disparities": list(self.disparities), "criterion": self.criterion}
+            spec |= {"rules": self.rules.spec} if self.rules is not None else {}
         if self.called:
             spec |= {"called": list(self.called)}
         if self.where is not None:
@@ -161,9 +166,9 @@ class Aggregation(Artifact):
         return table.select(schema.names)
 
     def tables(self) -> dict[str, pa.Table]:
-        """All tables that have rows, and `metrics`, which is the first."""
-        tables = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
-        for name in sorted({*self.manifest["counts"]} - {*tables}):
+        """All tables that have rows, with the columns that were stored, and `metrics`, which is the first."""
+        tables, counts = {"metrics": self.table()}, self.manifest["counts"]
+        for name in sorted({*counts} - {*tables}, key=lambda name: (name != "disparities", name != "curves", name)):
             tables[name] = pa.Table.from_batches(self.store.read("aggregations", self.id, name))
         return {name: table for name, table in tables.items() if name == "metrics" or table.num_rows}
 
@@ -173,6 +178,8 @@ def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
     try:
         metric = registry.find("metrics", stored["kind"])(**stored["parameters"])
         further = {name: spec[name] for name in ("disparities", "criterion", "called", "where") if name in spec}
+        if "rules" in spec:
+            further["rules"] = read_rules(spec["by"], **spec["rules"])
         yield Measure(spec["scorer"], metric, spec["by"], **further)
     except (SpecError, TypeError):  # a class of the user, which a store does not contain
         return
@@ -383,7 +390,8 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
             measure.metric.columns_for(scorers[scorer])
         except SpecError as error:
             yield f"scorer {scorer!r}: {error}"
-    missing = [a for a in dict.fromkeys(a for by in measure.by for a in by) if a not in roles.attributes]
+    given = measure.rules.given if measure.rules else ()
+    missing = [a for a in dict.fromkeys([*(a for by in measure.by for a in by), *given]) if a not in roles.attributes]
     if missing:
         names = ", ".join(map(repr, missing))
         hint = nearest(missing[0], roles.attributes)
@@ -409,7 +417,7 @@ def _compute_rows(number: int, evaluation: Evaluation, measures: Sequence[Measur
     key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
     return {
         "metrics": [key | {"scorer": scorer} | _metric_row(row) for scorer, row in results.values],
-        "disparities": [key | {"scorer": scorer} | _disparity_row(row) for scorer, row in results.disparities],
+        "disparities": [key | {"scorer": scorer} | disparity_record(row) for scorer, row in results.disparities],
         "curves": [key | {"scorer": scorer} | point for scorer, curve in results.curves for point in _points(*curve)],
     }
 
@@ -491,22 +499,24 @@ def compute_measures(
         repeated: whether examples have several replications.
         drawn: whether to compute curves.
     """
-    positions_of: dict[tuple[str, Any, Any, str | None, Metric | None], list[int]] = {}
+    positions_of: dict[tuple[Any, ...], list[int]] = {}
     for position, measure in enumerate(measures):
         labelled_for = measure.metric if measure.metric.reads_labels else None
-        key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where, labelled_for)
+        given = measure.rules.given if measure.rules else ()
+        key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where, labelled_for, given)
         positions_of.setdefault(key, []).append(position)
     of: list[MeasureResults] = [MeasureResults([], [], []) for _ in measures]
-    for (scorer, by, _, where, labelled_for), positions in positions_of.items():
+    for (scorer, by, _, where, labelled_for, given), positions in positions_of.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
         groupings = [(), *(attribute_columns(each) for each in by if each)]
+        crossed = [attribute_columns((*each, *given)) for each in by if each] if given else []
         with naming_scorer(scorer, metrics):
-            names = tuple(dict.fromkeys(a for each in by for a in each))
+            names = tuple(dict.fromkeys([*(a for each in by for a in each), *given]))
             asked = {"where": where, "labelled_for": labelled_for}
             cut = tables(scorer, names, **{name: each for name, each in asked.items() if each is not None})
-            summary = summary_of_shards(read_shards(cut), every, groupings, repeated=repeated)
+            summary = summary_of_shards(read_shards(cut), every, [*groupings, *crossed], repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
                 rows = (row for each in groupings for row in summary.values(place, each))
@@ -521,8 +531,9 @@ def compute_measures(
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
+            options: dict[str, Any] = {"rules": measures[first].rules, "given": attribute_columns(given)}
             for columns, attributes in zip(groupings[1:], filter(None, by), strict=True):
-                between = disparities(summary, together, columns, kinds, name=name, attributes=attributes)
+                between = disparities(summary, together, columns, kinds, name=name, attributes=attributes, **options)
                 of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
@@ -537,7 +548,9 @@ def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
     of: dict[Any, list[int]] = {}
     for position, measure in enumerate(measures):
         if measure.disparities:
-            key = position if measure.criterion is None else (measure.criterion, tuple(measure.disparities))
+            key: Any = position
+            if measure.criterion is not None:
+                key = (measure.criterion, tuple(measure.disparities), measure.rules)
             of.setdefault(key, []).append(position)
     return of.values()
 
@@ -665,16 +678,6 @@ def _metric_row(row: MetricRow) -> dict[str, Any]:
         "by": list(row.by.items()),
         "data": None if row.data is None else identity.encode(row.data).decode(),
         **{name: None if value != value else float(value) for name, value in numbers.items()},
-    }
-
-
-def _disparity_row(row: DisparityRow) -> dict[str, Any]:
-    numbers = {name: getattr(row, name) for name in ("value", "low", "high")}
-    ends = {name: getattr(row, name) for name in ("lowest", "highest")}
-    return row._asdict() | {
-        **{name: None if value != value else value for name, value in numbers.items()},
-        **{name: None if group is None else list(group.items()) for name, group in ends.items()},
-        **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined")},
     }
 
 

@@ -6,14 +6,14 @@ with all rows the interval is wider than necessary; where clusters extend across
 narrow where a cluster that is good in one group is bad in another.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
-from evaluand.aggregation.groups import By, MetricRow, Summary, group_text
+from evaluand.aggregation.groups import By, group_text
 from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.disparity import Disparity, IntervalEnds, Kind as Kind, disparity
@@ -40,6 +40,12 @@ class DisparityRow(NamedTuple):
         small: groups with fewer than `SMALL` scored rows behind their value.
         undefined: groups without a value, which were left out.
         decided_by: the metric with the largest disparity, of several; None of one, and where undefined.
+        reference: the group to which others are compared; None where all pairs are.
+        other: the group of a pair with the reference; None where the groups that differ most are looked for.
+        given: the stratum: attribute → value; the value is None where the disparity is standardised over all strata.
+        at_once: how many intervals hold at the same time with this confidence: those of all pairs, or of all strata.
+        unjudged: groups that are too small to be judged.
+        groups: the groups with their raw and shrunk values, see `rated_groups`; empty without a smallest size.
     """
 
     metric: str
@@ -57,6 +63,12 @@ class DisparityRow(NamedTuple):
     small: tuple[Mapping[str, str | None], ...]
     undefined: tuple[Mapping[str, str | None], ...]
     decided_by: str | None = None
+    reference: Mapping[str, str | None] | None = None
+    other: Mapping[str, str | None] | None = None
+    given: Mapping[str, str | None] | None = None
+    at_once: int = 1
+    unjudged: tuple[Mapping[str, str | None], ...] = ()
+    groups: tuple[Mapping[str, Any], ...] = ()
 
 
 def check_kinds(kinds: Any) -> tuple[Kind, ...]:
@@ -77,45 +89,6 @@ def check_kinds(kinds: Any) -> tuple[Kind, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def disparities(
-    summary: Summary,
-    positions: Sequence[int],
-    over: By,
-    kinds: Sequence[Kind],
-    *,
-    name: str | None = None,
-    attributes: By | None = None,
-) -> list[DisparityRow]:
-    """The disparities between the groups of one grouping, for each target.
-
-    Rows without a value of an attribute form no group; groups without a metric value are left out and reported.
-
-    Args:
-        summary: of all shards, by `over` and over all rows.
-        positions: the places of the metrics; of several, the largest disparity counts (equalized odds is that of the
-            true and the false positive rates).
-        over: the columns whose groups are compared.
-        name: the name of the criterion, for several metrics.
-        attributes: the names of the attributes in `over`; the same by default.
-    """
-    metrics = [summary.settled(position) for position in positions]
-    groups, overall = ([_by_target(summary.values(each, names)) for each in positions] for names in (over, ()))
-    result = []
-    for target in groups[0]:
-        rows = [[row for row in one[target] if None not in row.by.values()] for one in groups]
-        compared = GroupComparison(
-            metrics,
-            [dict(zip(attributes or over, row.by.values(), strict=False)) for row in rows[0]],
-            list(map(_interval_ends, rows)),
-            [np.array([[_basis(row) for row in one]]).reshape(1, -1) for one in rows],
-            [_interval_ends(one[target]) for one in overall],
-        )
-        result += [
-            row._replace(target=target) for kind in kinds for row in compared.rows(kind, attributes or over, name)
-        ]
-    return result
-
-
 Group = Mapping[str, str | None]
 
 
@@ -128,7 +101,8 @@ class GroupComparison:
         groups: the groups, also those without a value.
         values: entries × groups for each metric, with intervals of the metric's confidence.
         rests_on: the rows behind each value: entries × groups for each metric.
-        overall: the value over all rows for each metric, entries × 1, for disparities to it.
+        overall: the value over all rows for each metric, entries × 1, for disparities to it; or that of the reference.
+        reference: the group whose values `overall` are; it is none of the groups.
         confidence: the level of the intervals; by default that of the metrics.
         as_zero: whether undefined values count as 0; what rests on them has no interval.
     """
@@ -140,6 +114,7 @@ class GroupComparison:
     overall: Sequence[IntervalEnds] | None = None
     confidence: float | None = None
     as_zero: bool = False
+    reference: Group | None = None
 
     def rows(self, kind: Kind, over: By, name: str | None = None) -> list[DisparityRow]:
         """The disparity of each entry; the target is None.
@@ -155,7 +130,11 @@ class GroupComparison:
         known = [getattr(metric, "confidence", None) for metric in self.metrics]
         confidence = self.confidence or min(filter(None, known), default=_USUAL)
         overall = self.overall if kind.endswith("overall") else None
-        return disparity(self._counted, kind, confidence, self.metrics[0].range, overall)
+        fewest = self._fewest(kind)
+        return disparity(self._counted, kind, confidence, self.metrics[0].range, overall, fewest)
+
+    def _fewest(self, kind: Kind) -> int:
+        return 1 if self.reference is not None and kind.endswith("overall") else 2
 
     @cached_property
     def _counted(self) -> list[IntervalEnds]:
@@ -174,7 +153,7 @@ class GroupComparison:
         unbounded = self._without_interval(entry, kind)
         if self.as_zero and not known.all():
             low = high = np.nan
-        names = [*self.groups, {}]
+        names = [*self.groups, self.reference or {}]
         between = None if fault or found is None else (names[found.lowest[entry]], names[found.highest[entry]])
         rests_on = np.stack([each[entry] for each in self.rests_on])
         return DisparityRow(
@@ -216,10 +195,11 @@ class GroupComparison:
 
     def _why_undefined(self, kind: Kind, entry: int, counted: np.ndarray) -> str | None:
         fewest = int(counted.sum(axis=1).min())
-        if fewest < 2:
+        if fewest < self._fewest(kind):
             return f"{'no group has' if not fewest else 'only one group has'} a value; a disparity is one of two groups"
         if kind.endswith("overall") and any(np.isnan(one.value[entry]).any() for one in self.overall or ()):
-            return f"{_ALL_ROWS} is undefined"
+            of_reference = self.reference and f"the value of the reference group {group_text(self.reference)}"
+            return f"{of_reference or _ALL_ROWS} is undefined"
         if kind.startswith("ratio") and all(np.nan_to_num(one.value[entry]).max() <= 0 for one in self.values):
             return "a ratio of zeros: all groups have the value 0"
         return None
@@ -230,7 +210,7 @@ class GroupComparison:
         names: list[str] = []
         for place, one in enumerate(self._counted):
             suffix = f" of {self._metric_names[place]}" if len(self.metrics) > 1 else ""
-            of_all = [(_ALL_ROWS, overall[place])] if overall else []
+            of_all = [(group_text(self.reference) if self.reference else _ALL_ROWS, overall[place])] if overall else []
             unbounded = ~one.bounded[entry] & ~np.isnan(one.value[entry])
             names += [group_text(self.groups[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
             names += [name + suffix for name, each in of_all if not each.bounded[entry].all()]
@@ -252,20 +232,3 @@ def _explain_missing(names: Sequence[str], bounded: bool) -> str | None:
     if bounded:
         return f"the interval leaves out {text}, which {has} none"
     return f"no interval: {text} {has} none"
-
-
-def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
-    of: dict[str | None, list[MetricRow]] = {}
-    for row in rows:
-        of.setdefault(row.target, []).append(row)
-    return of
-
-
-def _interval_ends(rows: Sequence[MetricRow]) -> IntervalEnds:
-    ends = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
-    return IntervalEnds(*ends.T[:, None])
-
-
-def _basis(row: MetricRow) -> float:
-    """The number of scored rows behind a value: for recall those that were expected."""
-    return float((row.data or {}).get("rests_on", row.n_scored))

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind
+from evaluand.aggregation.group_rules import GroupRules
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.class_scores import ScoredBy
@@ -52,6 +53,7 @@ def measures_of(
     scored_by: ScoredBy | None = None,
     disparities: Kind | Sequence[Kind] = ("difference", "ratio"),
     confidence: float = 0.95,
+    rules: GroupRules | None = None,
 ) -> list[Measure]:
     """The measures of a criterion, for an experiment or an `Aggregator`.
 
@@ -64,6 +66,7 @@ def measures_of(
         scored_by: the source of the probability for calibration, see `OfScores`; by default `predicted`.
         disparities: the kinds of disparities between the groups.
         confidence: the level of all intervals.
+        rules: which groups disparities compare; by default the two that differ most.
 
     Raises:
         SpecError: there is no such criterion, or it reads no scores.
@@ -80,7 +83,7 @@ def measures_of(
     options = {"label": label, "scored_by": scored_by}
     parameters = {name: value for name, value in options.items() if value is not None} | {"confidence": confidence}
     metrics = [registry.find("metrics", kind)(**parameters) for kind in CRITERIA[criterion]]
-    return [Measure(scorer, metric, by, disparities, criterion) for metric in metrics]  # type: ignore[arg-type]
+    return [Measure(scorer, metric, by, disparities, criterion, rules=rules) for metric in metrics]  # type: ignore[arg-type]
 
 
 def check_decided(measure: Measure, labels: pa.Array) -> None:

@@ -8,6 +8,8 @@
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
     f_beta(strict, label=PER) >= 0.5                 one of several metrics, as tables label it: f_beta(label=PER)
     equalized_odds difference by sex <= 0.1          the disparity of groups by a metric or a criterion of fairness
+    fpr difference by race from A <= 0.1             that to a reference group; `from A to B`: of a pair
+    fpr difference by race given age <= 0.1          that of values standardised over the strata of an attribute
     win_rate(mine, base) >= 0.55 at 95%              of ratings; see `evaluand.comparison.ratings.rating_gates`
 
 `at 95%` always means that a gate passes wrongly in at most 5 of 100 cases. The level is approximate for values that are
@@ -42,6 +44,7 @@ from evaluand.aggregation.aggregator import (
     shared_ranges,
     with_ranges,
 )
+from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.gate_result import GateResult, bound_facts
@@ -187,7 +190,7 @@ def check_fit(
 
 
 def _check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
-    unknown = [name for name in (*dict(gate.where), *gate.by) if name not in attributes]
+    unknown = [name for name in (*dict(gate.where), *gate.by, *gate.given) if name not in attributes]
     if unknown:
         raise SpecError(f"gate {gate.text!r}: {unknown[0]!r} is not an attribute{nearest(unknown[0], attributes)}")
 
@@ -273,12 +276,15 @@ def _check_disparities(
     # the end whose errors are more frequent
     nearer = kind.startswith("difference" if gate.relation in (">=", ">") else "ratio")
     chosen = metrics if gate.level is None else [_at_level(gate, one, AT_MOST if nearer else 0.5) for one in metrics]
-    measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric) for metric in chosen]
+    rules = _group_rules(gate)
+    measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric, rules=rules) for metric in chosen]
     found = compute_measures(
         measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False
     )
     overall = {row.target: row for _, row in found.values if not row.by}
     for _, row in found.disparities:
+        if bool(row.other) != bool(gate.other) or row.given != (dict.fromkeys(gate.given) or None):
+            continue
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)
         facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "n_groups")}
@@ -295,6 +301,16 @@ def _check_disparities(
         if row.small:
             shown += f"; few rows: {' | '.join(map(group_text, row.small))}"
         yield _Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts)
+
+
+def _group_rules(gate: Gate) -> GroupRules | None:
+    """The groups that a gate compares; None for the two that differ most."""
+    pairs = [[[*gate.reference], [*gate.other]]] if gate.other else []
+    reference = None if gate.other else [*gate.reference] or None
+    try:
+        return read_rules((gate.by,), reference=reference, pairs=pairs, given=gate.given)
+    except SpecError as error:
+        raise SpecError(f"gate {gate.text!r}: {error}") from None
 
 
 def _check_point_differences(

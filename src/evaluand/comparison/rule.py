@@ -48,6 +48,9 @@ class Gate:
         level: the confidence level of the bound; None checks the value itself.
         disparity: the kind of disparity that is checked in position of the value; see `disparity.Kind`.
         by: the attributes that define the groups of the disparity.
+        reference: the values of the group to which others are compared; empty where all pairs are.
+        other: the values of the only group that is compared with the reference.
+        given: attributes over whose values the disparity is standardised.
     """
 
     text: str
@@ -61,6 +64,9 @@ class Gate:
     parameters: tuple[tuple[str, str], ...] = ()
     disparity: str | None = None
     by: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     in_percent: bool = False
 
     @property
@@ -259,15 +265,28 @@ class _Parser:
         return {"baseline": name, "number": number if sign == "+" else -number}
 
     def _read_disparity(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """Reads `difference by sex, site`; tables write a colon after the metric, which is accepted."""
+        """Reads `difference by sex, site from female, north given age`; tables write a colon after the
+        metric, which is accepted.
+        """
         if before["where"]:
             raise SpecError(f"gate {self.text!r}: a disparity compares all groups; leave out the group in []")
         kind = self._advance().text
         self._expect("by")
-        by = [self._read_name("an attribute")]
-        while self._accept(","):
-            by.append(self._read_name("an attribute"))
-        return {"metric": before["metric"].removesuffix(":"), "disparity": kind, "by": tuple(by)}
+        parts: dict[str, Any] = {"metric": before["metric"].removesuffix(":"), "disparity": kind}
+        parts["by"] = self._read_names("an attribute")
+        if kind in ("difference", "ratio") and self._accept("from"):
+            parts["reference"] = self._read_names("the value of the reference group", len(parts["by"]))
+            parts["other"] = self._read_names("the value of a group", len(parts["by"])) if self._accept("to") else ()
+        if self._accept("given"):
+            parts["given"] = self._read_names("an attribute")
+        return parts
+
+    def _read_names(self, what: str, n: int | None = None) -> tuple[str, ...]:
+        """Reads names with commas between them; as many as there are attributes, if a number is given."""
+        names = [self._read_name(what)]
+        while self._accept(",") or (n is not None and len(names) < n):
+            names.append(self._read_name(what))
+        return tuple(names)
 
     def _read_scorer(self, metric: str) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """Reads the parentheses: the scorer, the parameters, or both."""

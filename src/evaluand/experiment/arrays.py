@@ -390,8 +390,9 @@ class ArrayEvaluation:
         return evaluation
 
     def __str__(self) -> str:
+        from evaluand.report.terminal.disparities import disparities_table
         from evaluand.report.terminal.plain_text import plain_text
-        from evaluand.report.terminal.report import disparities_table, metrics_table
+        from evaluand.report.terminal.report import metrics_table
 
         parts: list[Any] = [metrics_table(self._facts())]
         if self.disparities:

@@ -13,6 +13,7 @@ from pydantic_core.core_schema import ErrorType
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
+from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, alternatives, kind_of, nearest
@@ -39,6 +40,7 @@ from evaluand.experiment.spec import (
     CodeSpec,
     DatasetSpec,
     FairnessSpec,
+    GroupRulesSpec,
     JudgeEntry,
     KindSpec,
     MetricCodeSpec,
@@ -392,10 +394,16 @@ def rating(spec: RatingSpec) -> RatingMethod | None:
 
 def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     scorer = _choose_scorer(spec.scorer, scorers)
-    groupings = [spec.by] if isinstance(spec.by, str) else spec.by
-    by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
+    by = _read_groupings(spec.by)
     metric = _code_metric(spec, folder) if isinstance(spec, MetricCodeSpec) else _named_metric(spec)
-    return Measure(scorer, metric, by, check_kinds(spec.disparities), where=spec.where)
+    kinds, rules = check_kinds(spec.disparities), _group_rules(spec, by)
+    if rules is not None and not kinds:
+        raise SpecError("reference, pairs, given and smallest are about disparities; add disparities: difference")
+    return Measure(scorer, metric, by, kinds, where=spec.where, rules=rules)
+
+
+def _group_rules(spec: GroupRulesSpec, by: Sequence[Sequence[str]]) -> GroupRules | None:
+    return read_rules(by, reference=spec.reference, pairs=spec.pairs, given=spec.given, smallest=spec.smallest)
 
 
 def lower_is_better(measure: Measure, spec: MetricEntry) -> Measure:
@@ -440,7 +448,13 @@ def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:
         scored_by=spec.scored_by,
         disparities=check_kinds(spec.disparities),
         confidence=spec.confidence,
+        rules=_group_rules(spec, _read_groupings(spec.by)),
     )
+
+
+def _read_groupings(by: str | Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    each = [by] if isinstance(by, str) else by
+    return tuple((names,) if isinstance(names, str) else tuple(names) for names in each)
 
 
 def tradeoff(spec: TradeoffSpec) -> Trade:

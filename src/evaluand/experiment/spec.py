@@ -124,7 +124,25 @@ class ScorerKindSpec(KindSpec):
     expected_view: _Adapters | None = _EXPECTED_VIEW
 
 
-class MetricPlace(BaseModel):
+_GroupEntry = str | bool | int | float | list[str | bool | int | float] | dict[str, str | bool | int | float]
+
+
+class GroupRulesSpec(BaseModel):
+    """Which groups disparities compare, beside the two that differ most."""
+
+    reference: _GroupEntry | None = Field(
+        None, description="the group to which others are compared: a value; of several attributes, attribute: value"
+    )
+    pairs: list[list[_GroupEntry]] = Field(default=[], description="pairs of groups to compare")
+    given: str | list[str] = Field(
+        default=[], description="attributes: disparities within each of their values, and standardised over them"
+    )
+    smallest: int = Field(
+        0, ge=0, strict=True, description="groups that fewer rows rest on are listed, with shrunk values, not judged"
+    )
+
+
+class MetricPlace(GroupRulesSpec):
     """What a metric is computed on: the scorer whose table it reads, and the groups."""
 
     scorer: str | None = Field(None, description="may be omitted if there is one scorer")
@@ -227,7 +245,7 @@ def _branch(entry: Any) -> str | None:
     return "a kind" if "kind" in entry else "code"
 
 
-class FairnessSpec(BaseModel):
+class FairnessSpec(GroupRulesSpec):
     """A fairness criterion: the groups to treat alike, and the label."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -89,6 +89,30 @@ def group_name(by: Mapping[str, str | None]) -> str:
     )
 
 
+def disparity_phrase(row: Mapping[str, Any]) -> str:
+    """What is compared, in the words of a gate.
+
+    Example:
+        >>> row = {"disparity": "ratio_to_overall", "over": ["race"]}
+        >>> disparity_phrase(row)
+        'ratio to overall by race'
+        >>> pair = {"disparity": "difference", "reference": {"race": "a"}, "other": {"race": "b"}}
+        >>> disparity_phrase(row | pair | {"given": {"age": None}})
+        'difference by race from a to b given age (standardised)'
+    """
+    text = f"{row['disparity'].replace('_', ' ')} by {', '.join(safe(name, LABEL) for name in row['over'])}"
+    for word, name in (("from", "reference"), ("to", "other")):
+        text += f" {word} {_group_values(row[name])}" if row.get(name) else ""
+    given = row.get("given") or {}
+    if given and None in given.values():
+        return f"{text} given {', '.join(safe(name, LABEL) for name in given)} (standardised)"
+    return f"{text} given {group_name(given)}" if given else text
+
+
+def _group_values(group: Mapping[str, str | None]) -> str:
+    return ", ".join(safe(str(value), LABEL) for value in group.values())
+
+
 def join_names(names: Sequence[str]) -> str:
     """Joins names of groups, which may contain commas; of many names the first 20."""
     more = [f"and {len(names) - _LISTED:,} more"] if len(names) > _LISTED else []

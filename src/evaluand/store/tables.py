@@ -144,6 +144,17 @@ METRICS: Final = pa.schema(
 )
 """`evaluation` is the number of the aggregated evaluation, from 0; `run_digest` is that of its run."""
 
+_RATED: Final = pa.struct(
+    [
+        pa.field("metric", pa.string()),
+        pa.field("by", _GROUP),
+        *(pa.field(name, pa.float64()) for name in ("value", "low", "high", "n")),
+        pa.field("judged", pa.bool_()),
+        *(pa.field(f"shrunk_{name}", pa.float64()) for name in ("value", "low", "high")),
+    ]
+)
+"""A group with its raw and its shrunk value, and whether it is large enough to be judged."""
+
 DISPARITIES: Final = pa.schema(
     [
         *_MEASURED,
@@ -157,10 +168,15 @@ DISPARITIES: Final = pa.schema(
         pa.field("small", pa.list_(_GROUP), nullable=False),
         pa.field("undefined", pa.list_(_GROUP), nullable=False),
         pa.field("decided_by", pa.string()),
+        *(pa.field(name, _GROUP) for name in ("reference", "other", "given")),
+        pa.field("at_once", pa.int64()),
+        pa.field("unjudged", pa.list_(_GROUP)),
+        pa.field("groups", pa.list_(_RATED)),
     ]
 )
 """The disparities of groups; `over` are the attributes that define the groups, and `decided_by` is, of the metrics of a
-criterion, the one with this disparity."""
+criterion, the one with this disparity. `reference` is the group to which others are compared, `other` that of a pair,
+`given` the stratum, `at_once` the number of intervals that hold at the same time; these are null in earlier stores."""
 
 CURVES: Final = pa.schema(
     [

@@ -20,7 +20,7 @@ def check_gate_columns(
     """Refuses a gate on a group of a column that is not grouped by."""
     grouped = {name for each in by for name in ([*each.split(","), each] if isinstance(each, str) else each)}
     for gate in gates:
-        for name in (*dict(gate.where), *gate.by):
+        for name in (*dict(gate.where), *gate.by, *gate.given):
             if name in base.table.column_names and name not in {each.strip() for each in grouped}:
                 raise SpecError(
                     f"gate {gate.text!r}: values are not grouped by {name!r}; add {notes.option('by', name)}"

@@ -64,19 +64,22 @@ def disparity(
     confidence: float,
     range: tuple[float, float],
     overall: Sequence[IntervalEnds] | None = None,
+    fewest: int = 2,
 ) -> Disparity:
     """The disparity of the groups; of several metrics, the largest.
 
-    Groups without a value are left out. The disparity is undefined if fewer than two groups have a value, or if it is
-    undefined for one of several metrics; but where all groups have the value 0 by one metric, a ratio is that of the
-    other metrics. A group without an interval is left out of that of the disparity; if it is one of the two groups that
-    differ most, the disparity has no interval.
+    Groups without a value are left out. The disparity is undefined if fewer than `fewest` groups have a value, or if
+    it is undefined for one of several metrics; but where all groups have the value 0 by one metric, a ratio is that of
+    the other metrics. A group without an interval is left out of that of the disparity; if it is one of the two groups
+    that differ most, the disparity has no interval.
 
     Args:
         groups: the values of each metric, … × groups.
         confidence: the level of the groups' intervals, and of the disparity's.
         range: the range of the metrics.
-        overall: the value of each metric over all rows, … × 1; for the kinds that need it.
+        overall: the value of each metric over all rows, … × 1; for the kinds that need it. Or that of a reference
+            group, which is then none of the groups.
+        fewest: 1 where a single group is compared with a reference group.
 
     Example:
         >>> of = IntervalEnds(np.array([0.9, 0.5, np.nan]), np.array([0.85, 0.4, 0.0]), np.array([0.94, 0.6, 1.0]))
@@ -88,7 +91,9 @@ def disparity(
     flat = [IntervalEnds(*(part.reshape(-1, n) for part in one)) for one in groups]
     totals = None if overall is None else [IntervalEnds(*(part.reshape(-1, 1) for part in one)) for one in overall]
     of_pairs = kind in ("difference", "ratio")
-    found = [_disparity(*part, kind, confidence, range) for part in _iterate_blocks(flat, totals or [], of_pairs)]
+    found = [
+        _disparity(*part, kind, confidence, range, fewest) for part in _iterate_blocks(flat, totals or [], of_pairs)
+    ]
     ends, *places = zip(*found, strict=True)
     joined = IntervalEnds(*(np.concatenate(parts).reshape(shape) for parts in zip(*ends, strict=True)))
     return Disparity(joined, *(np.concatenate(parts).reshape(shape) for parts in places))
@@ -177,15 +182,23 @@ def _iterate_blocks(
 
 
 def _disparity(
-    groups: list[IntervalEnds], overall: list[IntervalEnds], kind: Kind, confidence: float, range: tuple[float, float]
+    groups: list[IntervalEnds],
+    overall: list[IntervalEnds],
+    kind: Kind,
+    confidence: float,
+    range: tuple[float, float],
+    fewest: int,
 ) -> tuple[IntervalEnds, np.ndarray, np.ndarray, np.ndarray]:
     """The disparities of entries × groups, with the places of the two groups and of the metric."""
     log = kind.startswith("ratio")
     groups, overall = ([_logarithms(one) if log else one for one in each] for each in (groups, overall))
     none: list[IntervalEnds | None] = [None] * len(groups)
     against = [*overall] or none
-    lowest, highest, distances = (np.stack(parts) for parts in zip(*map(_extremes, groups, against), strict=True))
-    zeros = np.stack([_is_all_zero(*each) for each in zip(groups, against, strict=True)]) & log
+    lowest, highest, distances = (
+        np.stack(parts)
+        for parts in zip(*(_extremes(*each, fewest) for each in zip(groups, against, strict=True)), strict=True)
+    )
+    zeros = np.stack([_is_all_zero(*each, fewest) for each in zip(groups, against, strict=True)]) & log
     undefined = np.isnan(np.where(zeros.all(axis=0) | ~zeros, distances, 0.0)).any(axis=0)
     of, entry = np.where(np.isnan(distances), -np.inf, distances).argmax(axis=0), np.arange(distances.shape[1])
     lowest, highest, value = (parts[of, entry] for parts in (lowest, highest, distances))
@@ -206,10 +219,10 @@ def _disparity(
     return ends, lowest, highest, of
 
 
-def _is_all_zero(one: IntervalEnds, overall: IntervalEnds | None) -> np.ndarray:
-    """Where all groups, two or more, have the value 0, and so do all rows; from logarithms."""
+def _is_all_zero(one: IntervalEnds, overall: IntervalEnds | None, fewest: int) -> np.ndarray:
+    """Where all groups, enough of them, have the value 0, and so do all rows; from logarithms."""
     known, zero = ~np.isnan(one.value), np.isneginf(one.value)
-    found = (known == zero).all(axis=-1) & (known.sum(axis=-1) > 1)
+    found = (known == zero).all(axis=-1) & (known.sum(axis=-1) >= fewest)
     return np.asarray(found if overall is None else found & np.isneginf(overall.value[:, 0]))
 
 
@@ -218,8 +231,10 @@ def _logarithms(one: IntervalEnds) -> IntervalEnds:
         return IntervalEnds(*(np.log(np.maximum(part, 0.0)) for part in one))
 
 
-def _extremes(one: IntervalEnds, overall: IntervalEnds | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The two groups that differ most, the lower first, and their distance; NaN for fewer than two values."""
+def _extremes(
+    one: IntervalEnds, overall: IntervalEnds | None, fewest: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The two groups that differ most, the lower first, and their distance; NaN for too few values."""
     known, n = ~np.isnan(one.value), one.value.shape[-1]
     entry = np.arange(len(known))
     lowest = np.where(known, one.value, np.inf).argmin(axis=-1)
@@ -234,7 +249,7 @@ def _extremes(one: IntervalEnds, overall: IntervalEnds | None) -> tuple[np.ndarr
             above, below = most - overall.value[:, 0], overall.value[:, 0] - least
             lowest, highest = np.where(above >= below, n, lowest), np.where(above >= below, highest, n)
             distance = np.maximum(above, below)
-    return lowest, highest, np.where(known.sum(axis=-1) > 1, distance, np.nan)
+    return lowest, highest, np.where(known.sum(axis=-1) >= fewest, distance, np.nan)
 
 
 def _extreme_interval(

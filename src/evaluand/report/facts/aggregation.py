@@ -42,9 +42,11 @@ def disparities_facts(aggregation: Aggregation) -> list[Facts]:
     found = []
     for row in aggregation.disparities().to_pylist():
         task = aggregation.labels[row.pop("evaluation")]
-        groups = {name: None if row[name] is None else dict(row[name]) for name in ("lowest", "highest")}
-        lists = {name: [dict(group) for group in row[name]] for name in ("small", "undefined")}
-        found.append({"task": task} | row | groups | lists)
+        ends = ("lowest", "highest", "reference", "other", "given")
+        groups = {name: None if row[name] is None else dict(row[name]) for name in ends}
+        lists = {name: [dict(group) for group in row[name] or ()] for name in ("small", "undefined", "unjudged")}
+        rated = {"groups": [{**each, "by": dict(each["by"])} for each in row["groups"] or ()]}
+        found.append({"task": task} | row | groups | lists | rated)
     return found
 
 

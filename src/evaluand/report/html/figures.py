@@ -14,7 +14,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot, Plot, Series
 from evaluand.report.html.page import clean, figure, name, table, th
-from evaluand.report.text import LABEL, group_name, join_names, number_format, numbers, safe
+from evaluand.report.text import LABEL, disparity_phrase, group_name, join_names, number_format, numbers, safe
 
 Labels = Mapping[tuple[str, str], str]
 
@@ -400,7 +400,7 @@ def disparities_section(facts: Facts, labels: Labels) -> str:
         label = labels.get((scorer, signature), "")
         shown = escape(label) if label.startswith(metric) else f"{name(metric)} · {name(scorer)}"
         caption = f"{shown} by {clean(over, 4 * LABEL)}"
-        body = _disparity_plots(mine, facts) + _disparity_table(caption, mine) + _flags(mine)
+        body = _disparity_plots(mine, facts) + _disparity_table(caption, mine) + _flags(mine) + _rated(caption, mine)
         parts.append(f"<h3>{caption}</h3>\n{body}")
     return "\n".join(parts)
 
@@ -417,14 +417,13 @@ def _disparity_plots(rows: Sequence[Facts], facts: Facts) -> str:
         lines: dict[tuple[str, str | None], list[Dot]] = {}
         for row in mine:
             dot = Dot(row["value"], row["low"], row["high"], None, None, tasks.index(row["task"]))
-            lines.setdefault((row["disparity"], row["target"]), []).append(dot)
+            lines.setdefault((_phrase(row), row["target"]), []).append(dot)
         same = 1.0 if family == "ratios" else 0.0
         more = [] if family.startswith("least") else [same]
         axis = Axis.over([*(v for dots in lines.values() for dot in dots for v in dot.numbers), *more])
         body = [
-            f'<tr><th scope="row">{_spell_out(kind)}{_target(target)}</th>'
-            f'<td class="chart">{charts.strip(dots, axis)}</td></tr>'
-            for (kind, target), dots in lines.items()
+            f'<tr><th scope="row">{what}{_target(target)}</th><td class="chart">{charts.strip(dots, axis)}</td></tr>'
+            for (what, target), dots in lines.items()
         ]
         head = th("Disparity", "text") + th("value and interval", "text")
         note = "" if family.startswith("least") else f", {same:.0f} means no disparity"
@@ -443,7 +442,7 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
         of = f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
         ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
         lines.append(
-            f'<tr><th scope="row">{_spell_out(row["disparity"])}{of}</th>'
+            f'<tr><th scope="row">{_phrase(row)}{of}</th>'
             f'<td class="text">{name(row["task"])}{_target(row["target"])}</td>'
             f'<td class="value">{value}{why}</td><td>{interval}</td>{ends}<td>{row["n_groups"]:,}</td></tr>'
         )
@@ -462,20 +461,52 @@ def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, 
 
 def _flags(rows: Sequence[Facts]) -> str:
     """Notes on groups that are small or left out."""
-    small, left = (
-        [clean(one, 2 * LABEL) for one in sorted({group_name(group) for row in rows for group in row[name]})]
-        for name in ("small", "undefined")
+    small, left, unjudged = (
+        [clean(one, 2 * LABEL) for one in sorted({group_name(group) for row in rows for group in row.get(part) or ()})]
+        for part in ("small", "undefined", "unjudged")
     )
     notes = []
     if small:
         notes.append(f"{plural(len(small), 'group')} with fewer than {SMALL} scored rows: {join_names(small)}")
     if left:
         notes.append(f"{plural(len(left), 'group')} without a value, left out: {join_names(left)}")
+    if unjudged:
+        notes.append(
+            f"{plural(len(unjudged), 'group')} with too few rows, listed and not judged: {join_names(unjudged)}"
+        )
     return "".join(f'<p class="note warn">{line}</p>' for line in notes)
 
 
-def _spell_out(kind: str) -> str:
-    return kind.replace("_", " ")
+def _phrase(row: Facts) -> str:
+    """What is compared, without the attributes, which the heading names."""
+    return clean(disparity_phrase(row).replace(f" by {', '.join(row['over'])}", "", 1), 8 * LABEL)
+
+
+def _rated(caption: str, rows: Sequence[Facts]) -> str:
+    """The groups of disparities with a smallest size: raw values, and beside them shrunk ones."""
+    lines = []
+    for row in rows:
+        for each in row.get("groups") or ():
+            cells = f"<td>{each['n']:,.0f}</td>"
+            for prefix in ("", "shrunk_"):
+                value, low, high = numbers(*(each[f"{prefix}{part}"] for part in ("value", "low", "high")))
+                interval = "" if each[f"{prefix}low"] is None else f"{low} – {high}"
+                cells += f'<td class="value">{value}</td><td>{interval}</td>'
+            flag = "" if each["judged"] else '<span class="warn">not judged</span>'
+            lines.append(
+                f'<tr><th scope="row"><bdi>{clean(group_name(each["by"]), 2 * LABEL)}</bdi></th>'
+                f'<td class="text">{name(each["metric"])}</td><td class="text">{name(row["task"])}</td>'
+                f'{cells}<td class="text">{flag}</td></tr>'
+            )
+    if not lines:
+        return ""
+    heads = "".join(th(head, "text") for head in ("Group", "metric", "task"))
+    heads += "".join(th(head) for head in ("rows", "raw", "interval", "shrunk", "interval")) + th("", "text")
+    note = (
+        '<p class="note">Shrunk: drawn towards the mean of all groups as far as chance may have moved the raw value'
+        " (empirical Bayes). Disparities are those of the raw values.</p>"
+    )
+    return table(f"{caption}, groups with raw and shrunk values", heads, f"<tbody>{''.join(lines)}</tbody>") + note
 
 
 # Shared

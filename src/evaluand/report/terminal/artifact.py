@@ -29,9 +29,10 @@ from evaluand.report.terminal.cells import (
 )
 from evaluand.report.terminal.chats import chats_table
 from evaluand.report.terminal.comparison import comparison_parts
+from evaluand.report.terminal.disparities import disparities_table
 from evaluand.report.terminal.judges import asked_table, card_parts, rubric_parts, sent_parts, standings_table
 from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
-from evaluand.report.terminal.report import curves_tables, disparities_table, metrics_table, missing_table
+from evaluand.report.terminal.report import curves_tables, metrics_table, missing_table
 from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
 from evaluand.report.text import (
     SHORT_ID,

@@ -12,8 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core.errors import plural
-from evaluand.metrics.base.signature import condition_of
-from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.metric_labels import metric_labels, values_alone
@@ -24,6 +22,7 @@ from evaluand.report.terminal.cells import (
     plain_table,
     status_text,
 )
+from evaluand.report.terminal.disparities import disparities_table
 from evaluand.report.terminal.judges import standings_table
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.text import (
@@ -31,9 +30,7 @@ from evaluand.report.text import (
     bounds_text,
     clusters_text,
     group_name,
-    join_names,
     number_format,
-    numbers,
     safe,
 )
 from evaluand.report.usage import step_usage_lines
@@ -92,36 +89,6 @@ def metrics_table(rows: Sequence[Facts]) -> RenderableType:
         clusters = clusters_text(row for row in rows if not row["by"] and (row["scorer"], row["signature"]) == key)
         signatures.add_row(Text(label), Text(f"{safe(key[1])}{f', by {clusters}' if clusters else ''}"))
     return Group(_Metrics(rows, labels), "", signatures)
-
-
-def disparities_table(rows: Sequence[Facts]) -> RenderableType:
-    """Disparities: a line per task, metric, grouping and kind, with the lowest and the highest group."""
-    table = plain_table("disparity", "task", "value", "interval", "lowest", "highest")
-    for row in rows:
-        value, low, high = numbers(row["value"], row["low"], row["high"])
-        over = safe(", ".join(row["over"]), CELL)
-        what = f"{safe(_disparity_metric(row), CELL)}: {row['disparity'].replace('_', ' ')} by {over}"
-        if row["decided_by"]:
-            what += f"\n  of {safe(row['decided_by'], CELL)}"
-        ends = ["" if row[name] is None else group_name(row[name]) or "all rows" for name in ("lowest", "highest")]
-        between = "" if row["low"] is None else f"{low} – {high}"
-        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, *ends)))
-    notes = [f"{safe(_disparity_metric(row), CELL)}: {row['reason']}" for row in rows if row["reason"]]
-    small = {group_name(group) for row in rows for group in row["small"]}
-    left = {group_name(group) for row in rows for group in row["undefined"]}
-    if small:
-        notes.append(f"values from few rows: {join_names(sorted(small))}")
-    if left:
-        notes.append(f"no value, so left out: {join_names(sorted(left))}")
-    return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))
-
-
-def _disparity_metric(row: Facts) -> str:
-    """The name of the metric of a disparity, or of the criterion of several metrics."""
-    signature = str(row["signature"])
-    name = name_in_tables(signature) if signature.partition(" ")[0] == row["metric"] else str(row["metric"])
-    where = condition_of(signature)
-    return name if where is None else f"{name} where {where}"
 
 
 def curves_tables(facts: Facts) -> Iterator[RenderableType]:

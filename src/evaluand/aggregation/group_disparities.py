@@ -1,0 +1,351 @@
+"""The disparities of a summary: between all groups, with a reference group, of named pairs, and within strata.
+
+Intervals of several pairs, or of several strata, hold at the same time (Bonferroni): each is computed at a higher
+level. The interval of the group farthest from a reference needs none of that, as that of the largest difference.
+
+A standardised disparity compares what the groups' values would be if all had the same strata: the mean of a group's
+values by stratum, weighted by the share of each stratum in the rows of all groups (direct standardisation). Its
+interval combines those of the strata: G. Y. Zou, G. Huang & X. Zhang, "A note on confidence interval estimation for a
+linear function of binomial proportions" (Computational Statistics & Data Analysis 53, 2009).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Final
+
+import numpy as np
+
+from evaluand.aggregation.disparity import DisparityRow, Group, GroupComparison, Kind
+from evaluand.aggregation.group_rules import GroupRules
+from evaluand.aggregation.groups import By, Grouping, MetricRow, Summary, group_text
+from evaluand.core.errors import SpecError, nearest
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.stats.disparity import IntervalEnds
+from evaluand.metrics.stats.shrinkage import shrink
+
+_NO_RULES: Final = GroupRules()
+
+
+def disparities(
+    summary: Summary,
+    positions: Sequence[int],
+    over: By,
+    kinds: Sequence[Kind],
+    *,
+    name: str | None = None,
+    attributes: By | None = None,
+    rules: GroupRules | None = None,
+    given: By = (),
+) -> list[DisparityRow]:
+    """The disparities between the groups of one grouping, for each target.
+
+    Rows without a value of an attribute form no group; groups without a metric value are left out and reported.
+
+    Args:
+        summary: of all shards, by `over`, by `over` and `given`, and over all rows.
+        positions: the places of the metrics; of several, the largest disparity counts (equalized odds is that of the
+            true and the false positive rates).
+        over: the columns whose groups are compared.
+        name: the name of the criterion, for several metrics.
+        attributes: the names of the attributes in `over`; the same by default.
+        rules: which groups are compared; by default the two that differ most.
+        given: the columns of the strata of the rules.
+
+    Raises:
+        SpecError: no row has the values of a reference group or pair.
+    """
+    rules, names = rules or _NO_RULES, tuple(attributes or over)
+    metrics = [summary.settled(position) for position in positions]
+    _check_groups(summary, over, names, rules)
+    of_groups, of_cells, of_all = (
+        cache(partial(_read_values, summary, tuple(positions), columns)) for columns in (over, (*over, *given), ())
+    )
+    result = []
+    for target in of_groups(None)[0]:
+        compared = _Compared(metrics, kinds, names, name, rules, partial(_read_groups, of_groups, names, target))
+        found = compared.rows([_interval_ends(one[target]) for one in of_all(None)])
+        if rules.given:
+            found += _rows_by_stratum(compared, partial(_read_groups, of_cells, (*names, *rules.given), target))
+        result += [row._replace(target=target) for row in found]
+    return result
+
+
+def disparity_record(row: DisparityRow) -> dict[str, Any]:
+    """A disparity as a row of the stored table."""
+    numbers = {name: getattr(row, name) for name in ("value", "low", "high")}
+    ends = {name: getattr(row, name) for name in ("lowest", "highest", "reference", "other", "given")}
+    return row._asdict() | {
+        **{name: None if value != value else value for name, value in numbers.items()},
+        **{name: None if group is None else list(group.items()) for name, group in ends.items()},
+        **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined", "unjudged")},
+        "groups": [{**each, "by": list(each["by"].items())} for each in row.groups],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Groups with a value and its basis by each metric: arrays of 1 × groups."""
+
+    names: list[Group]
+    values: list[IntervalEnds]
+    rests_on: list[np.ndarray]
+
+    def take(self, chosen: Sequence[int], names: Sequence[Group] | None = None) -> "_Groups":
+        places = [*chosen]
+        return _Groups(
+            [(names or self.names)[place] for place in places],
+            [IntervalEnds(*(part[:, places] for part in one)) for one in self.values],
+            [one[:, places] for one in self.rests_on],
+        )
+
+    @property
+    def basis(self) -> np.ndarray:
+        """The rows that the values of each group rest on: those of the metric with the fewest."""
+        return np.asarray(np.stack(self.rests_on).min(axis=0)[0])
+
+
+_Reader = Callable[[float | None], _Groups]
+"""Reads groups with intervals at a level; None is that of the metric."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """How the groups of one grouping and target are compared."""
+
+    metrics: Sequence[Metric]
+    kinds: Sequence[Kind]
+    names: By
+    name: str | None
+    rules: GroupRules
+    read: _Reader
+
+    @property
+    def confidence(self) -> float:
+        known = [getattr(metric, "confidence", None) for metric in self.metrics]
+        return min(filter(None, known), default=_USUAL)
+
+    def rows(self, overall: list[IntervalEnds]) -> list[DisparityRow]:
+        """Between all groups or with the reference, and of all pairs."""
+        groups = self.read(None)
+        judged, left = self.judge(groups)
+        rated = tuple(self._rate(groups)) if self.rules.smallest else ()
+        found = self.between(judged, self.confidence, overall)
+        found = [row._replace(groups=rated if place == 0 else ()) for place, row in enumerate(found)]
+        return [row._replace(unjudged=left) for row in found + self.pairs(judged, self.read)]
+
+    def judge(self, groups: _Groups) -> tuple[_Groups, tuple[Group, ...]]:
+        """The groups that are large enough to be judged, and the others."""
+        if not self.rules.smallest:
+            return groups, ()
+        large = groups.basis >= self.rules.smallest
+        return groups.take(np.flatnonzero(large).tolist()), tuple(groups.take(np.flatnonzero(~large).tolist()).names)
+
+    def between(
+        self, groups: _Groups, confidence: float, overall: list[IntervalEnds] | None = None
+    ) -> list[DisparityRow]:
+        """The disparity of all groups, or to the reference group, of each kind."""
+        reference = self.rules.reference_of(self.names)
+        if not groups.names:
+            return [
+                self._undefined(kind, "no group is compared: none is large enough, or has a value")
+                for kind in self.kinds
+            ]
+        plain = GroupComparison(self.metrics, groups.names, groups.values, groups.rests_on, overall, confidence)
+        result = []
+        for kind in self.kinds:
+            if reference is None or kind not in _OF_PAIRS:
+                result += plain.rows(kind, self.names, self.name)
+                continue
+            result += self._to_reference(groups, reference, kind, confidence)
+        return result
+
+    def _to_reference(self, groups: _Groups, reference: Group, kind: Kind, confidence: float) -> list[DisparityRow]:
+        if reference not in groups.names:
+            why = f"the reference group {group_text(reference)} has too few rows or none"
+            return [self._undefined(kind, why)._replace(reference=reference)]
+        at = groups.names.index(reference)
+        others = groups.take([place for place in range(len(groups.names)) if place != at])
+        to = GroupComparison(
+            self.metrics,
+            others.names,
+            others.values,
+            others.rests_on,
+            groups.take([at]).values,
+            confidence,
+            reference=reference,
+        )
+        rows = to.rows(_TO[kind], self.names, self.name)
+        return [row._replace(disparity=kind, reference=reference, n_groups=row.n_groups + 1) for row in rows]
+
+    def pairs(self, groups: _Groups, read: _Reader) -> list[DisparityRow]:
+        """Each pair of the rules: named ones, and the reference with every other group."""
+        reference = self.rules.reference_of(self.names)
+        pairs: list[tuple[Group, Group]] = (
+            [(reference, one) for one in groups.names if one != reference] if reference else []
+        )
+        pairs += [pair for pair in self.rules.pairs_of(self.names) if pair not in pairs]
+        if not pairs:
+            return []
+        confidence = 1 - (1 - self.confidence) / len(pairs)
+        wide = read(confidence)
+        kept = wide.take([place for place, one in enumerate(wide.names) if one in groups.names])
+        rows = []
+        for one, other in pairs:
+            for kind in self.kinds:
+                if kind in _OF_PAIRS:
+                    pair = kept.take([place for place, each in enumerate(kept.names) if each in (one, other)])
+                    compared = GroupComparison(self.metrics, pair.names, pair.values, pair.rests_on, None, confidence)
+                    rows += [
+                        row._replace(reference=one, other=other, at_once=len(pairs))
+                        for row in compared.rows(kind, self.names, self.name)
+                    ]
+        return rows
+
+    def _rate(self, groups: _Groups) -> Iterator[Mapping[str, Any]]:
+        """Each group with its raw value by each metric, and beside it the value shrunk towards the mean of all."""
+        for metric, values, basis in zip(self.metrics, groups.values, groups.rests_on, strict=True):
+            raw = IntervalEnds(*(part[0] for part in values))
+            shrunk = shrink(raw, self.confidence, metric.range)
+            for place, group in enumerate(groups.names):
+                numbers = {name: float(part[place]) for name, part in zip(raw._fields, raw, strict=True)}
+                numbers |= {
+                    f"shrunk_{name}": float(part[place]) for name, part in zip(raw._fields, shrunk, strict=True)
+                }
+                facts = {name: None if np.isnan(number) else number for name, number in numbers.items()}
+                yield {
+                    "metric": metric.kind,
+                    "by": group,
+                    "n": float(basis[0, place]),
+                    "judged": bool(groups.basis[place] >= self.rules.smallest),
+                } | facts
+
+    def _undefined(self, kind: Kind, why: str) -> DisparityRow:
+        nothing = GroupComparison(
+            self.metrics, [{}], [_UNKNOWN] * len(self.metrics), [np.zeros((1, 1))] * len(self.metrics)
+        )
+        [row] = nothing.rows("difference", self.names, self.name)
+        return row._replace(disparity=kind, reason=why, undefined=())
+
+
+def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
+    """The disparities within each stratum, at once, and then the standardised ones."""
+    given = compared.rules.given
+    crossed = read(None)
+    strata = list(dict.fromkeys(tuple(group[name] for name in given) for group in crossed.names))
+    confidence = 1 - (1 - compared.confidence) / max(len(strata), 1)
+    wide, rows = read(confidence), []
+    for stratum in strata:
+        own = _of_stratum(wide, compared.names, given, stratum)
+        judged, left = compared.judge(own)
+        rows += [
+            row._replace(given=dict(zip(given, stratum, strict=True)), at_once=len(strata), unjudged=left)
+            for row in compared.between(judged, confidence)
+            if row.disparity in (*_OF_PAIRS, "min", "max")
+        ]
+
+    def read_standardised(level: float | None) -> _Groups:
+        cells = read(level)
+        return _standardise([_of_stratum(cells, compared.names, given, stratum) for stratum in strata])
+
+    whole = read_standardised(None)
+    judged, left = compared.judge(whole)
+    return rows + [
+        row._replace(given=dict.fromkeys(given), unjudged=left)
+        for row in compared.between(judged, compared.confidence) + compared.pairs(judged, read_standardised)
+        if row.disparity in (*_OF_PAIRS, "min", "max")
+    ]
+
+
+def _of_stratum(groups: _Groups, names: By, given: By, stratum: tuple[str | None, ...]) -> _Groups:
+    places = [p for p, group in enumerate(groups.names) if tuple(group[name] for name in given) == stratum]
+    return groups.take(places, [{name: group[name] for name in names} for group in groups.names])
+
+
+def _standardise(strata: Sequence[_Groups]) -> _Groups:
+    """The values of groups if all had the same strata; NaN where a group has no value in one of them."""
+    names: list[Group] = []
+    for each in strata:
+        names += [group for group in each.names if group not in names]
+    values, basis = [], []
+    for metric in range(len(strata[0].values) if strata else 0):
+        cells = np.full((len(strata), 4, len(names)), np.nan)
+        for row, each in zip(cells, strata, strict=True):
+            places = [names.index(group) for group in each.names]
+            row[:3, places] = np.stack(each.values[metric])[:, 0]
+            row[3, places] = each.rests_on[metric][0]
+        value, low, high, rows = np.moveaxis(cells, 1, 0)
+        share = np.nansum(rows, axis=1)
+        used = share > 0
+        weight = (share / max(share.sum(), 1.0))[used, None]
+        mean = (weight * value[used]).sum(axis=0)
+        ends = [
+            mean + sign * np.sqrt(np.square(weight * (end[used] - value[used])).sum(axis=0))
+            for sign, end in ((-1, low), (1, high))
+        ]
+        values.append(IntervalEnds(mean[None], *(end[None] for end in ends)))
+        basis.append(np.nansum(rows, axis=0)[None])
+    return _Groups(names, values, basis)
+
+
+_Values = Callable[[float | None], list[dict[str | None, list[MetricRow]]]]
+"""Reads values at a level: for each metric target → rows."""
+
+
+def _read_values(
+    summary: Summary, positions: Sequence[int], columns: By, confidence: float | None
+) -> list[dict[str | None, list[MetricRow]]]:
+    found = []
+    for position in positions:
+        of: dict[str | None, list[MetricRow]] = {}
+        level = confidence if hasattr(summary.metrics[position], "confidence") else None
+        for row in summary.values(position, columns, level):
+            of.setdefault(row.target, []).append(row)
+        found.append(of)
+    return found
+
+
+def _read_groups(values: _Values, names: By, target: str | None, confidence: float | None) -> _Groups:
+    """The groups of a target that have all attributes, with values at a level."""
+    found = [[row for row in one[target] if None not in row.by.values()] for one in values(confidence)]
+    return _Groups(
+        [dict(zip(names, row.by.values(), strict=True)) for row in found[0]],
+        [_interval_ends(rows) for rows in found],
+        [np.array([[_basis(row) for row in rows]]).reshape(1, -1) for rows in found],
+    )
+
+
+def _keys(summary: Summary, over: By) -> Sequence[tuple[str | None, ...]]:
+    return summary.groups[Grouping(over)]
+
+
+def _check_groups(summary: Summary, over: By, names: By, rules: GroupRules) -> None:
+    """Refuses a reference or pair that no row belongs to."""
+    wanted: list[Mapping[str, str]] = [group for pair in rules.pairs_of(names) for group in pair]
+    reference = rules.reference_of(names)
+    wanted += [reference] if reference else []
+    known = [key[1:] for key in _keys(summary, over)]
+    for group in wanted:
+        if known and tuple(group[name] for name in names) not in known:
+            text = group_text(group)
+            groups = [group_text(dict(zip(names, key, strict=True))) for key in known if None not in key]
+            hint = nearest(text, groups) or f"; there are {', '.join(groups[:_NAMED])}"
+            raise SpecError(f"no row belongs to the group {text}{hint}")
+
+
+def _interval_ends(rows: Iterable[MetricRow]) -> IntervalEnds:
+    ends = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
+    return IntervalEnds(*ends.T[:, None])
+
+
+def _basis(row: MetricRow) -> float:
+    """The number of scored rows behind a value: for recall those that were expected."""
+    return float((row.data or {}).get("rests_on", row.n_scored))
+
+
+_USUAL: Final = 0.95
+_NAMED: Final = 10
+_UNKNOWN: Final = IntervalEnds(*(np.full((1, 1), np.nan),) * 3)
+_OF_PAIRS: Final = ("difference", "ratio")
+_TO: Final[Mapping[Kind, Kind]] = {"difference": "difference_to_overall", "ratio": "ratio_to_overall"}
+"""A disparity to the reference group is computed as one to all rows."""
