@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from evaluand import evaluate
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.disparity import FEW, IntervalEnds, disparity
+from evaluand.metrics.stats.disparity import FEW, IntervalEnds, disparity, interval_of_largest
 from evaluand.metrics.stats.intervals import wilson
 from evaluand.tradeoff import Confidences, Tradeoff, solve
 
@@ -308,6 +309,72 @@ def test_a_small_group_costs_large_groups_a_tenth_of_their_lower_end_at_most(
     print(f"| {covered:.3f} | {np.median(alone.low):.3f} | {np.median(found.low):.3f} |")  # noqa: T201
     assert 0.93 <= covered <= 0.99
     assert np.median(found.low) >= 0.9 * np.median(alone.low)
+
+
+def brute_force_lower_end(distances: list[tuple[float, float, float]], confidence: float) -> float:
+    """The lower end of the largest of some distances, by trying values from 0 up, as its definition reads.
+
+    A value c of the largest distance is contradicted if the distances would exceed it as clearly as they do less often
+    than the error that remains beside that of the upper end. There each distance is as large as the data let it be, but
+    not above c. How clearly one exceeds c is counted in its standard errors, less .15 for each logarithm of its error
+    over the smallest.
+    """
+    normal, error = NormalDist(), 1 - confidence
+    z = normal.inv_cdf(1 - error / 2)
+
+    def within(limit: float, mean: float, sd: float) -> float:
+        return normal.cdf((limit - mean) / sd) - normal.cdf((-limit - mean) / sd) if limit > 0 else 0.0
+
+    downs = [(value - low) / z for value, low, _ in distances]
+    ups = [(high - value) / z for value, _, high in distances]
+    values = [value for value, _, _ in distances]
+    penalty = [0.15 * math.log(down / min(downs)) for down in downs]
+    step, c = max(values) / 4000, max(values)
+    while c > 0:
+        clearest = max((v - c) / d - p for v, d, p in zip(values, downs, penalty, strict=True))
+        below = math.prod(
+            within(c + d * (clearest + p), min(v + d, c), d) for v, d, p in zip(values, downs, penalty, strict=True)
+        )
+        above = math.prod(
+            within(c - z * u, c if v == max(values) else max(min(v, c) - u, 0.0), u)
+            for v, u in zip(values, ups, strict=True)
+        )
+        if 1 - below < error * min(0.75, 1 - above / error):
+            return c
+        c -= step
+    return 0.0
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_the_lower_end_is_the_smallest_value_that_is_not_contradicted(k: int) -> None:
+    rng = np.random.default_rng(k)
+    for _ in range(6):
+        values = rng.uniform(0.02, 0.4, k)
+        down, up = rng.uniform(0.02, 0.2, (2, k))
+        found, high = interval_of_largest(IntervalEnds(values, values - down, values + up), 0.95)
+        expected = brute_force_lower_end([*zip(values, values - down, values + up, strict=True)], 0.95)
+        assert float(found) == pytest.approx(expected, abs=0.001)
+        assert float(high) == pytest.approx(max(max(values + up), max(down - values)))
+
+
+@pytest.mark.parametrize("kind", ["difference", "ratio"])
+def test_points_of_tradeoffs_hold_what_large_groups_show_beside_small_ones(kind: str) -> None:
+    """At a threshold the false-positive rates of COMPAS by race have the interval of the same decisions elsewhere."""
+    counts = [*RACES.items()]
+    races = np.concatenate([np.repeat(race, n) for race, (_, n) in counts])
+    decided = np.concatenate([np.arange(n) < wrong for _, (wrong, n) in counts])
+    truth = np.append(np.zeros(len(races), bool), True)
+    confidence = np.append(np.where(decided, 0.9, 0.1), 0.9)
+    rows = Confidences.read(truth, {"m": confidence}, {"race": np.append(races, "Caucasian")})
+    points = solve(rows, [f"false_positive_rate {kind} by race"], [0.5])
+    expected = of_counts(*zip(*RACES.values(), strict=True), kind)
+    for ends in (points.with_intervals().ends, points.with_bands().ends):
+        assert ends is not None
+        if kind == "difference":
+            assert ends.low[0, 0] == pytest.approx(float(expected.low), abs=0.03)
+            assert ends.low[0, 0] >= 0.15
+        else:
+            assert ends.high[0, 0] == pytest.approx(float(expected.high), abs=0.06)
 
 
 def test_in_parts_and_at_once_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -493,3 +493,20 @@ def test_dominated_variants_are_seen_on_parallel_axes() -> None:
     assert page_of({"bots": points}).count('<polyline class="line s0 beaten"') == 2
     pale = [line.get_alpha() for line in drawn({"bots": points}).axes[0].lines if line.get_linestyle() == "--"]
     assert pale == [0.5, 0.5]
+
+
+def test_three_objectives_are_planes_side_by_side_with_titles_in_words() -> None:
+    points = solve(Confidences.read([0, 1, 0, 1], {"m": [0.1, 0.7, 0.6, 0.9]}, {"sex": list("ffmm")}), PLANES)
+    axes = drawn({"s": points.with_intervals()}).axes
+    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in axes] == [
+        ("false positive rate\n(lower is better)", "accuracy\n(higher is better)"),
+        ("equalized odds difference by sex\n(lower is better)", "accuracy\n(higher is better)"),
+        (
+            "equalized odds difference by sex\n(lower is better)",
+            "false positive rate\n(lower is better)",
+        ),
+    ]
+    assert {ax.name for ax in axes} == {"rectilinear"}
+
+
+PLANES = ["accuracy", "false_positive_rate", "equalized_odds difference by sex"]

@@ -1,19 +1,22 @@
 """Pictures of trade-offs as files: PNG, SVG or PDF, drawn with Matplotlib.
 
-Two objectives are a plane, three a space, more are parallel axes, on which every point is a line. The front is drawn
-over what it dominates. What is better lies at the top and on the right, or at the end of an axis that says so.
+Two objectives are a plane, three are three planes side by side, more are parallel axes, on which every point is a
+line. The front is drawn over what it dominates. What is better lies at the top and on the right, or at the end of an
+axis that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from evaluand.aggregation.disparity import SMALL
 from evaluand.core.errors import SpecError
 from evaluand.report.text import LABEL, safe
 from evaluand.report.tradeoff_facts import (
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 FORMATS: Final = (".png", ".svg", ".pdf")
 _COLOURS: Final = ("#0b62a4", "#c2570c", "#2c7a39", "#8a3ffc", "#b3266e", "#5d5d5d")
+_PAIRS: Final = ((1, 0), (2, 0), (2, 1))
+"""Of three objectives, those on the axes x and y of each plane."""
 _MANY: Final = 40
 _FEW: Final = 20
 _MARKS: Final = ("o", "s", "^", "D", "v", "P")
@@ -72,7 +77,7 @@ def pareto(systems: Mapping[str, Tradeoff], *, dominated: bool = True) -> Figure
     for name, points in systems.items():
         if np.isnan(points.value).any(axis=1).all():
             raise SpecError(f"{safe(name)} has no point with all values, so there is no front to draw")
-    draw = {2: _plane, 3: _space}.get(len(objectives), _parallel)
+    draw = {2: _plane, 3: _planes}.get(len(objectives), _parallel)
     figure = draw(systems, objectives, dominated)
     labels, key = point_labels(systems)
     _label_points(figure, systems, labels, dominated)
@@ -146,7 +151,10 @@ def rates(point: Tradeoff, confidences: Confidences, confidence: float = CONFIDE
         known = ~np.isnan(value)
         ends = np.nan_to_num(np.stack([value - low, high - value])[:, known]).clip(0)
         places = np.flatnonzero(known)
-        ax.bar(places, value[known], yerr=ends, color=_colour(0), alpha=0.75, capsize=4, width=0.6)
+        bars = ax.bar(places, value[known], yerr=ends, color=_colour(0), alpha=0.75, capsize=4, width=0.6)
+        for bar, rows in zip(bars, each.of[0][known], strict=True):
+            if rows < SMALL:
+                bar.set_alpha(0.25)
         counts = counts_text(None if each.counted is None else each.counted[0].tolist(), each.of[0].tolist())
         labels = [f"{fill(safe(name, LABEL), 14)}\n{n}" for name, n in zip(each.names, counts, strict=True)]
         ax.set_xticks(range(len(labels)), labels, fontsize=8, parse_math=False)
@@ -158,6 +166,7 @@ def rates(point: Tradeoff, confidences: Confidences, confidence: float = CONFIDE
         ax.grid(axis="y", alpha=0.25)
         ax.set_axisbelow(True)
     caption = f"Bars with pointwise {100 * confidence:.4g} % intervals; below them the rows behind each rate."
+    caption += f" Faint: fewer than {SMALL} rows."
     figure.supxlabel(caption, fontsize=7.5, color="#555555")
     return figure
 
@@ -204,27 +213,50 @@ def _label_points(
     figure: Figure, systems: Mapping[str, Tradeoff], labels: Mapping[str, np.ndarray], dominated: bool
 ) -> None:
     """Labels variants; those in one place share a label."""
-    ax: Any = figure.axes[0]
+    n = len(next(iter(systems.values())).objectives)
+    if n > len(_PAIRS):
+        return _label_ends(
+            figure.axes[0],
+            _texts_by_place(systems, labels, dominated, lambda value, loss: np.array([len(value) - 1, 1 - loss[-1]])),
+        )
+    for ax, pair in zip(figure.axes, _PAIRS[: 1 if n == 2 else None], strict=True):
+        _label_plane(ax, _texts_by_place(systems, labels, dominated, partial(_in_plane, [*pair])))
+    return None
+
+
+def _in_plane(pair: list[int], value: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    return np.asarray(value[pair])
+
+
+def _texts_by_place(
+    systems: Mapping[str, Tradeoff],
+    labels: Mapping[str, np.ndarray],
+    dominated: bool,
+    spot: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> list[tuple[tuple[float, ...], str]]:
+    """The labels at each spot of a picture, from the lowest up; `spot` computes it from values and losses."""
     by_place: dict[tuple[float, ...], list[str]] = {}
     for system, names in labels.items():
         points = systems[system]
         for place in np.flatnonzero(~np.isnan(points.loss).any(axis=1) & (points.on_front | dominated)):
-            value = points.value[place]
-            parallel = [len(value) - 1, 1 - points.loss[place, -1]]
-            at = {2: value[::-1], 3: value}.get(len(value), parallel)
-            by_place.setdefault(tuple(np.round(at, 9).tolist()), []).append(str(names[place]))
+            at = np.round(spot(points.value[place], points.loss[place]), 9).tolist()
+            by_place.setdefault(tuple(at), []).append(str(names[place]))
+    ordered = sorted(by_place.items(), key=lambda each: each[0][::-1])
+    return [(at, ", ".join(texts)) for at, texts in ordered]
+
+
+def _label_plane(ax: Any, texts: Sequence[tuple[tuple[float, ...], str]]) -> None:
+    for number, (spot, text) in enumerate(texts):
+        right = ax.transData.transform(spot)[0] > ax.transAxes.transform((0.6, 0))[0]
+        offset, side = (-5 if right else 5, 4 if number % 2 else -9), "right" if right else "left"
+        ax.annotate(text, spot, offset, textcoords="offset points", ha=side, fontsize=7, parse_math=False)
+
+
+def _label_ends(ax: Any, texts: Sequence[tuple[tuple[float, ...], str]]) -> None:
     level = -1.0
-    for number, (spot, texts) in enumerate(sorted(by_place.items(), key=lambda each: each[0][::-1])):
-        text = ", ".join(texts)
-        if len(spot) == 3:
-            ax.text(*spot, f" {text}", fontsize=7, parse_math=False)
-        elif len(next(iter(systems.values())).objectives) == 2:
-            right = ax.transData.transform(spot)[0] > ax.transAxes.transform((0.6, 0))[0]
-            offset, side = (-5 if right else 5, 4 if number % 2 else -9), "right" if right else "left"
-            ax.annotate(text, spot, offset, textcoords="offset points", ha=side, fontsize=7, parse_math=False)
-        else:
-            level = max(spot[1], level + 0.035)
-            ax.text(ax.get_xlim()[1] + 0.04, level, text, va="center", fontsize=7, parse_math=False)
+    for spot, text in texts:
+        level = max(spot[1], level + 0.035)
+        ax.text(ax.get_xlim()[1] + 0.04, level, text, va="center", fontsize=7, parse_math=False)
 
 
 def _steps(objectives: Sequence[Objective]) -> Any:
@@ -232,29 +264,31 @@ def _steps(objectives: Sequence[Objective]) -> Any:
     return "steps-post" if objectives[1].direction == "lower" else "steps-pre"
 
 
-def _space(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dominated: bool) -> Figure:
-    figure = _figure(6.6, 5.6)
+def _planes(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dominated: bool) -> Figure:
+    """The points by each pair of three objectives: on paper, distances in a space cannot be read."""
+    figure = _figure(11.0, 4.2)
     from matplotlib.ticker import MaxNLocator
 
-    ax: Any = figure.add_subplot(projection="3d")
     handles: dict[str, Any] = {}
-    for number, (name, points) in enumerate(systems.items()):
-        if dominated:
-            ax.scatter(*points.dominated().value.T, s=8, color=_colour(number), alpha=0.12, linewidths=0)
-        front = points.front()
-        handles[name] = ax.scatter(*front.value.T, s=24, color=_colour(number), marker=_mark(number), depthshade=False)
-        if has_ends(points):
-            some = front.take(thinned(len(front), _FEW))
-            for at, low, high in zip(some.value, *ends_of(some), strict=True):
-                for place in range(3):
-                    ends = np.stack([at, at])
-                    ends[:, place] = low[place], high[place]
-                    ax.plot(*ends.T, color=_colour(number), alpha=0.35, linewidth=0.9)
-    for axis, objective in zip("xyz", objectives, strict=True):
-        _axis(ax, axis, objective, "\n")
-        getattr(ax, f"{axis}axis").labelpad = 18
-        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(5))
-    ax.set_box_aspect(None, zoom=0.82)
+    for ax, (x, y) in zip(figure.subplots(1, len(_PAIRS)), _PAIRS, strict=True):
+        for number, (name, points) in enumerate(systems.items()):
+            colour, front = _colour(number), points.front()
+            if dominated:
+                rest = points.dominated().value
+                ax.scatter(rest[:, x], rest[:, y], s=9, color=colour, alpha=0.2, linewidths=0)
+            if has_ends(points):
+                some = front.take(thinned(len(front), _FEW))
+                low, high = ends_of(some)
+                ax.hlines(some.value[:, y], low[:, x], high[:, x], color=colour, alpha=0.35, linewidth=0.9)
+                ax.vlines(some.value[:, x], low[:, y], high[:, y], color=colour, alpha=0.35, linewidth=0.9)
+            size = 24 if len(front) <= _MANY else 9
+            handles[name] = ax.scatter(
+                front.value[:, x], front.value[:, y], s=size, color=colour, marker=_mark(number), zorder=3
+            )
+        for axis, objective in (("x", objectives[x]), ("y", objectives[y])):
+            _axis(ax, axis, objective, "\n")
+            getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(5))
+        ax.grid(alpha=0.25)
     _legend(figure, handles)
     return figure
 
@@ -280,7 +314,7 @@ def _parallel(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], 
         ax.plot(places, (1 - front.loss).T, color=_colour(number), alpha=alpha, linewidth=1.1)
         [handles[name]] = ax.plot([], [], color=_colour(number))
     ax.set_xticks(
-        places, [f"{fill(one.name, 20)}\n({_better(one)})" for one in objectives], fontsize=8, parse_math=False
+        places, [f"{fill(_in_words(one), 20)}\n({_better(one)})" for one in objectives], fontsize=8, parse_math=False
     )
     ax.set_ylabel("from the worst (0) to the ideal (1)")
     ax.set_ylim(-0.02, 1.02)
@@ -291,10 +325,16 @@ def _parallel(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], 
 
 
 def _axis(ax: Axes, axis: str, objective: Objective, joint: str = " ") -> None:
-    label = f"{fill(objective.name, 44)}{joint}({_better(objective)})"
+    label = f"{fill(_in_words(objective), 44)}{joint}({_better(objective)})"
     getattr(ax, f"set_{axis}label")(label, parse_math=False)
     if objective.direction == "lower":
         getattr(ax, f"invert_{axis}axis")()
+
+
+def _in_words(objective: Objective) -> str:
+    """The name of an objective with the metric in words."""
+    name = objective.name
+    return name.replace(objective.metric, objective.metric.replace("_", " "), 1)
 
 
 def _better(objective: Objective) -> str:

@@ -237,9 +237,9 @@ def plot_command(
 ) -> None:
     """Draw the points of systems and their fronts, or a radar chart of indicators; from files or from the store.
 
-    Two metrics are drawn in a plane, three in space, more on parallel axes. Files of solutions have no intervals: with
-    --scores the fronts get bands that hold for all points of a model at once, with 95 %; a page then also has the rates
-    of groups, which `pick --rates` draws for one point. Stored models have both without it.
+    Two metrics are drawn in a plane, three in three planes, more on parallel axes. Files of solutions have no
+    intervals: with --scores the fronts get bands that hold for all points of a model at once, with 95 %; a page then
+    also has the rates of groups, which `pick --rates` draws for one point. Stored models have both without it.
     """
     from evaluand.report import matplotlib_figures
 
