@@ -109,7 +109,7 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
     ("text", "message"),
     [
         ("", "at 1: found the end, expected a metric"),
-        ("accuracy", "at 9: found the end, expected >=, <=, >, <, `better than` or `not worse than`"),
+        ("accuracy", "at 9: found the end, expected >=, <=, >, <, `better than`, `not worse than` or `equal to`"),
         ("accuracy >= [", "at 13: found '[', expected a number or a baseline"),
         ("accuracy >= nan", "at 13: found 'nan', expected a number"),
         ("accuracy >= '1'", "at 13: found '1', expected a number"),
@@ -118,6 +118,11 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
         ("accuracy >= 0.9 at 5%", "at 20: the level must lie between 50% and 100%"),
         ("accuracy not worse than base but", "at 30: found 'but', expected the end"),
         ("accuracy not worse than base by -1", "at 33: the margin must not be negative"),
+        (
+            "accuracy equal to base within 0",
+            "at 31: the margin must be above 0",
+        ),
+        ("accuracy equal to base", "at 23: found the end, expected `within`"),
         ("accuracy(x >= 1", "at 12: found '>=', expected `)`"),
         ("accuracy[topic] >= 1", "at 15: found ']', expected `=`"),
         ("accuracy better than 'base", "at 22: the quotation has no end"),
@@ -616,7 +621,8 @@ def test_the_bound_of_a_disparity_towards_none_leaves_out_that_its_end_errs_more
             "accuracy[topic=algebra] ratio by topic >= 1",
             r"a disparity compares all groups; leave out the group in \[\]",
         ),
-        ("accuracy ratio by topic better than base", "found 'better', expected >=, <=, >, <"),
+        ("accuracy difference by topic from algebra better than base", "against a baseline all groups count"),
+        ("accuracy max by topic better than base", "kind 'max' has no difference with an interval"),
         ("accuracy ratio", "found the end, expected `by`"),
     ],
 )

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import evaluand
+from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.gates import check_gates
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
@@ -182,3 +184,78 @@ def test_largest_values_have_no_differences(metric: str) -> None:
     truth, sides = numbers(np.random.default_rng(1), 20)
     with pytest.raises(SpecError, match="max_error has no differences with an interval"):
         compared(truth, sides, metric)
+
+
+# Gates
+
+
+def graded(store: MemoryStore, name: str, truth: np.ndarray, side: np.ndarray, group: np.ndarray) -> Evaluation:
+    rows = [{"input": str(n), "expected": f"c{truth[n]}", "sex": f"s{group[n]}"} for n in range(len(truth))]
+    run = Runner(store).run(lambda text: f"c{side[int(text)]}", Dataset.from_rows(rows, attributes="sex"))
+    return Evaluator(store).evaluate(run, {"prediction": "prediction"}, name=name)
+
+
+def biased(seed: int, n: int) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """Labels, those of a system that treats two groups alike and of one that does not, and the groups."""
+    rng = np.random.default_rng(seed)
+    truth, group = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    fair = np.where(rng.random(n) < 0.2, 1 - truth, truth)
+    unfair = np.where(rng.random(n) < np.where(group == 1, 0.35, 0.05), 1 - truth, truth)
+    return truth, [fair, unfair], group
+
+
+def rates(truth: np.ndarray, side: np.ndarray, group: np.ndarray) -> float:
+    """Equalized odds: the larger of the differences of true and of false positive rates."""
+    found = []
+    for of in (0, 1):
+        each = [side[(truth == of) & (group == g)].mean() for g in (0, 1)]
+        found.append(abs(each[0] - each[1]))
+    return float(max(found))
+
+
+def test_a_disparity_is_compared_with_that_of_a_baseline() -> None:
+    store = MemoryStore()
+    truth, sides, group = biased(4, 600)
+    fair, unfair = (graded(store, name, truth, side, group) for name, side in zip(("a", "b"), sides, strict=True))
+    odds = [
+        Measure("prediction", make_metric(name, label="c1"), ("sex",), ("difference",), "equalized_odds")
+        for name in ("tpr", "fpr")
+    ]
+    gate = "equalized_odds difference by sex better than base"
+    [found] = check_gates([gate], {"mine": fair}, {"base": unfair}, measures=odds)
+    [facts] = found.facts["values"]
+    expected = rates(truth, sides[0], group) - rates(truth, sides[1], group)
+    assert found.passed
+    assert facts["difference"] == pytest.approx(expected, abs=1e-12)
+    rng, drawn = np.random.default_rng(1), []
+    for _ in range(400):
+        rows = rng.integers(0, 600, 600)
+        drawn.append(rates(truth[rows], sides[0][rows], group[rows]) - rates(truth[rows], sides[1][rows], group[rows]))
+    assert (facts["high"] - facts["low"]) / (2 * 1.97 * np.std(drawn)) == pytest.approx(1, abs=0.2)
+    [found] = check_gates([gate], {"mine": unfair}, {"base": fair}, measures=odds)
+    assert not found.passed
+    [found] = check_gates(["accuracy ratio by sex not worse than base by 0.1"], {"mine": fair}, {"base": unfair})
+    assert found.passed
+    with pytest.raises(SpecError, match="kind 'max' has no difference with an interval; take difference or ratio"):
+        check_gates(["accuracy max by sex better than base"], {"mine": fair}, {"base": unfair})
+
+
+def test_equality_needs_both_bounds_within_the_margin() -> None:
+    store = MemoryStore()
+    truth, sides, group = biased(4, 600)
+    a = graded(store, "a", truth, sides[0], group)
+    b = graded(store, "b", truth, np.where(np.arange(600) % 50 == 0, 1 - sides[0], sides[0]), group)
+    c = graded(store, "c", truth, sides[1], group)
+    for metric in ("accuracy", "f1_macro"):
+        gates = [f"{metric} equal to base within {margin}" for margin in (0.05, 0.01)]
+        near, far = check_gates(gates, {"mine": b}, {"base": a})
+        assert near.passed
+        assert not far.passed
+        [facts] = near.facts["values"]
+        [bounds] = [compare(a, b, metrics=make_metric(metric), confidence=0.9).pairs]
+        assert -0.05 < bounds[0]["low"] < bounds[0]["high"] < 0.05
+        assert facts["low"] < facts["difference"] < facts["high"]
+    [found] = check_gates(["f1_macro better than base"], {"mine": a}, {"base": c})
+    assert not found.passed
+    [same] = check_gates(["accuracy equal to base within 0.01"], {"mine": a}, {"base": a})
+    assert same.passed

@@ -4,6 +4,7 @@
     accuracy >= 0.88 at 95%                          the one-sided 95 % confidence bound of the value
     accuracy better than base                        the one-sided 95 % bound of the difference lies above 0
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either sets another level
+    accuracy equal to base within 0.02               both one-sided bounds lie within ±0.02 (two one-sided tests)
     accuracy >= base - 0.02                          the two values themselves: a point rule, which ignores chance
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
     f_beta(strict, label=PER) >= 0.5                 one of several metrics, as tables label it: f_beta(label=PER)
@@ -30,7 +31,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 
@@ -46,7 +47,17 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
-from evaluand.comparison.difference import Sample
+from evaluand.comparison.difference import Sample, count_pairs
+from evaluand.comparison.disparity_differences import COMPARED, better_disparity, disparity_differences
+from evaluand.comparison.gate_outcome import (
+    UNSURE,
+    Outcome,
+    format_bound_name,
+    format_pair_counts,
+    format_target,
+    judge_difference,
+    name_counts,
+)
 from evaluand.comparison.gate_result import GateResult, bound_facts
 from evaluand.comparison.judge_gates import (
     CORRECTED_MEAN,
@@ -58,7 +69,16 @@ from evaluand.comparison.judge_gates import (
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
-from evaluand.comparison.rule import BASELINE, LEVEL, NOT_WORSE, RELATIONS, WIN_RATE, Gate, check_threshold, quote_word
+from evaluand.comparison.rule import (
+    BASELINE,
+    EQUAL,
+    LEVEL,
+    RELATIONS,
+    WIN_RATE,
+    Gate,
+    check_threshold,
+    quote_word,
+)
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
@@ -206,38 +226,35 @@ def _check_gate(
 ) -> GateResult:
     metric = metrics[0]
     try:
-        if gate.disparity is not None:
+        if gate.disparity is not None and base is not None:
+            filled = [_with_missing(one, missing or _usual_fill(one)) for one in metrics]
+            found = list(_check_disparity_differences(gate, base, evaluation, scorer, filled))
+        elif gate.disparity is not None:
             found = list(_check_disparities(gate, evaluation, scorer, [_with_missing(one, missing) for one in metrics]))
         elif base is None:
             found = list(_check_values(gate, evaluation, scorer, _with_missing(metric, missing)))
         else:
-            fill = "wrong" if math.isfinite(metric.ends[0]) else metric.missing
-            filled = _with_missing(metric, missing or fill)
             check = _check_differences if gate.level is not None else _check_point_differences
-            found = list(check(gate, base, evaluation, scorer, filled))
+            found = list(check(gate, base, evaluation, scorer, _with_missing(metric, missing or _usual_fill(metric))))
     except DataError as error:
-        found = [_Outcome(False, str(error), {}, is_decided=False)]
+        found = [Outcome(False, str(error), {}, is_decided=False)]
     except SpecError as error:
         named = str(error).startswith("gate ")
         raise error if named else SpecError(f"gate {gate.text!r}: {error}") from None
     if not found:
-        found = [_Outcome(False, "no rows", {}, is_decided=False)]
+        found = [Outcome(False, "no rows", {}, is_decided=False)]
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
     decided = passed or any(one.is_decided and not one.passed for one in found)
     return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]}, decided)
 
 
-class _Outcome(NamedTuple):
-    """The outcome for one target."""
-
-    passed: bool
-    message: str
-    facts: dict[str, Any]
-    is_decided: bool = True
+def _usual_fill(metric: Metric) -> Missing:
+    """How rows without a score count against a baseline."""
+    return "wrong" if math.isfinite(metric.ends[0]) else metric.missing
 
 
-def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Outcome]:
+def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[Outcome]:
     """Compares a value with a threshold, by target."""
     if gate.level is not None:
         metric = _at_level(gate, metric)
@@ -253,22 +270,20 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)
         about = "about " if end and not _is_exact(row) else ""
-        unsure = _UNSURE if end and not math.isfinite(metric.range[1] - metric.range[0]) else ""
-        shown = f"{_format_bound_name(end, gate.level)}{about}{_format_target(row.target)}{number:.4g}{unsure}"
+        unsure = UNSURE if end and not math.isfinite(metric.range[1] - metric.range[0]) else ""
+        shown = f"{format_bound_name(end, gate.level)}{about}{format_target(row.target)}{number:.4g}{unsure}"
         facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
         facts |= bound_facts(end, number)
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
         if math.isnan(number):
             why = row.reason or ("the metric has no interval" if end else "it is undefined")
-            yield _Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts | counts, is_decided=False)
+            yield Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts | counts, is_decided=False)
         else:
             passed = RELATIONS[gate.relation](number, gate.number)
-            yield _Outcome(passed, f"{shown}; {_format_counts(row)}", facts | counts)
+            yield Outcome(passed, f"{shown}; {_format_counts(row)}", facts | counts)
 
 
-def _check_disparities(
-    gate: Gate, evaluation: Evaluation, scorer: str, metrics: Sequence[Metric]
-) -> Iterator[_Outcome]:
+def _check_disparities(gate: Gate, evaluation: Evaluation, scorer: str, metrics: Sequence[Metric]) -> Iterator[Outcome]:
     """Compares a disparity with a threshold, by target."""
     dataset = dataset_of(evaluation)
     _check_attributes(gate, dataset.roles.attributes)
@@ -291,16 +306,24 @@ def _check_disparities(
         facts |= {"lowest": row.lowest, "highest": row.highest} | bound_facts(end, number)
         counts = _format_counts(overall[row.target])
         if math.isnan(number):
-            yield _Outcome(False, f"undefined: {row.reason or 'it is undefined'}; {counts}", facts, is_decided=False)
+            yield Outcome(False, f"undefined: {row.reason or 'it is undefined'}; {counts}", facts, is_decided=False)
             continue
         groups = f"from {group_text(row.lowest)} to {group_text(row.highest)}; " if row.lowest and row.highest else ""
         about = "about " if end else ""
-        shown = (
-            f"{_format_bound_name(end, gate.level)}{about}{_format_target(row.target)}{number:.4g}; {groups}{counts}"
-        )
+        shown = f"{format_bound_name(end, gate.level)}{about}{format_target(row.target)}{number:.4g}; {groups}{counts}"
         if row.small:
             shown += f"; few rows: {' | '.join(map(group_text, row.small))}"
-        yield _Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts)
+        yield Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts)
+
+
+def _check_disparity_differences(
+    gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metrics: Sequence[Metric]
+) -> Iterator[Outcome]:
+    """Compares the difference of a disparity from that of the baseline with a margin, by target."""
+    level, is_same = gate.level or LEVEL, base.id == evaluation.id
+    better, kind = better_disparity(str(gate.disparity)), cast("Kind", gate.disparity)
+    for target, sample, n in disparity_differences([base, evaluation], scorer, metrics, kind, gate.by):
+        yield judge_difference(gate, sample, target, better, level, is_same, name_counts(n))
 
 
 def _group_rules(gate: Gate) -> GroupRules | None:
@@ -315,7 +338,7 @@ def _group_rules(gate: Gate) -> GroupRules | None:
 
 def _check_point_differences(
     gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric
-) -> Iterator[_Outcome]:
+) -> Iterator[Outcome]:
     """Compares a value with that of the baseline, by target, without regard to chance."""
     rule = _interval_rule(gate, metric)
     if dataset_of(base).id != dataset_of(evaluation).id:
@@ -339,12 +362,12 @@ def _check_point_differences(
         facts["baseline_value"] = None if other is None else none_if_nan(other.value)
         if other is None or math.isnan(difference):
             why = (None if other is None else other.reason) or row.reason or "one side has no value"
-            yield _Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts, is_decided=False)
+            yield Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts, is_decided=False)
             continue
-        values = f"{_format_target(target)}{row.value:.4g} against {other.value:.4g}, difference {difference:+.4g}"
+        values = f"{format_target(target)}{row.value:.4g} against {other.value:.4g}, difference {difference:+.4g}"
         note = f"a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}"
         passed = RELATIONS[gate.relation](_rounded(difference), gate.number)
-        yield _Outcome(passed, f"{values}: {note}; {_format_counts(row)}", facts)
+        yield Outcome(passed, f"{values}: {note}; {_format_counts(row)}", facts)
 
 
 def _rounded(difference: float) -> float:
@@ -372,7 +395,7 @@ def _summarise(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) 
 
 def _check_differences(
     gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric
-) -> Iterator[_Outcome]:
+) -> Iterator[Outcome]:
     """Compares the difference to the baseline with a margin, by target."""
     rows = pair_rows([base, evaluation], scorer, metric, dict(gate.where))
     level = gate.level or LEVEL
@@ -382,57 +405,21 @@ def _check_differences(
 
 def _check_difference(
     gate: Gate, rows: PairedRows, target: str | None, metric: Metric, level: float, is_same: bool
-) -> _Outcome:
-    asked, known = np.all(rows.asked, axis=0), np.all(rows.known, axis=0)
+) -> Outcome:
+    known = np.all(rows.known, axis=0)
+    sample: Sample | MetricSample
     sample = Sample.from_rows(rows.take(known), 0, 1, metric) if metric.averages else MetricSample.from_rows(rows, 0, 1)
-    difference, (low, high), (lower, upper) = sample.value, sample.interval(level), sample.bounds(level)
-    end = lower if metric.direction == "higher" else upper
-    counts = {
-        "n": int(asked.sum()),
-        "n_used": int(known.sum()),
-        "n_baseline_missing": int((asked & rows.unscored[0]).sum()),
-        "n_missing": int((asked & rows.unscored[1]).sum()),
-        "n_only_baseline": int(((rows.status[0] >= 0) & (rows.status[1] < 0)).sum()),
-        "n_only": int(((rows.status[1] >= 0) & (rows.status[0] < 0)).sum()),
-    }
-    which = "low" if metric.direction == "higher" else "high"
-    facts = {"target": target, "difference": none_if_nan(difference), "level": level} | bound_facts(which, end)
-    facts |= {"low": none_if_nan(low), "high": none_if_nan(high)} | counts
-    pairs = _format_pair_counts(counts)
-    if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
-        return _Outcome(False, f"undefined: one side has no scores; {pairs}", facts, is_decided=False)
-    if metric.missing == "leave_out" and counts["n_used"] < counts["n"] and not math.isfinite(metric.ends[0]):
-        return _Outcome(False, f"undefined: rows without a score have no worst value; {pairs}", facts, is_decided=False)
-    if is_same and not math.isnan(difference):
-        return _Outcome(gate.relation == NOT_WORSE, f"unchanged: both sides are the same evaluation; {pairs}", facts)
-    if math.isnan(end):
-        return _Outcome(False, f"undefined: the difference has no interval; {pairs}", facts, is_decided=False)
-    margin = gate.number if gate.relation == NOT_WORSE else 0.0
-    passed = end > -margin if metric.direction == "higher" else end < margin
-    about, unsure = ("", "") if math.isfinite(sample.span) else ("about ", _UNSURE)
-    bound = f"{_format_bound_name(which, level)}{about}{end:+.4g}{unsure}"
-    shown = f"difference {_format_target(target)}{difference:+.4g}, {bound}; {pairs}"
-    near = low if which == "low" else -high
-    if passed and -margin >= near:
-        shown += f"; the {_format_interval(low, high, level)} of a comparison is two-sided and so wider than the bound"
-    elif (end if which == "low" else -end) < near:
-        shown += f"; beyond the {_format_interval(low, high, level)} of a comparison, {_why_beyond_interval(sample)}"
-    return _Outcome(passed, shown, facts)
-
-
-_UNSURE = " (without a range of values its level is not guaranteed)"
-
-
-def _format_interval(low: float, high: float, level: float) -> str:
-    return f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}]"
-
-
-def _why_beyond_interval(sample: Sample | MetricSample) -> str:
-    """Why a one-sided bound that keeps its level may lie beyond a two-sided interval."""
-    if isinstance(sample, MetricSample) or (sample.independent and sample.binary):
-        return "which is slightly too narrow where few rows differ"
-    unit = "row" if sample.clusters == len(sample.change) else "cluster"
-    return f"which uses observed {unit}s only: the bound allows for an unseen one that differs by {sample.span:.4g}"
+    counts = name_counts(count_pairs(rows, 0, 1))
+    scored = counts["n"] not in (counts["n_baseline_missing"], counts["n_missing"])
+    if (
+        scored
+        and metric.missing == "leave_out"
+        and counts["n_used"] < counts["n"]
+        and not math.isfinite(metric.ends[0])
+    ):
+        why = f"undefined: rows without a score have no worst value; {format_pair_counts(counts)}"
+        return Outcome(False, why, {"target": target, "level": level} | counts, is_decided=False)
+    return judge_difference(gate, sample, target, metric.direction, level, is_same, counts)
 
 
 def _find_baseline(
@@ -592,10 +579,20 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
         return
     if gate.relation in RELATIONS:
         return
+    if gate.disparity is not None:
+        if gate.disparity not in COMPARED:
+            raise SpecError(
+                f"gate {gate.text!r}: a disparity of kind {gate.disparity!r} has no difference with an interval; take"
+                f" {' or '.join(COMPARED)}"
+            )
+        if gate.reference or gate.given:
+            raise SpecError(
+                f"gate {gate.text!r}: against a baseline all groups count; leave out `from …` and `given …`"
+            )
     if why := why_unpairable(metric):
         point = f"{gate.metric} {'<=' if metric.direction == 'lower' else '>='} {quote_word(gate.baseline)}"
         raise SpecError(f"gate {gate.text!r}: {why}; or compare the values themselves: `{point}`")
-    if metric.direction is None:
+    if metric.direction is None and gate.relation != EQUAL and gate.disparity is None:
         raise SpecError(
             f"gate {gate.text!r}: {metric.kind} of {scorer!r} has no direction; declare under metrics of the experiment"
             f" whether higher or lower is better, and run it: {{kind: {metric.kind}, scorer: {scorer},"
@@ -661,14 +658,6 @@ def _is_exact(row: MetricRow) -> bool:
     return isinstance(row.data, dict) and row.data.keys() == {"correct", "n"}
 
 
-def _format_bound_name(end: str | None, level: float | None) -> str:
-    return "" if end is None or level is None else f"{'lower' if end == 'low' else 'upper'} {100 * level:g}% bound "
-
-
-def _format_target(target: str | None) -> str:
-    return "" if target is None else f"({target}) "
-
-
 def _format_counts(row: MetricRow) -> str:
     parts = [f"{plural(row.n, 'row')}: {row.n_scored:,} scored"]
     parts += [
@@ -678,15 +667,3 @@ def _format_counts(row: MetricRow) -> str:
     ]
     bounds = "" if row.worst == row.best or math.isnan(row.worst) else f", worst {row.worst:.4g} … best {row.best:.4g}"
     return ", ".join(parts) + bounds
-
-
-def _format_pair_counts(counts: Mapping[str, int]) -> str:
-    words = {
-        "n_baseline_missing": "without a score in the baseline",
-        "n_missing": "without a score",
-        "n_only_baseline": "more only in the baseline",
-        "n_only": "more not in the baseline",
-    }
-    return ", ".join(
-        [plural(counts["n"], "pair"), *(f"{counts[n]:,} {word}" for n, word in words.items() if counts[n])]
-    )

@@ -81,10 +81,12 @@ class MetricSample:
     Attributes:
         change: from one value to the other.
         clusters: the number of independent examples or clusters.
+        span: the largest possible distance of two values; infinite where unknown.
     """
 
     change: PairedChange
     clusters: int
+    span: float
 
     @classmethod
     def from_rows(cls, rows: PairedRows, a: int, b: int, computed: Computed | None = None) -> "MetricSample":
@@ -92,11 +94,12 @@ class MetricSample:
         chosen = rows.known[a] & rows.known[b] & (row_weights(rows, metric) > 0)
         used, key = rows.take(chosen), chosen.tobytes()
         keys, place = np.unique(used.example if used.cluster is None else used.cluster, return_inverse=True)
+        span = metric.range[1] - metric.range[0]
         clusters, n = len(keys), min(len(keys), metric.most_blocks(len(place)))
         if clusters < 2:
             value_a, value_b = (_value(used, side, metric, shown_fill(metric)) for side in (a, b))
             none = np.empty(0)
-            return cls(PairedChange(value_a, value_b, none, none, metric.range, 0.0), clusters)
+            return cls(PairedChange(value_a, value_b, none, none, metric.range, 0.0), clusters, span)
         for side in (a, b):
             if (side, key) not in computed:
                 computed[side, key] = _leave_out(used, side, metric, Blocks(place % n, n))
@@ -109,16 +112,11 @@ class MetricSample:
             metric.range if metric.like_share else _UNBOUNDED,
             min(float(one.basis[0]), float(other.basis[0])) * clusters,
         )
-        return cls(change, clusters)
+        return cls(change, clusters, span)
 
     @property
     def value(self) -> float:
         return self.change.value
-
-    @property
-    def span(self) -> float:
-        """The largest possible distance of two values; infinite where unknown."""
-        return self.change.range[1] - self.change.range[0]
 
     def interval(self, confidence: float) -> tuple[float, float]:
         return self.change.interval(confidence)
@@ -129,16 +127,16 @@ class MetricSample:
 
 
 def _leave_out(rows: PairedRows, side: int, metric: Metric, blocks: Blocks) -> LeftOut:
-    columns, row = _columns(rows, side, metric, shown_fill(metric))
+    columns, row = read_columns(rows, side, metric, shown_fill(metric))
     return metric.leave_out(columns, np.zeros(len(row), np.int64), 1, blocks._replace(of_row=blocks.of_row[row]))
 
 
 def _value(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> float:
-    columns, row = _columns(rows, side, metric, fill)
+    columns, row = read_columns(rows, side, metric, fill)
     return float(metric.compute(metric.state(columns, np.zeros(len(row), np.int64), 1)).value[0])
 
 
-def _columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> tuple[Columns, np.ndarray]:
+def read_columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> tuple[Columns, np.ndarray]:
     """The columns that a metric reads of paired rows on one side, and the place of each among the rows."""
     assert rows.unit is not None
     table = Shard.of(rows.tables[side])

@@ -15,6 +15,7 @@ from evaluand.metrics.stats.disparity import Kind
 BASELINE: Final = "baseline"
 BETTER: Final = "better than"
 NOT_WORSE: Final = "not worse than"
+EQUAL: Final = "equal to"
 LEVEL: Final = 0.95
 WIN_RATE: Final = "win_rate"
 AGAINST: Final = "against"
@@ -40,10 +41,10 @@ class Gate:
         scorer: the name of the scorer, or of the system of a win rate or rating; None if there is only one.
         where: attribute → value: only this group.
         parameters: name → value: selects one of several metrics of a kind.
-        relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
-        number: the threshold, or the margin by which it may be worse; with a sign of relation and a baseline, the
-            difference from the baseline that is the threshold. A threshold in percent is a share: 0.9 for `90 %`.
-        in_percent: the threshold has a percent sign.
+        relation: `>=`, `<=`, `>`, `<`, `better than`, `not worse than` or `equal to`.
+        number: the threshold, or the margin by which it may be worse, or within which it must be equal; with a sign of
+            relation and a baseline, the difference from the baseline that is the threshold. A threshold in percent is a
+            share: 0.9 for `90 %`.
         baseline: the name of the evaluation to compare with.
         level: the confidence level of the bound; None checks the value itself.
         disparity: the kind of disparity that is checked in position of the value; see `disparity.Kind`.
@@ -81,6 +82,8 @@ class Gate:
         """
         if self.baseline is None:
             return f"{self.relation} {self.number:.15g}"
+        if self.relation == EQUAL:
+            return f"{EQUAL} {self.baseline} within {self.number:.15g}"
         if " than" in self.relation:
             margin = f" by {self.number:.15g}" if self.number else ""
             return f"{self.relation} {self.baseline}{margin}"
@@ -99,6 +102,8 @@ class Gate:
             ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
             >>> Gate.parse("B wins against A >= 55 %").metric, Gate.parse("win_rate(B, A) >= 0.55").number
             ('win_rate', 0.55)
+            >>> Gate.parse("f1 difference by sex equal to base within 0.05").limit
+            'equal to base within 0.05'
             >>> Gate.parse("accuracy => 0.9")
             Traceback (most recent call last):
             evaluand.SpecError: gate 'accuracy => 0.9': at 10: found '=', expected >=, <=, >, <, ...
@@ -199,8 +204,6 @@ class _Parser:
         if self.tokens[0].text in RELATIONS and self.tokens[0].kind == "sign":
             parts |= {"relation": self._advance().text, **self._read_threshold(has_baseline="disparity" not in parts)}
             parts |= self._read_percent(parts)
-        elif "disparity" in parts:
-            self._fail(", ".join(RELATIONS))
         elif self._accept("better"):
             self._expect("than")
             parts |= {"relation": BETTER, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
@@ -209,8 +212,15 @@ class _Parser:
             self._expect("than")
             parts |= {"relation": NOT_WORSE, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
             parts["number"] = self._read_margin() if self._accept("by") else 0.0
+        elif self._accept("equal"):
+            self._expect("to")
+            parts |= {"relation": EQUAL, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
+            self._expect("within")
+            parts["number"] = self._read_margin("the margin within which both are equal", positive=True)
+        elif "disparity" in parts:
+            self._fail(f"{', '.join(RELATIONS)}, `better than`, `not worse than` or `equal to`")
         else:
-            self._fail(">=, <=, >, <, `better than` or `not worse than`")
+            self._fail(">=, <=, >, <, `better than`, `not worse than` or `equal to`")
         if self._accept("at"):
             if parts["relation"] in RELATIONS and parts.get("baseline") is not None:
                 raise SpecError(
@@ -319,11 +329,12 @@ class _Parser:
                 break
         self._expect("]")
 
-    def _read_margin(self) -> float:
+    def _read_margin(self, what: str = "the margin by which it may be worse", *, positive: bool = False) -> float:
         token = self.tokens[0]
-        number = self._read_number("the margin by which it may be worse")
-        if number < 0:
-            raise SpecError(f"gate {self.text!r}: at {token.position}: the margin must not be negative")
+        number = self._read_number(what)
+        if number < 0 or (positive and number == 0):
+            must = "must be above 0: no data show that two are exactly equal" if positive else "must not be negative"
+            raise SpecError(f"gate {self.text!r}: at {token.position}: the margin {must}")
         return number
 
     def _read_level(self) -> float:

@@ -34,7 +34,7 @@ from evaluand.comparison.ratings.gathering import A, B, MatchTable, gather
 from evaluand.comparison.ratings.method import POSITION, RatingMethod
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.ratings.tables import compute_tables, decide_missing
-from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.rule import AGAINST, BASELINE, EQUAL, MATCH_GATES, NOT_WORSE, RELATIONS, Gate
 from evaluand.core.errors import DataError, SpecError, nearest, plural
 from evaluand.evaluation.judges.cards.standing import Standing, standings_of_matches
 from evaluand.metrics.stats.intervals import clopper_pearson
@@ -239,6 +239,8 @@ def _check(gate: Gate, context: _Context) -> GateResult:
         )
     if gate.where or gate.disparity is not None:
         raise SpecError(f"gate {gate.text!r}: ratings have no groups; leave out what is in [], and `by`")
+    if gate.relation == EQUAL:
+        raise SpecError(f"gate {gate.text!r}: ratings are not checked for equality; write `not worse than` both ways")
     unknown = [name for name, _ in gate.parameters if name != AGAINST or gate.metric != "win_rate"]
     if unknown:
         raise SpecError(f"gate {gate.text!r}: {gate.metric} has no parameter {unknown[0]!r}")

@@ -1,0 +1,111 @@
+"""Differences of disparities: how far two systems differ in how they treat groups, over the examples that both have.
+
+As for other metrics (`metric_differences`), both disparities are computed again without each block of examples.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from evaluand.aggregation.groups import shown_fill
+from evaluand.comparison.difference import count_pairs, row_weights
+from evaluand.comparison.metric_differences import MetricSample, read_columns
+from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.left_out import Blocks
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.stats.disparity import Kind, point_disparity
+from evaluand.metrics.stats.paired_change import PairedChange
+
+COMPARED: Final[tuple[Kind, ...]] = ("difference", "ratio")
+"""The kinds whose differences are compared."""
+
+
+class DisparityDifference(NamedTuple):
+    """How a disparity differs from that of a baseline, for one target.
+
+    Attributes:
+        target: None without targets.
+        sample: the two disparities; `b` minus `a`.
+        counts: of pairs, see `count_pairs`.
+    """
+
+    target: str | None
+    sample: MetricSample
+    counts: dict[str, int]
+
+
+def better_disparity(kind: str) -> Literal["higher", "lower"]:
+    """Whether a higher or a lower disparity is better."""
+    return "higher" if kind.startswith("ratio") else "lower"
+
+
+def disparity_differences(
+    evaluations: Sequence[Evaluation], scorer: str, metrics: Sequence[Metric], kind: Kind, by: Sequence[str]
+) -> Iterator[DisparityDifference]:
+    """The differences of a disparity between two evaluations, by target.
+
+    Groups without a value on a side are left out of both, and rows without a value of an attribute are in no group.
+
+    Args:
+        evaluations: the baseline and the other.
+        metrics: of several, the largest disparity counts, as for equalized odds.
+        by: the attributes whose groups are compared.
+
+    Raises:
+        SpecError: disparities of this kind are not compared.
+    """
+    if kind not in COMPARED:
+        raise SpecError(
+            f"a disparity of kind {kind!r} has no difference with an interval; take {' or '.join(COMPARED)}"
+        )
+    paired = [pair_rows(evaluations, scorer, metric, by=by) for metric in metrics]
+    keys = paired[0].keys
+    known = np.all([rows.known.all(axis=0) & (row_weights(rows, rows.metric) > 0) for rows in paired], axis=0)
+    for target in sorted({key[0] for key in keys}, key=lambda target: target or ""):
+        groups = [place for place, key in enumerate(keys) if key[0] == target and None not in key[1:]]
+        here = np.isin(paired[0].group, groups)
+        parts = [rows.take(here & known) for rows in paired]
+        yield DisparityDifference(target, _sample(parts, groups, kind), count_pairs(paired[0].take(here), 0, 1))
+
+
+def _sample(parts: Sequence[PairedRows], groups: Sequence[int], kind: Kind) -> MetricSample:
+    rows = parts[0]
+    keys, place = np.unique(rows.example if rows.cluster is None else rows.cluster, return_inverse=True)
+    most = min((part.metric.most_blocks(len(place)) for part in parts), default=0)
+    n = max(min(len(keys), most, _MOST_VALUES // max(len(groups), 1)), 1)
+    blocks = Blocks(place % n, n)
+    found = [_values(part, groups, blocks) for part in parts] if len(keys) > 1 else []
+    values = [_disparity([one[side][:1] for one in found], kind) if found else np.array([math.nan]) for side in (0, 1)]
+    without = [_disparity([one[side][1:] for one in found], kind) if found else np.empty(0) for side in (0, 1)]
+    change = PairedChange(
+        float(values[0][0]), float(values[1][0]), without[0], without[1], (-math.inf, math.inf), float(len(keys))
+    )
+    low, high = rows.metric.range
+    return MetricSample(change, len(keys), 1.0 if kind == "ratio" else high - low)
+
+
+def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
+    """By side, the values of the groups (the first row), and those without each block; NaN where one side has none."""
+    position = np.searchsorted(groups, rows.group)
+    sides = []
+    for side in (0, 1):
+        columns, row = read_columns(rows, side, rows.metric, shown_fill(rows.metric))
+        left = rows.metric.leave_out(columns, position[row], len(groups), blocks._replace(of_row=blocks.of_row[row]))
+        sides.append(np.vstack([left.value[None], left.without]))
+    undefined = np.isnan(sides[0][0]) | np.isnan(sides[1][0])
+    for each in sides:
+        each[np.isnan(each[:, ~undefined]).any(axis=1)] = np.nan  # a group that loses its value is not left out
+        each[:, undefined] = np.nan
+    return sides[0], sides[1]
+
+
+def _disparity(values: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
+    """The disparity of the groups, the worst of all metrics: replicates × groups for each metric → replicates."""
+    each = np.array([point_disparity(one, kind) for one in values])
+    return np.asarray(each.max(axis=0) if kind == "difference" else each.min(axis=0))
+
+
+_MOST_VALUES: Final = 1 << 22
