@@ -279,3 +279,40 @@ def test_intervals_cover_the_truth_and_are_narrower_than_those_of_labels_alone(n
     excess = [one["ratio"] / one["theory"] for one in found.values()]
     assert np.median(excess) <= (1.05 if n == 200 else 1.15)
     assert max(abs(one["bias"]) for one in found.values()) < 0.02
+
+
+def simulate_difference(agreement: float, rates: tuple[float, float], n: int, times: int) -> dict[str, float]:
+    """Two systems whose right answers depend on each other, judged on 1,000 examples; n of them labelled for both."""
+    draw = np.random.default_rng([n, int(100 * agreement), *(int(100 * rate) for rate in rates)])
+    found: list[PredictionPowered] = []
+    for _ in range(times):
+        shared, own = draw.random(1000), draw.random((2, 1000))
+        ease = np.where(draw.random((2, 1000)) < 0.5, shared, own)
+        truth = ease < np.array(rates)[:, None]
+        judged = np.where(draw.random((2, 1000)) < agreement, truth, ~truth).astype(float)
+        labels = np.where(np.arange(1000) < n, truth, np.nan)
+        found.append(prediction_powered_mean(judged[1] - judged[0], labels[1] - labels[0], range=(-1.0, 1.0)))
+    ends = np.array([each.both[1:3] for each in found])
+    alone = np.array([each.people[1:3] for each in found])
+    difference = rates[1] - rates[0]
+    return {
+        "coverage": float(((ends[:, 0] <= difference) & (difference <= ends[:, 1])).mean()),
+        "significant": float(np.mean([each.p < 0.05 for each in found])),
+        "ratio": float(np.diff(ends).mean() / np.diff(alone).mean()),
+    }
+
+
+@pytest.mark.slow
+def test_differences_of_systems_cover_the_truth_and_equal_ones_rarely_differ() -> None:
+    times = 500
+    pairs = ((0.5, 0.5), (0.8, 0.8), (0.95, 0.95), (0.5, 0.7), (0.8, 0.9))
+    found = {cell: simulate_difference(*cell, times=times) for cell in product((0.6, 0.8, 0.95), pairs, (50, 200))}
+    for (agreement, rates, n), one in found.items():
+        print(n, agreement, *rates, *(f"{name} {value:.3f}" for name, value in one.items()))  # noqa: T201
+    coverage = np.array([one["coverage"] for one in found.values()])
+    level = np.array([one["significant"] for (_, (a, b), _), one in found.items() if a == b])
+
+    assert 0.93 <= coverage.mean() <= 0.975
+    assert coverage.min() >= 0.91 - 3 * math.sqrt(0.91 * 0.09 / times)
+    assert level.mean() <= 0.055
+    assert max(one["ratio"] for one in found.values()) <= 1.03

@@ -588,7 +588,7 @@ def shards(
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
     names = zip(attribute_columns(attributes), attributes, strict=True)
     columns = {column: _column(dataset, name) for column, name in names} | _example_columns(dataset)
-    add_labels = _label_adder(evaluation, dataset, scorer, labelled_for)
+    add_labels = find_label_adder(evaluation, dataset, scorer, labelled_for)
     parts: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer, read):
@@ -609,7 +609,7 @@ def shards(
     yield pa.concat_tables(parts) if parts else _empty_shard(evaluation, scorer, columns)
 
 
-def _label_adder(
+def find_label_adder(
     evaluation: Evaluation, dataset: Dataset, scorer: str, metric: Metric | None
 ) -> Callable[[pa.Table, np.ndarray], pa.Table]:
     if metric is None:

@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure, dataset_of
+from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.comparison.changed import check_examples
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
+from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
 from evaluand.comparison.pairing import PairedRows, pair_rows
@@ -30,6 +32,7 @@ from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
+from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
@@ -254,7 +257,7 @@ def compare(
         "confidence": float(confidence),
         "flips": flips,
         "labels": short,
-    }
+    } | digests_of_labels(evaluations, measures)
     if left_out:
         spec["left_out"] = left_out
     id = identity.artifact_id("comparisons", spec)
@@ -376,6 +379,11 @@ def compute_tables(
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
     for measure in measures:
+        if isinstance(measure.metric, PredictionPoweredMean):
+            of_labels = _compare_labelled(evaluations, measure.scorer, measure.metric, confidence, len(pairs))
+            for table, rows in zip((pairs, ranked, flipped), of_labels, strict=True):
+                table += rows
+            continue
         found = pair_rows(evaluations, measure.scorer, measure.metric)
         for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
             chosen = found.take(found.group == found.keys.index(key)) if found.keys else found
@@ -420,6 +428,31 @@ def _on_the_same_rows(group: Sequence[int], pairs: Sequence[Mapping[str, Any]]) 
     """The groups in which no row is left out of any pair: only there two equalities imply a third."""
     names = ("n_a_missing", "n_b_missing", "n_skipped", "n_only_a", "n_only_b")
     return set(group) - {each for each, pair in zip(group, pairs, strict=True) if any(pair[name] for name in names)}
+
+
+def _compare_labelled(
+    evaluations: Sequence[Evaluation], scorer: str, metric: PredictionPoweredMean, confidence: float, n_pairs: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of pairs, ranking and flips of a prediction-powered mean; its flips are among the labelled rows."""
+    every = pair_labelled_rows(evaluations, scorer, metric)
+    pairs: list[dict[str, Any]] = []
+    ranked: list[dict[str, Any]] = []
+    for place, key in enumerate(every.rows.keys or [(None,)]):
+        chosen = every.take(every.rows.group == place) if every.rows.keys else every
+        head = _describe_measure(scorer, metric, key[0])
+        values = [math.nan] * len(evaluations)
+        for a, b in itertools.combinations(range(len(evaluations)), 2):
+            found = labelled_difference(chosen, a, b, confidence)
+            values[b] = found.value_b if a == 0 else values[b]
+            values[a] = found.value_a if math.isnan(values[a]) else values[a]
+            ids = {
+                "only_a": _first_ids(evaluations[a], chosen.rows, a, b),
+                "only_b": _first_ids(evaluations[b], chosen.rows, b, a),
+            }
+            pairs.append(head | {"a": a, "b": b} | _finite_or_none(dataclasses.asdict(found)) | ids)
+        if len(evaluations) > 2:
+            ranked += _in_order(head, values, metric, int(np.all(chosen.rows.known, axis=0).sum()))
+    return pairs, ranked, []
 
 
 def _describe_measure(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
@@ -474,10 +507,14 @@ def _rank(head: Mapping[str, Any], found: PairedRows, metric: Metric) -> list[di
         weighted_mean(common, common.value[side], metric) if metric.averages else metric_value(common, side)
         for side in range(len(common.status))
     ]
+    return _in_order(head, values, metric, len(common.group))
+
+
+def _in_order(head: Mapping[str, Any], values: Sequence[float], metric: Metric, n: int) -> list[dict[str, Any]]:
+    """The rows of a ranking, best first."""
     worst_first = metric.direction == "lower"
     order = sorted(range(len(values)), key=lambda side: values[side] if worst_first else -values[side])
     key = {name: head[name] for name in ("scorer", "signature", "target")}
-    n = len(common.group)
     return [key | _finite_or_none({"evaluation": side, "value": values[side]}) | {"n": n} for side in order]
 
 

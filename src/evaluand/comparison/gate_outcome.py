@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.gate_result import bound_facts
+from evaluand.comparison.labelled_differences import LabelledSample
 from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.rule import EQUAL, NOT_WORSE, Gate
 from evaluand.core.errors import plural
@@ -38,7 +39,7 @@ _COUNTS: Final = {
 
 def judge_difference(
     gate: Gate,
-    sample: Sample | MetricSample,
+    sample: Sample | MetricSample | LabelledSample,
     target: str | None,
     better: str | None,
     level: float,
@@ -59,7 +60,9 @@ def judge_difference(
         passed = gate.relation in (NOT_WORSE, EQUAL)
         return Outcome(passed, f"unchanged: both sides are the same evaluation; {pairs}", facts)
     if math.isnan(end):
-        return Outcome(False, f"undefined: the difference has no interval; {pairs}", facts, is_decided=False)
+        fault = sample.fault if isinstance(sample, LabelledSample) else None
+        why = fault or "the difference has no interval"
+        return Outcome(False, f"undefined: {why}; {pairs}", facts, is_decided=False)
     margin = gate.number if gate.relation in (NOT_WORSE, EQUAL) else 0.0
     passed = end > -margin if which == "low" else end < margin
     about, unsure = ("", "") if math.isfinite(sample.span) else ("about ", UNSURE)
@@ -80,9 +83,9 @@ def _format_interval(low: float, high: float, level: float) -> str:
     return f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}]"
 
 
-def _why_beyond_interval(sample: Sample | MetricSample) -> str:
+def _why_beyond_interval(sample: Sample | MetricSample | LabelledSample) -> str:
     """Why a one-sided bound that keeps its level may lie beyond a two-sided interval."""
-    if isinstance(sample, MetricSample) or (sample.independent and sample.binary):
+    if isinstance(sample, MetricSample | LabelledSample) or (sample.independent and sample.binary):
         return "which is slightly too narrow where few rows differ"
     unit = "row" if sample.clusters == len(sample.change) else "cluster"
     return f"which uses observed {unit}s only: the bound allows for an unseen one that differs by {sample.span:.4g}"

@@ -66,6 +66,7 @@ from evaluand.comparison.judge_gates import (
     check_judged,
     correct_value,
 )
+from evaluand.comparison.labelled_differences import LabelledSample, pair_labelled_rows
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
@@ -87,6 +88,7 @@ from evaluand.evaluation.judges.cards.standing import Standing, standings
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.names import is_name
+from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
@@ -397,18 +399,31 @@ def _check_differences(
     gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric
 ) -> Iterator[Outcome]:
     """Compares the difference to the baseline with a margin, by target."""
-    rows = pair_rows([base, evaluation], scorer, metric, dict(gate.where))
     level = gate.level or LEVEL
+    if isinstance(metric, PredictionPoweredMean):
+        every = pair_labelled_rows([base, evaluation], scorer, metric, dict(gate.where))
+        for place, key in enumerate(every.rows.keys):
+            own = every.take(every.rows.group == place)
+            sample = LabelledSample.from_rows(own, 0, 1)
+            yield _check_difference(gate, own.rows, key[0], metric, level, base.id == evaluation.id, sample)
+        return
+    rows = pair_rows([base, evaluation], scorer, metric, dict(gate.where))
     for place, key in enumerate(rows.keys):
         yield _check_difference(gate, rows.take(rows.group == place), key[0], metric, level, base.id == evaluation.id)
 
 
 def _check_difference(
-    gate: Gate, rows: PairedRows, target: str | None, metric: Metric, level: float, is_same: bool
+    gate: Gate,
+    rows: PairedRows,
+    target: str | None,
+    metric: Metric,
+    level: float,
+    is_same: bool,
+    labelled: LabelledSample | None = None,
 ) -> Outcome:
     known = np.all(rows.known, axis=0)
-    sample: Sample | MetricSample
-    sample = Sample.from_rows(rows.take(known), 0, 1, metric) if metric.averages else MetricSample.from_rows(rows, 0, 1)
+    by_rows = Sample.from_rows(rows.take(known), 0, 1, metric) if metric.averages and not labelled else None
+    sample = labelled or by_rows or MetricSample.from_rows(rows, 0, 1)
     counts = name_counts(count_pairs(rows, 0, 1))
     scored = counts["n"] not in (counts["n_baseline_missing"], counts["n_missing"])
     if (

@@ -254,8 +254,6 @@ def _find_obstacle(measure: Measure, tables: Iterable[tuple[Any, Any]]) -> str |
             check_measures([measure], columns, roles)
     except SpecError:
         return "not all evaluations have what is read"
-    if measure.metric.reads_labels:
-        return "corrected by the labels of one evaluation"
     if not measure.metric.has_differences:
         return "largest values have no interval"
     return None if why_unpairable(measure.metric) is None else "each of several responses is a row"

@@ -137,10 +137,6 @@ def why_unpairable(metric: Metric) -> str | None:
             f"{metric.kind} with reduce='all' counts each response as a row, and responses of different runs cannot be"
             " paired; compare with reduce='first', 'best', 'any' or 'mean'"
         )
-    if metric.reads_labels:
-        return (
-            f"{metric.kind} is corrected by what people say about one evaluation, so it has no paired differences yet"
-        )
     if not metric.has_differences:
         return f"{metric.kind} has no differences with an interval: what was not observed may change it most"
     return None

@@ -129,22 +129,60 @@ class PredictionPoweredMean(OfColumn):
         rows = {name: column[rows[_WEIGHT] > 0] for name, column in rows.items()}
         if not len(rows[VALUE]):
             return _undefined(NO_ROWS), None
-        judged, labels = _divide(rows[VALUE], self.threshold), _divide(rows[PEOPLE], self.people_threshold)
-        found = self.estimate(rows, judged, labels)
-        data = _describe(found)
-        if reason := _find_scale_fault(judged, labels, self._range_of(judged, labels)) or self._find_draw_fault(rows):
-            return _undefined(reason), data
-        return found.both, data
+        judged, labels = self.on_scale(rows[VALUE], rows[PEOPLE])
+        range = self._range_of(judged, labels)
+        found = self._estimate(judged, labels, rows[_WEIGHT], rows[CLUSTER], rows[STRATUM], range)
+        if reason := _find_scale_fault(judged, labels, range) or self.find_draw_fault(
+            labels, rows[DRAW], rows[STRATUM]
+        ):
+            return _undefined(reason), _describe(found)
+        return found.both, _describe(found)
 
-    def estimate(self, rows: State, judged: np.ndarray, labels: np.ndarray) -> PredictionPowered:
-        """The mean of some rows."""
+    def on_scale(self, judged: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The values of judge and people with their thresholds applied."""
+        return _divide(judged, self.threshold), _divide(labels, self.people_threshold)
+
+    def difference(
+        self,
+        judged: np.ndarray,
+        labels: np.ndarray,
+        draw: np.ndarray,
+        stratum: np.ndarray,
+        weight: np.ndarray,
+        cluster: np.ndarray,
+    ) -> tuple[PredictionPowered, str | None]:
+        """The second system against the first on the same rows, from the rows that are labelled for both.
+
+        Args:
+            judged: of both systems: 2 × rows, like `labels`.
+            draw: the place of each row in the random order; the other arguments as in `prediction_powered_mean`.
+
+        Returns:
+            The mean of the differences, and why it does not count; None if it does.
+        """
+        judged, labels = self.on_scale(judged, labels)
+        least, most = self._range_of(judged, labels)
+        change, of_people = judged[1] - judged[0], labels[1] - labels[0]
+        found = self._estimate(change, of_people, weight, cluster, stratum, (least - most, most - least))
+        fault = _find_scale_fault(judged, labels, (least, most))
+        return found, fault or self.find_draw_fault(of_people, draw, stratum) or found.both.reason
+
+    def _estimate(
+        self,
+        judged: np.ndarray,
+        labels: np.ndarray,
+        weight: np.ndarray,
+        cluster: np.ndarray,
+        stratum: np.ndarray,
+        range: tuple[float, float],
+    ) -> PredictionPowered:
         return prediction_powered_mean(
             judged,
             labels,
-            weight=rows[_WEIGHT],
-            cluster=rows[CLUSTER],
-            stratum=rows[STRATUM] if self.strata is not None else None,
-            range=self._range_of(judged, labels),
+            weight=weight,
+            cluster=cluster,
+            stratum=stratum if self.strata is not None else None,
+            range=range,
             confidence=self.confidence,
         )
 
@@ -153,18 +191,16 @@ class PredictionPoweredMean(OfColumn):
         is_binary = all(np.isin(each[~np.isnan(each)], (0.0, 1.0)).all() for each in (judged, labels))
         return (0.0, 1.0) if is_binary else self.range
 
-    def _find_draw_fault(self, rows: State) -> str | None:
+    def find_draw_fault(self, labels: np.ndarray, draw: np.ndarray, stratum: np.ndarray) -> str | None:
         """Why the labelled rows are not known to be drawn at random; None if they are."""
-        known = ~np.isnan(rows[PEOPLE])
+        known = ~np.isnan(labels)
         if self.drawn or not known.any() or known.all():
             return None
         skipped = 0
-        for stratum in np.unique(rows[STRATUM]):
-            own = rows[STRATUM] == stratum
-            if not (own & known).any():
-                continue
-            last = rows[DRAW][own & known].max()
-            skipped += int((rows[DRAW][own & ~known] < last).sum()) if not np.isnan(last) else int((own & ~known).sum())
+        for each in np.unique(stratum[known]):
+            own = stratum == each
+            last = draw[own & known].max()
+            skipped += int((own & ~known).sum() if np.isnan(last) else (draw[own & ~known] < last).sum())
         if not skipped:
             return None
         without = plural(skipped, "row")

@@ -260,12 +260,15 @@ _COMPARED: Final = {
     "labels": _TEXTS,
     "measures": _list(_MEASURE),
 }
+_PEOPLE: Final = {"people": _list(_or_null(_text))}
 _SPECS: Final[dict[str, Check]] = {
     "datasets": _object({"digest": _text, "roles": _ROLES}),
     "runs": _object({"task": _task, "dataset": _id, "examples": _count, "replications": _count, "seed": _integer}),
     "evaluations": _object({"run": _text, "dataset": _id, "scorers": _map(_OBJECT)}, {"attempt": _id}),
-    "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF), "people": _list(_or_null(_text))}),
-    "comparisons": _object(_COMPARED | {"confidence": _confidence, "flips": _count}, {"left_out": _list(_LEFT_OUT)}),
+    "aggregations": _object(_COMPARED, {"tradeoffs": _list(_TRADEOFF)} | _PEOPLE),
+    "comparisons": _object(
+        _COMPARED | {"confidence": _confidence, "flips": _count}, {"left_out": _list(_LEFT_OUT)} | _PEOPLE
+    ),
     "matches": _object(
         {"systems": _TEXTS},
         {"runs": _TEXTS, "dataset": _id, "judge": _OBJECT, "schedule": _KIND, "orders": _text, "seed": _integer}

@@ -50,8 +50,13 @@ def headlines(
         names = [systems[each] for each, own in order if own == value]
         shown = _format_value(systems[best], value, pairs, metrics)
         metric = pairs[0]["label"] if key[2] is None else f"{pairs[0]['label']} · {key[2]}"
-        found.append(_sentence(metric, names, shown, better, similar, systems, family) + _caution(key[0], judges))
+        caution = "" if pairs[0]["metric"] == _BY_PEOPLE else _caution(key[0], judges)
+        found.append(_sentence(metric, names, shown, better, similar, systems, family) + caution)
     return found[:_MOST_METRICS]
+
+
+_BY_PEOPLE: Final = "prediction_powered_mean"
+"""The metric that people decide, whatever the judge is worth."""
 
 
 def _key_of(row: Facts) -> _Key:

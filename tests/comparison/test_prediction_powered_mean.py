@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, Score, Scorer, SpecError
+from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import HumanLabels, Label, draw_labelling_rows
@@ -197,7 +198,7 @@ def test_new_labels_make_a_new_aggregation(run: Run) -> None:
 def test_a_gate_needs_labels_and_no_card(run: Run) -> None:
     evaluation = judged(run)
     gate = ["prediction_powered_mean(polite) >= 0.4 at 95%"]
-    measures = [Measure("polite", PredictionPoweredMean())]
+    measures = [Measure("polite", PredictionPoweredMean(range=(0, 1)))]
 
     [without] = check_gates(gate, {"mine": evaluation}, measures=measures)
     label(run, draw_labelling_rows(run)[:60])
@@ -220,3 +221,94 @@ def test_groups_have_values_of_their_own(run: Run) -> None:
     assert [each["n"] for each in data] == [400, 350, 50]
     assert data[0]["labelled"] == data[1]["labelled"] + data[2]["labelled"] == 120
     assert all(row["value"] is not None for row in rows)
+
+
+def worse(number: int) -> int:
+    return number - 1 if number % 4 == 0 else number
+
+
+def says_of(answer: int, asked: int) -> float:
+    """What people say about an answer: they want the number itself."""
+    return says(asked) if answer == asked else 0.0
+
+
+def two_systems(run: Run, labelled: int = 100) -> tuple[Evaluation, Evaluation]:
+    other = Runner(run.store).run(worse, run.dataset)
+    both = []
+    for each in (other, run):
+        both.append(Evaluator(run.store).evaluate(each, {"polite": Judge()}))
+        if labelled:
+            rows = draw_labelling_rows(each)[:labelled]
+            said = {
+                row["key"]: [Label(says_of(int(row["response"]), int(row["input"])), None, "ann", None)] for row in rows
+            }
+            Evaluator(run.store).evaluate(each, {"polite": HumanLabels(said)})
+    return both[0], both[1]
+
+
+def test_differences_are_paired_on_the_rows_that_are_labelled_for_both(run: Run) -> None:
+    base, mine = two_systems(run)
+
+    [pair] = compare(base, mine, metrics=[PredictionPoweredMean()]).read_rows("pairs")
+
+    truth = sum(says(n) - says_of(worse(n), n) for n in range(N)) / N
+    assert pair["low"] < truth < pair["high"]
+    assert pair["interval"] == pair["test"] == "prediction-powered"
+    assert pair["p"] < 0.05
+    assert pair["value_b"] - pair["value_a"] == pytest.approx(pair["difference"])
+    assert pair["won"] + pair["tied"] + pair["lost"] == 100
+
+
+def test_a_difference_without_labels_says_why_it_is_undefined(run: Run) -> None:
+    base, mine = two_systems(run, labelled=0)
+
+    [pair] = compare(base, mine, metrics=[PredictionPoweredMean()]).read_rows("pairs")
+
+    assert pair["difference"] is None
+    assert pair["reason"] == "no row is labelled by people"
+
+
+def test_new_labels_make_a_new_comparison(run: Run) -> None:
+    base, mine = two_systems(run, labelled=0)
+    before = compare(base, mine, metrics=[PredictionPoweredMean()])
+    two_systems(run, labelled=60)
+    after = compare(base, mine, metrics=[PredictionPoweredMean()])
+
+    assert before.id != after.id
+
+
+def test_gates_against_a_baseline_are_decided_by_the_paired_difference(run: Run) -> None:
+    base, mine = two_systems(run)
+    measures = [Measure("polite", PredictionPoweredMean(range=(0, 1)))]
+
+    def check(*rules: str) -> list[bool]:
+        found = check_gates(rules, {"mine": mine}, {"base": base}, measures=measures)
+        return [each.passed for each in found]
+
+    assert check("prediction_powered_mean better than base", "prediction_powered_mean not worse than base by 0.02") == [
+        True,
+        True,
+    ]
+    assert check("prediction_powered_mean >= base + 0.5") == [False]
+
+
+def test_a_gate_against_a_baseline_fails_without_labels(run: Run) -> None:
+    base, mine = two_systems(run, labelled=0)
+    measures = [Measure("polite", PredictionPoweredMean(range=(0, 1)))]
+
+    [found] = check_gates(
+        ["prediction_powered_mean not worse than base by 0.5"], {"mine": mine}, {"base": base}, measures=measures
+    )
+
+    assert not found.passed
+    assert found.message.startswith("undefined: no row is labelled by people")
+
+
+def test_three_systems_are_ranked(run: Run) -> None:
+    base, mine = two_systems(run)
+
+    comparison = compare(base, mine, base, metrics=[PredictionPoweredMean()], labels=["a", "b", "c"])
+
+    ranking = comparison.read_rows("ranking")
+    assert ranking[0]["evaluation"] == 1
+    assert len(ranking) == 3
