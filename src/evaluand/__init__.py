@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evaluand.apps.logs import record_logs as record_logs
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
     from evaluand.comparison.drift.drift import Drift as Drift, measure_drift as measure_drift
+    from evaluand.comparison.planning import Plan as Plan, examples_for_width as examples_for_width, plan as plan
     from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
     from evaluand.comparison.ratings.rating import rate as rate
     from evaluand.comparison.ratings.stored import Ratings as Ratings

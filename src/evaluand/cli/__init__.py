@@ -32,6 +32,7 @@ INTERRUPTED = 130
 _COMMANDS = {
     "init": "Create a small project that runs.",
     "validate": "Find everything wrong with an experiment before it runs.",
+    "plan": "Find out how many examples a question needs, before anything is spent.",
     "run": "Run an experiment file: call, grade, summarise, compare.",
     "import": "Import a file of predictions or battles.",
     "adapt": "Try a pipeline of adapters on a file of data.",

@@ -43,6 +43,7 @@ WITH_STORE = (
         "label",
         "leaderboard",
         "list",
+        "plan",
         "rate",
         "report",
         "resume",

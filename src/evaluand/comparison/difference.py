@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from evaluand.comparison.pairing import ABSENT, PairedRows
+from evaluand.comparison.power import detectable_difference
 from evaluand.comparison.significance import mcnemar, sign_flip
 from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
 from evaluand.metrics.stats.intervals import (
@@ -18,7 +19,6 @@ from evaluand.metrics.stats.intervals import (
     cluster_sums,
     cluster_variance,
     least_mean,
-    normal_quantile,
     paired_score,
     t_quantile,
 )
@@ -298,13 +298,11 @@ class Sample:
 
     def detectable(self, confidence: float) -> float:
         """The difference detected with a power of 80 % at the observed discordance or spread; NaN if there is none."""
-        z = normal_quantile(confidence)
         if 2.0 ** (1 - min(self.clusters, 60)) > 1 - confidence:  # no possible outcome has so small a p value
             return math.nan
         if self.independent and self.binary:
-            return _detectable_proportion(
-                float(np.mean(self.change != 0)) if len(self.change) else 0, len(self.change), z
-            )
+            differ = float(np.mean(self.change != 0)) if len(self.change) else 0.0
+            return detectable_difference(differ, len(self.change), confidence, POWER)
         if self.clusters < 2:
             return math.nan
         t = float(t_quantile(confidence, np.array([self.clusters - 1]))[0])
@@ -315,24 +313,6 @@ class Sample:
 _ROUNDING: Final = 1e-12
 _ULPS: Final = 64
 _Z_POWER: Final = NormalDist().inv_cdf(POWER)
-
-
-def _detectable_proportion(discordance: float, n: int, z: float) -> float:
-    """The difference of proportions that McNemar's test detects with a power of 80 %.
-
-    Source: R. J. Connor, "Sample size for testing differences in proportions for the paired-sample design" (Biometrics
-    43, 1987), solved for the difference; NaN where even all discordant rows in one direction are too few.
-    """
-
-    def shortfall(share: float) -> float:
-        return share * math.sqrt(n) - z * math.sqrt(discordance) - _Z_POWER * math.sqrt(discordance - share * share)
-
-    low, high = 0.0, discordance
-    if n == 0 or discordance == 0 or shortfall(high) < 0:
-        return math.nan
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if shortfall(middle) < 0 else (low, middle)
-    return high
 
 
 def _is_weighted(metric: Metric) -> bool:

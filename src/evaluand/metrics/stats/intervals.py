@@ -327,7 +327,7 @@ def score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple
     return centre - half, centre + half
 
 
-def paired_score(won: int, lost: int, n: int, confidence: float, *, correction: float = 0.0) -> tuple[float, float]:
+def paired_score(won: float, lost: float, n: int, confidence: float, *, correction: float = 0.0) -> tuple[float, float]:
     """The score interval of the difference between two proportions on the same rows.
 
     It keeps its coverage with few or no discordant rows, where the normal interval of the differences does not, and
@@ -355,7 +355,7 @@ def paired_score(won: int, lost: int, n: int, confidence: float, *, correction: 
     return -_paired_end(lost, won, n, z, correction), _paired_end(won, lost, n, z, correction)
 
 
-def _paired_end(won: int, lost: int, n: int, z: float, correction: float) -> float:
+def _paired_end(won: float, lost: float, n: int, z: float, correction: float) -> float:
     """The largest difference that the counts do not contradict, by bisection."""
     low, high = (won - lost) / n, 1.0
     while (middle := (low + high) / 2) not in (low, high):
@@ -366,7 +366,7 @@ def _paired_end(won: int, lost: int, n: int, z: float, correction: float) -> flo
     return high
 
 
-def _below(won: int, lost: int, n: int, difference: float, correction: float) -> float:
+def _below(won: float, lost: float, n: int, difference: float, correction: float) -> float:
     """The standard errors by which the observed difference lies below a hypothetical one."""
     distance = max(n * difference - (won - lost) - correction, 0.0)
     a, b = 2 * n, (2 * n - won + lost) * difference - won - lost

@@ -1,0 +1,132 @@
+"""`evaluand plan`: how many examples a gate or a comparison needs, before anything is spent."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evaluand.cli.options import confidence_option, json_option, store_option
+from evaluand.cli.output import print_json, show
+from evaluand.cli.progress import show_notes
+from evaluand.comparison.measures import declared_measures, find_artifact, read_evaluations
+from evaluand.comparison.planning import examples_for_width, plan
+from evaluand.comparison.rule import Gate
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric
+from evaluand.report.terminal.plan import plan_table
+from evaluand.store.directory import DirectoryStore
+
+_EXAMPLES = """\b
+Examples:
+  evaluand plan "accuracy better than base" --base 80% --value 85%
+  evaluand plan "accuracy not worse than base by 0.02" --base 80% --value 80% --differ 10%
+  evaluand plan "accuracy >= 0.9 at 95%" --value 95%
+  evaluand plan --base 80% --value 85% --differ 15% --n 200 --n 500
+  evaluand plan "mean better than base" --pilot support/base support/mine
+  evaluand plan --value 90% --width 4%
+"""
+
+
+class _Share(click.ParamType):  # type: ignore[type-arg]
+    name = "SHARE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(str(value).removesuffix("%").strip())
+        except ValueError:
+            self.fail(f"{value!r} is no share; write 85% or 0.85", param, ctx)
+        number = number / 100 if str(value).endswith("%") else number
+        if not 0 <= number <= 1:
+            self.fail(f"{value!r} is no share from 0 to 1; write 85% or 0.85", param, ctx)
+        return number
+
+
+_SHARE = _Share()
+
+
+@click.command("plan", epilog=_EXAMPLES)
+@click.argument("rule", metavar="[GATE]", required=False)
+@click.option("--value", type=_SHARE, help="The assumed share of right rows of the new system.")
+@click.option("--base", type=_SHARE, help="That of the baseline.")
+@click.option("--differ", type=_SHARE, help="The share of rows on which only one of them is right.")
+@click.option(
+    "--pilot", nargs=2, metavar="BASE NEW", help="Two evaluations or runs of the same examples, instead of shares."
+)
+@click.option("--scorer", metavar="NAME", help="Of the pilot.")
+@click.option("--power", type=_SHARE, default="0.8", show_default=True, help="How often the answer is to be yes.")
+@click.option("--width", type=_SHARE, help="Instead: the rows with which the interval of --value is no wider.")
+@click.option(
+    "--n",
+    "numbers",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="N",
+    help="Show the power of this number too; repeatable.",
+)
+@confidence_option
+@store_option
+@json_option
+def command(
+    rule: str | None,
+    value: float | None,
+    base: float | None,
+    differ: float | None,
+    pilot: tuple[str, str] | None,
+    scorer: str | None,
+    power: float,
+    width: float | None,
+    numbers: tuple[int, ...],
+    confidence: float,
+    folder: Path,
+    as_json: bool,
+) -> None:
+    """Find out how many examples a question needs.
+
+    GATE is a rule as gates have it; without one, the question is whether `evaluand compare` finds the difference.
+    Assume the shares of right rows, or name a pilot: two evaluations of a few examples. The power is that of the very
+    bound or test which gates and comparisons use.
+    """
+    if width is not None:
+        return _show_width(rule, value, width, confidence, as_json)
+    with show_notes():
+        evaluations = None if pilot is None else _read_pilot(DirectoryStore(folder), pilot)
+        found = plan(
+            rule,
+            value=value,
+            base=base,
+            differ=differ,
+            pilot=evaluations,
+            scorer=scorer,
+            metric=None if evaluations is None else _declared_metric(rule, evaluations),
+            power=power,
+            confidence=confidence,
+            at=numbers,
+        ).to_dict()
+    return print_json(found) if as_json else show(plan_table(found))
+
+
+def _show_width(rule: str | None, value: float | None, width: float, confidence: float, as_json: bool) -> None:
+    if rule is not None or value is None:
+        raise click.UsageError("--width needs --value, and no gate")
+    n = examples_for_width(width, value, confidence)
+    if as_json:
+        return print_json({"value": value, "width": width, "confidence": confidence, "examples": n})
+    return click.echo(f"{n:,} examples: the {100 * confidence:g} % interval of {value:g} is at most {width:g} wide")
+
+
+def _read_pilot(store: DirectoryStore, names: tuple[str, str]) -> tuple[Evaluation, Evaluation]:
+    found = []
+    for name in names:
+        evaluations = read_evaluations(store, *find_artifact(store, name))
+        if len(evaluations) != 1:
+            raise SpecError(f"{name!r} refers to {len(evaluations)} evaluations; name one")
+        found += evaluations
+    return found[0], found[1]
+
+
+def _declared_metric(rule: str | None, evaluations: tuple[Evaluation, Evaluation]) -> Metric | None:
+    """The metric of the rule as the pilot's experiment declares it, with its direction and range."""
+    kind = "accuracy" if rule is None else Gate.parse(rule).metric
+    measures = declared_measures(evaluations)
+    return next((measure.metric for measure in measures if measure.metric.kind == kind), None)

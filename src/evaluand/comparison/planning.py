@@ -1,0 +1,462 @@
+"""`plan`: how many examples a question needs before it is asked.
+
+The power is that of the very bound or test that gates and `compare` use. For shares it is exact: the sum over all
+outcomes that pass. For other values the clusters of a pilot are drawn again, with the difference that is assumed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from evaluand.comparison.difference import Sample
+from evaluand.comparison.measures import default_metric
+from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.comparison.power import (
+    MOST_ROWS,
+    Power,
+    binomial,
+    fewest_drawn,
+    fewest_rows,
+    first_that,
+    power_of_mcnemar,
+    power_of_pairs,
+)
+from evaluand.comparison.rule import LEVEL, NOT_WORSE, RELATIONS, Gate
+from evaluand.core.errors import DataError, SpecError
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile, paired_score, random_bits
+
+DRAWS: Final = 400
+
+
+@dataclass(frozen=True)
+class Need:
+    """What is needed under one assumption.
+
+    Attributes:
+        assumption: in words.
+        difference: the assumed true difference from the baseline; of a value without one, the value itself.
+        examples: the fewest, or clusters, with the power; None if there are none, or more than a million are needed.
+        power: at that number.
+        table: (examples, power) at some numbers.
+        reason: why there is no such number.
+    """
+
+    assumption: str
+    difference: float
+    examples: int | None
+    power: float
+    table: tuple[tuple[int, float], ...]
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Replications:
+    """What more answers to each example would bring, from the spread of the pilot.
+
+    Attributes:
+        between: the variance of the differences of examples.
+        within: the variance of the differences of the replications of one example.
+        options: for some numbers of replications, the examples with the same power, and the calls of one system.
+    """
+
+    between: float
+    within: float
+    options: tuple[dict[str, int], ...]
+
+    @property
+    def verdict(self) -> str:
+        """Whether more replications would help, in a sentence."""
+        total = self.between + self.within
+        share = self.within / total if total else 0.0
+        calls = {each["replications"]: each["calls"] for each in self.options}
+        best = min(calls, key=lambda k: (calls[k], k))
+        advice = (
+            "more examples with one answer each are worth more than replications"
+            if best == 1
+            else f"{best} replications need fewest calls"
+        )
+        return f"{100 * share:.0f} % of the variance is between replications of one example: {advice}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many examples a question needs.
+
+    Attributes:
+        question: the gate, or that a comparison finds the difference.
+        method: how the power was computed.
+        target: the power asked for.
+        unit: what is counted: `examples` or `clusters`.
+        needs: under each assumption; the first is the one to plan for.
+        replications: where a pilot has several answers to an example.
+    """
+
+    question: str
+    method: str
+    target: float
+    unit: str
+    needs: tuple[Need, ...]
+    replications: Replications | None = None
+
+    @property
+    def examples(self) -> int | None:
+        """The examples, or clusters, to plan for."""
+        return self.needs[0].examples
+
+    def __str__(self) -> str:
+        first = self.needs[0]
+        if first.examples is None:
+            return f"{self.question}: {first.reason}"
+        return f"{self.question}: {first.examples:,} {self.unit} have a power of {100 * first.power:.0f} %"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON-like data."""
+        found = dataclasses.asdict(self)
+        if self.replications is not None:
+            found["replications"]["verdict"] = self.replications.verdict
+        return found | {"examples": self.examples, "summary": str(self)}
+
+
+def plan(
+    rule: str | None = None,
+    *,
+    value: float | None = None,
+    base: float | None = None,
+    differ: float | None = None,
+    pilot: tuple[Evaluation, Evaluation] | None = None,
+    scorer: str | None = None,
+    metric: Metric | None = None,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    at: Sequence[int] = (),
+) -> Plan:
+    """How many examples give a gate or a comparison its power.
+
+    Args:
+        rule: a gate, such as `accuracy better than base` or `accuracy >= 0.9 at 95%`; None asks whether `compare` finds
+            the difference, at `confidence`.
+        value: the assumed share of right rows of the new system.
+        base: that of the baseline.
+        differ: the share of rows on which only one of them is right. Without it the plan shows what is possible.
+        pilot: the evaluations of the baseline and of the new system, in place of assumed shares.
+        scorer: of the pilot, if it has several.
+        metric: of the pilot, which averages rows; by default that of the rule, or accuracy.
+        power: how often the question is to be answered with yes.
+        at: numbers of examples whose power to show.
+
+    Raises:
+        SpecError: the rule cannot be planned for, or an assumption is missing or impossible.
+        DataError: the pilot has too few rows.
+
+    Example:
+        >>> found = plan("accuracy better than base", value=0.85, base=0.80, differ=0.15)
+        >>> print(found)
+        accuracy better than base: 381 examples have a power of 80 %
+        >>> print(plan("accuracy >= 0.9 at 95%", value=0.95))
+        accuracy >= 0.9 at 95%: 191 examples have a power of 84 %
+    """
+    if not 0 < power < 1:
+        raise SpecError(f"power is a share between 0 and 1, such as 0.8, not {power!r}")
+    if any(n < 1 for n in at):
+        raise SpecError("numbers of examples are 1 or more")
+    gate = None if rule is None else Gate.parse(rule)
+    question = rule or f"a comparison finds the difference at {100 * confidence:g} %"
+    if pilot is not None:
+        if not (value is base is differ is None):
+            raise SpecError("give a pilot or assumed shares, not both")
+        return _plan_pilot(gate, question, pilot, scorer, metric, power, confidence, at)
+    if gate is not None and gate.baseline is None:
+        return _plan_value(gate, question, value, power, at)
+    if gate is not None and gate.relation in RELATIONS:
+        raise SpecError(f"gate {gate.text!r} compares the values themselves and ignores chance; write `not worse than`")
+    return _plan_shares(gate, question, value, base, differ, power, confidence, at)
+
+
+def _plan_value(gate: Gate, question: str, value: float | None, power: float, at: Sequence[int]) -> Plan:
+    if gate.level is None:
+        raise SpecError(f"gate {gate.text!r} checks the value itself, whatever its interval; add `at 95%`")
+    share = _check_share("value", value)
+    need = _find_need(
+        f"the true value is {share:g}", share, partial(_power_of_share, gate, share), power, at,
+        _why_not_value(gate, share),
+    )  # fmt: skip
+    return Plan(question, "exact, by the bound of Clopper and Pearson", power, "examples", (need,))
+
+
+def _why_not_value(gate: Gate, share: float) -> str | None:
+    if RELATIONS[gate.relation](share, gate.number) and share != gate.number:
+        return None
+    return f"a true value of {share:g} does not fulfil it, so more examples make it fail more surely"
+
+
+def _power_of_share(gate: Gate, share: float, n: int) -> float:
+    """The chance that the bound of n independent rows passes."""
+    assert gate.level is not None
+    level, lower = gate.level, gate.relation in (">=", ">")
+
+    def passes(right: int) -> bool:
+        bound = clopper_pearson(right, n, level)[0 if lower else 1]
+        return RELATIONS[gate.relation](bound, gate.number)
+
+    chance = binomial(n, share)
+    if lower:
+        return float(chance[first_that(passes, 0, n + 1) :].sum())
+    return float(chance[: first_that(lambda right: not passes(right), 0, n + 1)].sum())
+
+
+def _plan_shares(
+    gate: Gate | None,
+    question: str,
+    value: float | None,
+    base: float | None,
+    differ: float | None,
+    power: float,
+    confidence: float,
+    at: Sequence[int],
+) -> Plan:
+    new, old = _check_share("value", value), _check_share("base", base)
+    least, most = abs(new - old), min(new + old, 2 - new - old)
+    if differ is not None and not least - 1e-12 <= differ <= most + 1e-12:
+        raise SpecError(
+            f"differ: systems with shares of {new:g} and {old:g} differ on {least:g} to {most:g} of the rows, not on"
+            f" {differ:g}"
+        )
+    apart = new * (1 - old) + old * (1 - new)
+    assumed = {
+        f"they differ on {share:.3g} of the rows{why}": share
+        for share, why in (
+            ((differ, ""),) if differ is not None else (
+                (apart, ", as systems that err independently do"), ((apart + least) / 2, ""),
+                (least, ", the fewest possible: one is right wherever the other is"),
+            )
+        )
+    }  # fmt: skip
+    needs = tuple(_find_paired(gate, text, new - old, share, power, confidence, at) for text, share in assumed.items())
+    return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, "examples", needs)
+
+
+def _find_paired(
+    gate: Gate | None, text: str, difference: float, differ: float, power: float, confidence: float, at: Sequence[int]
+) -> Need:
+    won, lost = (differ + difference) / 2, (differ - difference) / 2
+    find = partial(_power_of_pairs, gate, confidence, won, max(lost, 0.0))
+    return _find_need(text, difference, find, power, at, _why_not_difference(gate, difference))
+
+
+def _why_not_difference(gate: Gate | None, difference: float) -> str | None:
+    margin = _margin(gate)
+    if gate is None and difference == 0:
+        return "there is no difference to find"
+    if gate is not None and difference <= -margin:
+        return f"a true difference of {difference:+.3g} does not fulfil it, so more examples make it fail more surely"
+    return None
+
+
+def _describe_test(gate: Gate | None, *, binary: bool) -> str:
+    if gate is not None:
+        return "the bound of gates for pairs of 0 and 1" if binary else "the bound of gates"
+    return "McNemar's exact test" if binary else "the t interval, with which the permutation test agrees"
+
+
+def _power_of_pairs(gate: Gate | None, confidence: float, won: float, lost: float, n: int) -> float:
+    """The chance that n independent pairs of 0 and 1 pass."""
+    if gate is None:
+        return power_of_mcnemar(n, won, lost, confidence)
+    level, margin = gate.level or LEVEL, _margin(gate)
+
+    def bound(wins: float, losses: float) -> float:
+        return paired_score(wins, losses, n, 2 * level - 1, correction=0.5)[0]
+
+    return power_of_pairs(bound, -margin, n, won, lost)
+
+
+def _margin(gate: Gate | None) -> float:
+    return gate.number if gate is not None and gate.relation == NOT_WORSE else 0.0
+
+
+def _find_need(
+    text: str, difference: float, power_of: Power, target: float, at: Sequence[int], why_not: str | None
+) -> Need:
+    known: dict[int, float] = {}
+
+    def power(n: int) -> float:
+        if n not in known:
+            known[n] = power_of(n)
+        return known[n]
+
+    if why_not is not None:
+        table = tuple((n, power(n)) for n in sorted({*at}))
+        return Need(text, difference, None, math.nan, table, why_not)
+    n = fewest_drawn(power, target, power_of.level) if isinstance(power_of, _DrawnPower) else fewest_rows(power, target)
+    if n is None:
+        reason = f"more than {MOST_ROWS:,} would be needed"
+        return Need(text, difference, None, math.nan, tuple((each, power(each)) for each in sorted({*at})), reason)
+    shown = sorted({max(n // 4, 1), max(n // 2, 1), n, 2 * n, *at})
+    return Need(text, difference, n, power(n), tuple((each, power(each)) for each in shown))
+
+
+def _plan_pilot(
+    gate: Gate | None,
+    question: str,
+    pilot: tuple[Evaluation, Evaluation],
+    scorer: str | None,
+    metric: Metric | None,
+    power: float,
+    confidence: float,
+    at: Sequence[int],
+) -> Plan:
+    if gate is not None and (gate.baseline is None or gate.relation in RELATIONS or gate.disparity):
+        raise SpecError(f"gate {gate.text!r}: a pilot plans for `better than` and `not worse than` a baseline")
+    metric = metric or default_metric(gate.metric if gate else "accuracy")
+    rows = pair_rows(pilot, _find_scorer(pilot, gate, scorer), metric, dict(gate.where) if gate else None)
+    rows = rows.take(np.all(rows.known, axis=0))
+    sample = Sample.from_rows(rows, 0, 1, metric)
+    if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
+        raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
+    sign = -1.0 if metric.direction == "lower" else 1.0
+    assumed = _assumed_differences(sample, sign)
+    if sample.independent and sample.binary:
+        differ = float(np.mean(sample.change != 0))
+        needs = tuple(
+            _find_paired(gate, text, sign * d, max(differ, abs(d)), power, confidence, at) for text, d in assumed
+        )
+        return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, "examples", needs)
+    needs = tuple(
+        _find_need(
+            text,
+            difference,
+            _DrawnPower(gate, confidence, sample, difference, sign),
+            power,
+            at,
+            _why_not_difference(gate, sign * difference),
+        )
+        for text, difference in assumed
+    )
+    clustered = rows.cluster is not None
+    method = f"by {_describe_test(gate, binary=False)}, for {DRAWS:,} draws of the pilot's"
+    unit = "clusters" if clustered else "examples"
+    replications = None if clustered else _replications(rows, metric, needs[0].examples)
+    return Plan(question, f"{method} {unit}", power, unit, needs, replications)
+
+
+_FEWEST_CLUSTERS: Final = 10
+
+
+def _find_scorer(pilot: Sequence[Evaluation], gate: Gate | None, scorer: str | None) -> str:
+    shared = [name for name in pilot[0].scorers if name in pilot[1].scorers]
+    name = (gate.scorer if gate else None) or scorer
+    if name is None and len(shared) == 1:
+        return shared[0]
+    if name not in shared:
+        raise SpecError(f"name the scorer of the pilot: {', '.join(shared) or 'they share none'}")
+    return name
+
+
+def _assumed_differences(sample: Sample, sign: float) -> Iterator[tuple[str, float]]:
+    """The pilot's difference, and the ends of its 80 % interval, the cautious one first after it."""
+    low, high = sample.interval(0.8)
+    ends = (low, high) if sign > 0 else (high, low)
+    yield f"the difference is that of the pilot, {sample.value:+.3g}", sample.value
+    if not math.isnan(low):
+        yield f"it is the worse end of the pilot's 80 % interval, {ends[0]:+.3g}", ends[0]
+        yield f"it is the better end, {ends[1]:+.3g}", ends[1]
+
+
+class _DrawnPower:
+    """The power at a number of clusters, by drawing the pilot's with replacement, its difference moved to another."""
+
+    def __init__(self, gate: Gate | None, confidence: float, sample: Sample, difference: float, sign: float) -> None:
+        self.gate, self.confidence, self.sign = gate, confidence, sign
+        self.level = (1 + confidence) / 2 if gate is None else gate.level or LEVEL
+        weight = sample.state["cluster_weight"]
+        self.sums, self.weight = sample.state["cluster_sum"] + (difference - sample.value) * weight, weight
+        self.sample = sample
+
+    def __call__(self, n: int) -> float:
+        passed = sum(self._passes(draw) for draw in self._draws(n))
+        return passed / DRAWS
+
+    def _draws(self, n: int) -> Iterator[np.ndarray]:
+        for draw in range(DRAWS):
+            bits = random_bits(np.arange(draw * n, (draw + 1) * n, dtype=np.uint64), 2)
+            yield (bits % np.uint64(len(self.sums))).astype(np.int64)
+
+    def _passes(self, drawn: np.ndarray) -> bool:
+        sums, weight = self.sums[drawn], self.weight[drawn]
+        state = {
+            "cluster_key": np.arange(len(drawn)),
+            "cluster_group": np.zeros(len(drawn), np.int64),
+            "cluster_sum": sums,
+            "cluster_weight": weight,
+        }
+        value = float(sums.sum() / weight.sum())
+        sample = dataclasses.replace(self.sample, change=sums, weight=weight, state=state, value=value)
+        if self.gate is None:
+            low, high = sample.interval(self.confidence)
+            return low > 0 or high < 0
+        margin = _margin(self.gate)
+        low, high = sample.bounds(self.level)
+        return low > -margin if self.sign > 0 else high < margin
+
+
+def _replications(rows: PairedRows, metric: Metric, examples: int | None) -> Replications | None:
+    """The variance between and within examples by the method of moments, if each has as many replications.
+
+    Source: S. R. Searle, G. Casella & C. E. McCulloch, Variance Components (1992), section 3.6. A negative estimate is
+    taken as 0.
+    """
+    _, example, count = np.unique(rows.example, return_inverse=True, return_counts=True)
+    k = int(count.min(initial=0))
+    if k < 2 or k != count.max() or getattr(metric, "weighted", False):
+        return None
+    change = rows.value[1] - rows.value[0]
+    mean = np.bincount(example, change) / k
+    within = float(np.square(change - mean[example]).sum() / (len(change) - len(mean)))
+    between = max(float(mean.var(ddof=1)) - within / k, 0.0)
+    options = []
+    if examples is None:
+        return None
+    for replications in sorted({1, 2, 4, 8, k}):
+        needed = math.ceil(examples * (between + within / replications) / max(between + within / k, 1e-300))
+        options.append({"replications": replications, "examples": needed, "calls": needed * replications})
+    return Replications(between, within, tuple(options))
+
+
+def _check_share(name: str, share: float | None) -> float:
+    if share is None:
+        raise SpecError(f"{name} is missing: give the assumed share of right rows, or a pilot")
+    if not 0 <= share <= 1:
+        raise SpecError(f"{name} is a share between 0 and 1, not {share!r}")
+    return float(share)
+
+
+def examples_for_width(width: float, share: float, confidence: float = 0.95) -> int:
+    """The rows with which the interval of a share is no wider, by the score interval.
+
+    Source: E. B. Wilson (1927), solved for n.
+
+    Raises:
+        SpecError: the width is not between 0 and 1.
+
+    Example:
+        >>> examples_for_width(0.04, 0.9)
+        868
+    """
+    if not 0 < width < 1:
+        raise SpecError(f"width is a share between 0 and 1, such as 0.04, not {width!r}")
+    z2 = normal_quantile(confidence) ** 2
+    low, high = 1, 1 << 40
+    while low < high:
+        n = (low + high) // 2
+        own = 2 * math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+        low, high = (low, n) if own <= width else (n + 1, high)
+    return low

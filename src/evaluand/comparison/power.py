@@ -1,0 +1,195 @@
+"""The power of tests and bounds of counts: exact, as the sum over all outcomes that pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, partial
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from evaluand.metrics.stats.intervals import normal_quantile, normal_tail
+
+MOST_ROWS: Final = 1_000_000
+"""No more rows are searched for."""
+
+MANY_DIFFER: Final = 5_000
+"""Above this number of rows that differ, McNemar's power is that of the normal distribution."""
+
+_NEXT: Final = 8
+_MOST_LOSSES: Final = 60  # numbers of rows lost for which the rows to win are computed, and not interpolated
+_UNLIKELY: Final = 1e-10
+_TRIALS: Final = 15
+_NEAR: Final = 0.03
+
+Power = Callable[[int], float]
+
+
+def power_of_mcnemar(n: int, won: float, lost: float, confidence: float) -> float:
+    """The chance that McNemar's exact test finds the difference, in the direction that it has.
+
+    Args:
+        n: independent rows.
+        won: the chance that only the second is right in a row.
+        lost: that only the first is.
+
+    Example:
+        >>> round(power_of_mcnemar(400, 0.10, 0.05, 0.95), 3)
+        0.703
+    """
+    won, lost = max(won, lost), min(won, lost)
+    differ = won + lost
+    if differ <= 0:
+        return 0.0
+    if n * differ > MANY_DIFFER:
+        spread = math.sqrt(max(differ - (won - lost) ** 2, 1e-300))
+        return 1 - normal_tail(((won - lost) * math.sqrt(n) - normal_quantile(confidence) * math.sqrt(differ)) / spread)
+    chance, total = binomial(n, differ), 0.0
+    for rows in np.flatnonzero(chance > _UNLIKELY).tolist():
+        total += float(chance[rows] * binomial(rows, won / differ)[_fewest_wins(rows, confidence) :].sum())
+    return min(total, 1.0)
+
+
+@lru_cache(1 << 16)
+def _fewest_wins(rows: int, confidence: float) -> int:
+    """Of rows that differ, the fewest won with which McNemar's test is significant; more than all if there are none."""
+    tail = np.cumsum(binomial(rows, 0.5)[::-1])[::-1]
+    return int(np.searchsorted(-tail, -(1 - confidence + 1e-12) / 2))
+
+
+def power_of_pairs(bound: Callable[[float, float], float], least: float, n: int, won: float, lost: float) -> float:
+    """The chance that a lower bound of the difference exceeds a number, over all numbers of rows won and lost.
+
+    Above `MANY_DIFFER` rows that differ, the bound is taken to be as far from the difference as for expected counts.
+
+    Args:
+        bound: of rows won and lost; it rises with the rows won, and falls with the rows lost.
+        least: what it must exceed.
+        n: independent rows.
+        won: the chance that a row is won.
+        lost: that it is lost.
+    """
+    if n * (won + lost) > MANY_DIFFER:
+        spread = math.sqrt(max(won + lost - (won - lost) ** 2, 1e-300) / n)
+        return 1 - normal_tail((bound(won * n, lost * n) - least) / spread)
+
+    def passes(lost_rows: int, won_rows: int) -> bool:
+        return bound(won_rows, lost_rows) > least
+
+    chance = binomial(n, lost)
+    losses = np.flatnonzero(chance > _UNLIKELY)
+    shown = losses[np.unique(np.linspace(0, len(losses) - 1, _MOST_LOSSES).round().astype(np.int64))]
+    wins, fewest = [], 0
+    for lost_rows in shown.tolist():
+        fewest = first_that(partial(passes, lost_rows), fewest, n - lost_rows + 1)
+        wins.append(fewest)
+    needed = np.ceil(np.interp(losses, shown, wins) - 1e-9).astype(np.int64)
+    total = 0.0
+    for lost_rows, least in zip(losses.tolist(), needed.tolist(), strict=True):
+        total += float(chance[lost_rows] * binomial(n - lost_rows, min(won / (1 - lost), 1.0))[least:].sum())
+    return min(total, 1.0)
+
+
+def detectable_difference(discordance: float, n: int, confidence: float, power: float) -> float:
+    """The smallest difference of shares that McNemar's exact test finds with a power; NaN if none is.
+
+    The systems are assumed to differ on as many rows as observed, or on as many as the difference needs.
+
+    Example:
+        >>> round(detectable_difference(0.1, 200, 0.95, 0.8), 3)
+        0.064
+    """
+
+    def has_power(difference: float) -> bool:
+        differ = max(discordance, difference)
+        return power_of_mcnemar(n, (differ + difference) / 2, (differ - difference) / 2, confidence) >= power
+
+    if not has_power(1.0):
+        return math.nan
+    low, high = 0.0, 1.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if has_power(middle) else (middle, high)
+    return high
+
+
+def fewest_rows(power: Power, target: float) -> int | None:
+    """The fewest rows with the power, so that the next few have it too: the power of counts is a saw.
+
+    Returns:
+        None if more than a million are needed.
+    """
+    high = 8
+    while power(high) < target:
+        high *= 2
+        if high > 2 * MOST_ROWS:
+            return None
+    low = first_that(lambda n: power(n) >= target, high // 2 if high > 8 else 1, high)
+    while below := [n for n in range(low, low + _NEXT) if power(n) < target]:
+        low = below[-1] + 1
+    return low if low <= MOST_ROWS else None
+
+
+def fewest_drawn(power: Power, target: float, level: float) -> int | None:
+    """The fewest rows with the power, where each power is drawn and takes time.
+
+    The standard normal quantile of the power rises with the root of the rows, so that few numbers need be tried.
+
+    Args:
+        level: of the one-sided bound whose power it is.
+
+    Returns:
+        None if more than a million are needed.
+    """
+    normal, n = NormalDist(), 50
+    for _ in range(_TRIALS):
+        found = min(max(power(n), 0.01), 0.99)
+        if target <= found <= target + _NEAR:
+            return n
+        slope = (normal.inv_cdf(found) + normal.inv_cdf(level)) / math.sqrt(n)
+        aim = normal.inv_cdf(min(target + _NEAR / 2, 0.995)) + normal.inv_cdf(level)
+        wanted = (aim / slope) ** 2 if slope > 0 else 4.0 * n
+        n = max(math.ceil(min(max(wanted, n / 4), 4 * n)), 2)
+        if n > MOST_ROWS:
+            return None
+    return n if power(n) >= target else None
+
+
+def first_that(passes: Callable[[int], bool], low: int, high: int) -> int:
+    """The least number from low that passes, or else high: once one passes, all larger ones do.
+
+    Example:
+        >>> first_that(lambda n: n * n >= 50, 0, 100)
+        8
+    """
+    step = 1
+    while low + step < high and not passes(low + step - 1):
+        low, step = low + step, 2 * step
+    high = min(high, low + step)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle + 1, high)
+    return low
+
+
+def binomial(n: int, share: float) -> np.ndarray:
+    """The chances of 0 to n successes.
+
+    Example:
+        >>> binomial(2, 0.5).round(6).tolist()
+        [0.25, 0.5, 0.25]
+    """
+    if share <= 0 or share >= 1:
+        certain = np.zeros(n + 1)
+        certain[0 if share <= 0 else n] = 1.0
+        return certain
+    logs, k = _log_factorials(1 << max(n, 1).bit_length()), np.arange(n + 1)
+    ways = logs[n] - logs[: n + 1] - logs[n::-1]
+    return np.asarray(np.exp(ways + k * math.log(share) + (n - k) * math.log1p(-share)))
+
+
+@lru_cache(32)
+def _log_factorials(n: int) -> np.ndarray:
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
