@@ -100,6 +100,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand label pairs arithmetic/a arithmetic/b --by ann": "asks a person",
         "evaluand label pairs arithmetic/a arithmetic/b --export pairs.csv": YOURS,
     },
+    "docs/howto/plan.md": {'evaluand plan "accuracy better than base" --pilot pilot/base pilot/mine': YOURS},
     "docs/howto/prompts.md": {
         "tasks:": FRAGMENT,
         "dataset: {path: animals.parquet, input: [photo, question], expected: animal}": FRAGMENT,
