@@ -18,9 +18,11 @@ from support.places import ROOT_FOLDER
 from evaluand import Experiment, MemoryStore
 from evaluand.aggregation.groups import Grouping, MetricRow, summarise, summarise_shard
 from evaluand.core import registry
+from evaluand.metrics.base.confidence_bins import assign_bins
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import words_of
 from evaluand.metrics.base.weighted_rows import BLOCKS
+from evaluand.metrics.stats.calibration import Rows, error_interval
 from evaluand.metrics.stats.intervals import random_bits, steady_interval
 
 N = 25
@@ -92,6 +94,7 @@ SETUPS = {
     "spans": Setup({"kind": "spans"}, SPANS, [spans[: 1 + i % 3] + SPANS[i - 1][3:] for i, spans in enumerate(SPANS)]),
 }
 
+NONCENTRAL = "noncentral"
 JACKKNIFE, INFLUENCE, STUDENT, WILSON, WOODRUFF, NONE = "jackknife", "influence", "student", "wilson", "woodruff", None
 SCORE = "score"
 KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
@@ -103,6 +106,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "balanced_accuracy": [("labels", {}, JACKKNIFE), ("labels", {"adjusted": True}, JACKKNIFE)],
     "brier": [("scores", {}, SCORE)],
     "character_error_rate": [("labels", {}, JACKKNIFE)],
+    "classwise_calibration_error": [("scores", {"bins": 2}, NONCENTRAL)],
     "cohen_kappa": [("labels", {}, JACKKNIFE)],
     "completeness": [("labels", {}, JACKKNIFE)],
     "confusion_matrix": [("labels", {}, NONE)],
@@ -112,6 +116,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "d2_absolute_error": [("numbers", {}, JACKKNIFE)],
     "d2_pinball": [("numbers", {"alpha": 0.3}, JACKKNIFE)],
     "d2_tweedie": [("numbers", {"power": 1}, JACKKNIFE)],
+    "debiased_calibration_error": [("scores", {"bins": 2}, NONCENTRAL)],
     "expected_calibration_error": [("scores", {}, NONE)],
     "explained_variance": [("numbers", {}, JACKKNIFE)],
     "f_beta": [("labels", {}, JACKKNIFE), ("labels", {"label": "a"}, JACKKNIFE), ("spans", {}, WILSON)],
@@ -339,6 +344,19 @@ def score_interval(share: float, variance: float, effective: int) -> tuple[float
     return float(low), float(high)
 
 
+def noncentral(metric: Any, table: pa.Table) -> tuple[float, float]:
+    """Of the squared distances in bins; their law itself is tested in tests/metrics/test_calibration.py."""
+    truth, prediction = (np.array(table[name].to_pylist()) for name in ("truth", "prediction"))
+    if metric.kind == "debiased_calibration_error":
+        said, right = np.array(table["confidence"].to_pylist())[:, None], (truth == prediction)[:, None]
+    else:
+        each = [{entry["label"]: entry["score"] for entry in row} for row in table["scores"].to_pylist()]
+        said, right = np.array([[row[name] for name in "abc"] for row in each]), truth[:, None] == np.array(list("abc"))
+    bins = [2 * i + assign_bins(column, np.ones(N), 2, "mass") for i, column in enumerate(said.T)]
+    rows = Rows(said, right.astype(float), np.stack(bins, axis=1), np.arange(N), 2 * len(bins))
+    return error_interval(rows, np.ones(N), 0.95)
+
+
 INTERVALS = {
     WILSON: wilson,
     SCORE: steady_score,
@@ -346,4 +364,5 @@ INTERVALS = {
     WOODRUFF: woodruff,
     JACKKNIFE: jackknife,
     INFLUENCE: influence,
+    NONCENTRAL: noncentral,
 }

@@ -93,14 +93,26 @@ def test_bins_of_confidence_have_counts_and_intervals() -> None:
     assert ece == pytest.approx(made.table()["value"][0].as_py(), abs=1e-12)
 
 
-def test_rows_of_one_cluster_give_bins_no_interval() -> None:
-    records = [{"input": i, "expected": "a", "page": i // 2} for i in range(8)]
+def pages_drawn(pages: int) -> dict[str, list[float | None]]:
+    """The only bin of eight right rows on so many pages, which are their clusters."""
+    records = [{"input": i, "expected": "a", "page": i % pages} for i in range(8)]
     run = Runner().run(
         lambda i: {"prediction": "a", "confidence": 0.9}, Dataset.from_rows(records, input="input", cluster="page")
     )
     evaluation = Evaluator().evaluate(run, {"same": Prediction()})
     [curve] = curves_facts(Aggregator().aggregate([evaluation], [Measure("same", ExpectedCalibrationError())]))
-    assert (curve["points"]["n"], curve["points"]["low"]) == ([8], [None])
+    return dict(curve["points"])
+
+
+def test_rows_of_one_cluster_give_bins_no_interval() -> None:
+    points = pages_drawn(1)
+    assert (points["n"], points["low"]) == ([8], [None])
+
+
+def test_a_bin_of_four_clusters_has_the_interval_of_four_rows() -> None:
+    points = pages_drawn(4)
+    student = 3.182446305284263  # of three degrees of freedom
+    assert points["low"] == [pytest.approx(4 / (4 + student**2))]
 
 
 def test_a_matrix_has_each_truth_with_what_it_met_and_its_shares() -> None:

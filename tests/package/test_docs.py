@@ -419,6 +419,7 @@ def test_the_page_on_intervals_names_that_of_every_metric(kind: str) -> None:
         "jackknife": "jackknife",
         "influence": "influence",
         "prediction-powered": "prediction-powered",
+        "noncentral": "noncentral",
         None: "none: ",
     }
     assert re.search(words[metric.interval], shown)

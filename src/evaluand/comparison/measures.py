@@ -255,7 +255,7 @@ def _find_obstacle(measure: Measure, tables: Iterable[tuple[Any, Any]]) -> str |
     except SpecError:
         return "not all evaluations have what is read"
     if not measure.metric.has_differences:
-        return "largest values have no interval"
+        return "its differences have no interval"
     return None if why_unpairable(measure.metric) is None else "each of several responses is a row"
 
 

@@ -138,7 +138,7 @@ def why_unpairable(metric: Metric) -> str | None:
             " paired; compare with reduce='first', 'best', 'any' or 'mean'"
         )
     if not metric.has_differences:
-        return f"{metric.kind} has no differences with an interval: what was not observed may change it most"
+        return f"{metric.kind} has no differences with an interval; compare by another metric"
     return None
 
 

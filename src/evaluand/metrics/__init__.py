@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         AverageRecall as AverageRecall,
         MeanAveragePrecision as MeanAveragePrecision,
     )
+    from evaluand.metrics.calibration import (
+        ClasswiseCalibrationError as ClasswiseCalibrationError,
+        DebiasedCalibrationError as DebiasedCalibrationError,
+    )
     from evaluand.metrics.class_rates import (
         FalseNegativeRate as FalseNegativeRate,
         FalsePositiveRate as FalsePositiveRate,

@@ -217,6 +217,20 @@ _OTHERS: Final = (
         ("ece", "calibration_error", "calibration"),
     ),
     MetricName(
+        "debiased_calibration_error",
+        "debiased_calibration_error",
+        "distance of confidence from accuracy, without the bias of few rows",
+        {},
+        ("rms_calibration_error", "top_label_calibration_error"),
+    ),
+    MetricName(
+        "classwise_calibration_error",
+        "classwise_calibration_error",
+        "distance of probabilities from what happened, over all classes, without the bias of few rows",
+        {},
+        ("marginal_calibration_error",),
+    ),
+    MetricName(
         "matthews_correlation",
         "matthews_correlation",
         "Matthews' correlation of labels",

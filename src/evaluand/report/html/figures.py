@@ -316,7 +316,7 @@ _NOTES: Final = {
     "precision_recall": "Precision against recall, for every threshold. A dashed line is chance: the proportion of "
     "rows of the class.",
     "calibration": "The proportion of correct rows by the confidence of the answer; on the dashed line the two are "
-    "equal. Whiskers are 95 % score intervals if rows are independent; the bars below count the rows.",
+    "equal. Whiskers are 95 % intervals of each bin by itself; the bars below count the rows.",
     "residuals": "Errors (truth − prediction) by prediction. With many rows: the median error of each bin of "
     "predictions, and its 5 % to 95 % range. A trend or a fan shape shows what the mean error hides.",
 }

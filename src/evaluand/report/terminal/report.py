@@ -31,6 +31,7 @@ from evaluand.report.text import (
     clusters_text,
     group_name,
     number_format,
+    numbers,
     safe,
 )
 from evaluand.report.usage import step_usage_lines
@@ -42,7 +43,6 @@ _CLASS = 12
 _CURVES = {
     "roc": "the ROC curve",
     "precision_recall": "the curve of precision and recall",
-    "calibration": "the calibration",
     "residuals": "the errors",
 }
 _CONFUSION = "confusion_matrix"
@@ -92,7 +92,7 @@ def metrics_table(rows: Sequence[Facts]) -> RenderableType:
 
 
 def curves_tables(facts: Facts) -> Iterator[RenderableType]:
-    """Confusion matrices that fit a narrow terminal; the names of all other curves, which the report shows."""
+    """Reliabilities, and confusion matrices that fit a narrow terminal; the names of other curves, for the report."""
     labels, rest = metric_labels(facts["metrics"]), dict[str, None]()
     matrices: dict[tuple[Any, ...], list[Facts]] = {}
     for row in facts["curves"]:
@@ -101,6 +101,8 @@ def curves_tables(facts: Facts) -> Iterator[RenderableType]:
             continue
         if row["curve"] == "confusion":
             matrices.setdefault((row["task"], label, row["target"]), []).append(row)
+        elif row["curve"] == "calibration":
+            yield Group(_curve_title(row, label), _reliability(row["points"]))
         else:
             rest[f"{_CURVES[row['curve']]} of {label}"] = None
     for (task, label, target), rows in matrices.items():
@@ -108,10 +110,25 @@ def curves_tables(facts: Facts) -> Iterator[RenderableType]:
         if matrix is None:
             rest[f"the matrix of {label}"] = None
             continue
-        name = " · ".join([safe(task, CELL), label, *([] if target is None else [safe(target, CELL)])])
-        yield Group(Text(name, "bold"), matrix)
+        yield Group(_curve_title({"task": task, "target": target, "part": None}, label), matrix)
     if rest:
         yield Text(f"see the report for {', '.join(rest)}", "dim")
+
+
+def _curve_title(curve: Facts, label: str) -> Text:
+    parts = [safe(part, CELL) for part in (curve["part"], curve["target"]) if part is not None]
+    return Text(" · ".join([safe(curve["task"], CELL), label, *parts]), "bold")
+
+
+def _reliability(points: Mapping[str, Sequence[Any]]) -> Table:
+    """How often the rows of each bin are right; in bold where the interval does not hold their mean confidence."""
+    table = plain_table(numbers=("mean confidence", "right", "interval", "rows"))
+    for said, right, low, high, n in zip(*(points[name] for name in ("x", "y", "low", "high", "n")), strict=True):
+        texts = numbers(said, right, *(() if low is None else (low, high)))
+        between = "" if low is None else f"[{texts[2]}, {texts[3]}]"
+        off = low is not None and not low <= said <= high
+        table.add_row(texts[0], Text(texts[1], "bold" if off else ""), between, f"{n:,.6g}")
+    return table
 
 
 def _matrix(classes: Sequence[str | None], cells: Sequence[Sequence[float]]) -> Table | None:

@@ -13,8 +13,8 @@ from evaluand.core.files.json import none_if_nan
 from evaluand.evaluation.judges.cards.labelled_set import Item
 from evaluand.evaluation.judges.cards.measures import numbers_like_people, to_verdicts
 from evaluand.evaluation.judges.cards.scales import Readings, mean_of
+from evaluand.metrics.base.confidence_bins import assign_bins
 from evaluand.metrics.judging.estimate import share
-from evaluand.metrics.probabilities import assign_bins
 
 MOST_MISSES: Final = 20
 MOST_LABELS: Final = 20

@@ -1,0 +1,249 @@
+"""Calibration errors without the bias of chance, with an interval, tests and reliability curves as data."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, ScoredBy, check_probabilities
+from evaluand.metrics.base.confidence_bins import BIN, Binning, ConfidenceBins, assign_bins, reliability
+from evaluand.metrics.base.confusion import MAX_CLASSES, TRUTH
+from evaluand.metrics.base.labels import in_order
+from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, State, Values, check_whole_number
+from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric
+from evaluand.metrics.stats.calibration import (
+    MAX_CELLS,
+    Rows,
+    calibration_p,
+    error_interval,
+    spiegelhalter,
+    squared_errors,
+)
+from evaluand.metrics.stats.intervals import Spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DebiasedError(WeightedRowsMetric):
+    """The root of the mean squared distance of confidence and accuracy in bins, less what chance adds to it."""
+
+    direction = "lower"
+    range = (0.0, 1.0)
+    like_share: ClassVar[bool] = False
+    has_differences: ClassVar[bool] = False  # near 0 the root of an estimate that is cut at 0 has no useful jackknife
+
+    @property
+    def interval(self) -> str | None:
+        return None if self.confidence is None else "noncentral"
+
+    @property
+    def by_cluster(self) -> bool:
+        """True: products of two rows of one cluster have a bias too."""
+        return True
+
+    def of_cells(self, rows: Columns) -> Rows | None:
+        """The probabilities and outcomes of what `arranged` returned; None if a probability is missing."""
+        raise NotImplementedError
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        cells = self.of_cells(rows)
+        if cells is None:
+            return np.full(len(weight), np.nan)
+        return np.asarray(np.sqrt(np.maximum(squared_errors(cells, weight), 0.0)))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        if self.of_cells(rows) is None:
+            return f"some rows have no probability for a class; {GIVE_SCORES}, or absent=0"
+        return "no bin has rows of two clusters"
+
+    def group_results(self, state: State) -> Iterator[tuple[int, GroupResult]]:
+        for group, rows in self.rows_of(state):
+            arranged = self.arranged(rows)
+            weight = arranged[WEIGHT]
+            value = float(self._values(arranged, weight[None])[0])
+            if not math.isfinite(value):
+                yield group, GroupResult(value, {}, self._undefined_reason(arranged, weight))
+                continue
+            cells = self.of_cells(arranged)
+            assert cells is not None
+            details = self.details(arranged, weight) | _tests(cells, weight)
+            none = (math.nan, math.nan)
+            ends = none if self.confidence is None else error_interval(cells, weight, self.confidence)
+            yield group, GroupResult(value, details, None, ends=ends)
+
+    def compute(self, state: State) -> Values:
+        values = super().compute(state)
+        known = zip(values.value.tolist(), values.low.tolist(), values.reason, strict=True)
+        none = None if self.confidence is None else _NO_INTERVAL
+        reason = [why if value != value else none if low != low else None for value, low, why in known]
+        return replace(values, reason=reason)
+
+    def _score_interval(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        """None from a spread: `group_results` gives the ends."""
+        return np.full(value.shape, np.nan), np.full(value.shape, np.nan)
+
+    def _ends_of_means(self, state: State, value: np.ndarray, groups: Any) -> np.ndarray:
+        """None: near 0 the mean of several such values has no known law."""
+        return np.full((len(groups), 2), np.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebiasedCalibrationError(_DebiasedError, ConfidenceBins):
+    """The root of the mean squared difference of confidence and accuracy, over bins, without the bias of few rows.
+
+    What chance alone adds to the squared differences is subtracted, so values of few and of many rows, and of different
+    numbers of bins, can be compared; it is 0 if no error can be seen. Without `label`, the error of the confidence in
+    predictions (top label); with it, that of the probability of the class. `data` has the plug-in value, which is
+    biased upwards, two tests of calibration with p, and the reliability of each bin with its interval and with a band
+    that holds all bins at once.
+    Source: A. Kumar, P. Liang & T. Ma, "Verified uncertainty calibration" (NeurIPS 2019).
+
+    Args:
+        scored_by: what the confidences are, see `OfScores`; `predicted` without `label`.
+        label: the class whose probabilities are evaluated.
+        bins: the number of bins.
+        binning: bins of equal `mass`, with equally many rows (or weight) each, or of equal `width` of confidence.
+        weighted: each row counts by the weight of its example.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+
+    Example:
+        >>> DebiasedCalibrationError(confidence=None).signature
+        'debiased_calibration_error v1 missing=leave_out reduce=first scored_by=predicted bins=10 binning=mass'
+    """
+
+    kind = "debiased_calibration_error"
+
+    binning: Binning = "mass"
+
+    def of_cells(self, rows: Columns) -> Rows:
+        probability, right = (rows[name][:, None] for name in self.row_columns)
+        return Rows(probability, right, rows[BIN][:, None], _clusters(rows), self.bins)
+
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The plug-in value, and the reliability of each bin."""
+        curve, _, _ = reliability(rows, None)
+        share = curve.weight / curve.weight.sum()
+        found: dict[str, Any] = {"plug_in": math.sqrt(float(share @ np.square(curve.x - curve.y)))}
+        names = ("confidence", "right", "to", "n")
+        table = dict(zip(names, (column.tolist() for column in curve), strict=True))
+        if self.confidence is not None:
+            for name, level in (("", self.confidence), ("band_", self.confidence ** (1 / len(share)))):
+                _, low, high = reliability(rows, level)
+                assert low is not None
+                assert high is not None
+                table |= {f"{name}low": _numbers(low), f"{name}high": _numbers(high)}
+        found["reliability"] = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClasswiseCalibrationError(_DebiasedError, OfScores):
+    """The root of the mean over classes of the squared calibration error of each class's probability, without bias.
+
+    A system may be calibrated in its predicted class and not in the others. Each class counts alike, and has bins of
+    its own. `data` has the error of each class, and a test of calibration of all of them.
+    Source: A. Kumar, P. Liang & T. Ma, "Verified uncertainty calibration" (NeurIPS 2019), definition 2.4; M. Kull et
+    al., "Beyond temperature scaling" (NeurIPS 2019), whose classwise ECE takes distances and not their squares.
+
+    Args:
+        absent: the probability of a class without one in a row; by default the value is undefined if one is missing.
+        bins: the number of bins of each class.
+        binning: bins of equal `mass`, with equally many rows (or weight) each, or of equal `width` of probability.
+        weighted: each row counts by the weight of its example.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+
+    Example:
+        >>> ClasswiseCalibrationError(bins=5, confidence=None).signature
+        'classwise_calibration_error v1 missing=leave_out reduce=first scored_by=classes bins=5 binning=mass'
+    """
+
+    kind = "classwise_calibration_error"
+    row_columns: ClassVar[tuple[str, ...]] = (TRUTH, SCORES)
+    label: ClassVar[None] = None  # type: ignore[misc]
+
+    scored_by: ScoredBy = "classes"
+    bins: int = 10
+    binning: Binning = "mass"
+
+    def __post_init__(self) -> None:
+        check_whole_number(self.kind, "bins", self.bins, 1)
+        if self.binning not in ("width", "mass"):
+            raise SpecError(f"{self.kind}: binning={self.binning!r} must be one of width, mass")
+        if self.scored_by != "classes":
+            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be classes: it needs those of all classes")
+        super().__post_init__()
+
+    def prepare(self, columns: Columns) -> Columns:
+        rows = self.scored(columns)
+        check_probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
+        return rows
+
+    def arranged(self, rows: Columns) -> Columns:
+        scores = rows[SCORES]
+        classes = [place for place in in_order(rows[LABELS]).tolist() if _occurs(rows, place)]
+        chosen = np.where(np.isnan(scores[:, classes]), self.otherwise, scores[:, classes])
+        if np.isnan(chosen).any() or not classes:
+            return {**rows, _CLASSES: np.array(classes, np.int64), SCORES: np.full(chosen.shape, np.nan)}
+        bins = [
+            assign_bins(column, rows[WEIGHT], self.bins, self.binning) + place * self.bins
+            for place, column in enumerate(chosen.T)
+        ]
+        return {**rows, _CLASSES: np.array(classes, np.int64), SCORES: chosen, BIN: np.stack(bins, axis=1)}
+
+    def of_cells(self, rows: Columns) -> Rows | None:
+        if BIN not in rows:
+            return None
+        outcome = (rows[TRUTH][:, None] == rows[_CLASSES]).astype(np.float64)
+        return Rows(rows[SCORES], outcome, rows[BIN], _clusters(rows), len(rows[_CLASSES]) * self.bins)
+
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The error of each class, of at most `MAX_CLASSES`: the first by label."""
+        cells = self.of_cells(rows)
+        if cells is None:
+            return {}
+        found = []
+        for place, code in enumerate(rows[_CLASSES].tolist()[:MAX_CLASSES]):
+            one = slice(place, place + 1)
+            alone = Rows(
+                cells.probability[:, one],
+                cells.outcome[:, one],
+                cells.cell[:, one] - place * self.bins,
+                cells.cluster,
+                self.bins,
+            )
+            value = math.sqrt(max(float(squared_errors(alone, weight[None])[0]), 0.0))
+            found.append({"label": rows[LABELS][code], "value": value, "p": calibration_p(alone, weight)})
+        return {"classes": found}
+
+
+def _occurs(rows: Columns, code: int) -> bool:
+    """Whether a label is the truth of a row or has a score in one."""
+    return bool((rows[TRUTH] == code).any() or not np.isnan(rows[SCORES][:, code]).all())
+
+
+def _clusters(rows: Columns) -> np.ndarray:
+    """The cluster of each row, from 0 on."""
+    return np.unique(rows[CLUSTER], return_inverse=True)[1]
+
+
+def _tests(cells: Rows, weight: np.ndarray) -> dict[str, Any]:
+    test = spiegelhalter(cells, weight)
+    of_squares = {"z": None, "p": None} if test is None else test._asdict()
+    return {"p": calibration_p(cells, weight), "spiegelhalter": of_squares}
+
+
+def _numbers(ends: np.ndarray) -> list[float | None]:
+    """Ends of intervals as JSON has them, None where there is none."""
+    return [end if math.isfinite(end) else None for end in ends.tolist()]
+
+
+_CLASSES = "_classes_"
+_NO_INTERVAL = (
+    f"no interval: of means of several values there is none, nor of more than {MAX_CELLS:,} bins of all classes"
+)

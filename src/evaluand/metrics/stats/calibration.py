@@ -1,0 +1,338 @@
+"""Squared calibration error without the bias of chance, its interval, and tests of calibration.
+
+The *distance* of a cell, the rows of one bin of confidence (of one class), is the mean of confidence − outcome. Its
+square is on average too large by its variance. Products of different clusters have no such bias: their mean is the
+squared distance, whatever the size of the cell.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from evaluand.metrics.stats.intervals import normal_tail, t_quantile, t_tail
+
+
+class Rows(NamedTuple):
+    """Rows of one group.
+
+    Attributes:
+        probability: rows × classes, between 0 and 1.
+        outcome: rows × classes, 0 or 1.
+        cell: rows × classes, from 0 on; no cell has rows of two classes.
+        cluster: of each row, from 0 on.
+        n_cells: the number of cells.
+    """
+
+    probability: np.ndarray
+    outcome: np.ndarray
+    cell: np.ndarray
+    cluster: np.ndarray
+    n_cells: int
+
+
+def squared_errors(rows: Rows, weight: np.ndarray) -> np.ndarray:
+    """The mean over classes of the mean squared distance of cells, each by the weight of its rows, without bias.
+
+    Cells with rows of a single cluster are left out, since they do not show their variance. It is below 0 if distances
+    are smaller than chance makes them. For rows of equal confidence in each bin it is the estimate of Kumar et al.
+    and the reliability of Bröcker's decomposition.
+    Source: A. Kumar, P. Liang & T. Ma, "Verified uncertainty calibration" (NeurIPS 2019), definition 5.1; J. Bröcker,
+    "Estimating reliability and resolution of probability forecasts through decomposition of the empirical score"
+    (Climate Dynamics 39, 2012).
+
+    Args:
+        weight: replicates × rows.
+
+    Returns:
+        One value for each replicate; NaN if a class has no cell with two clusters.
+
+    Example:
+        >>> rows = Rows(np.full((4, 1), 0.5), np.array([[1], [1], [1], [0]]), np.zeros((4, 1), int), np.arange(4), 1)
+        >>> squared_errors(rows, np.ones((1, 4))).tolist()  # 0.25² less a variance of 0.25 / 4
+        [0.0]
+    """
+    difference, pair, cell_of_pair = rows.probability - rows.outcome, *_pairs(rows)
+    found = []
+    for each in weight:
+        sums = _sums(rows, difference, each, pair, cell_of_pair)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            square = (sums.distance**2 - sums.own_distance) / (sums.weight**2 - sums.own_weight)
+        share = _shares(rows, sums)
+        found.append(float(share @ np.where(share > 0, square, 0.0)))
+    return np.array(found)
+
+
+def error_interval(rows: Rows, weight: np.ndarray, confidence: float) -> tuple[float, float]:
+    """The interval of the root of the mean squared distance.
+
+    The distances of cells are taken as normal, and the mean of their squares as a multiple of a noncentral χ² with the
+    same mean and variance, which depend on the true error. The ends are the errors that leave the observed mean just
+    within. Variances are drawn towards those of calibrated confidences by the weight of four rows in each cell, since
+    a cell in which all rows are right seems to have none. Both choices were made by simulation: docs/intervals.md.
+
+    Returns:
+        Lower and upper end; NaN below two clusters, if a class has no cell with two clusters, or with more cells than
+        `MAX_CELLS`.
+    """
+    cells = _cells(rows, weight)
+    if cells is None:
+        return math.nan, math.nan
+    law, square = _Law.of(cells, cells.covariance), cells.square
+    quantile = float(t_quantile(confidence, np.array(cells.degrees)))
+    observed = max(square + law.chance, _LEAST)
+    low = law.error_with(observed, quantile)
+    high = law.error_with(max(observed, law.chance), -quantile)
+    value = math.sqrt(max(square, 0.0))
+    return min(math.sqrt(low), value), max(math.sqrt(min(high, 1.0)), value)
+
+
+def calibration_p(rows: Rows, weight: np.ndarray) -> float | None:
+    """The probability of so large squared distances if confidences are calibrated; None if it is undefined.
+
+    Their mean is compared with a multiple of a χ² of the same mean and variance. For independent rows and one class
+    these follow from the confidences alone, else from the spread between clusters.
+    """
+    cells = _cells(rows, weight)
+    if cells is None:
+        return None
+    simple = _are_single(rows) and rows.cell.shape[1] == 1
+    law = _Law.of(cells, np.diag(cells.expected) if simple else cells.covariance)
+    observed = float(cells.share @ cells.distance**2) if simple else cells.square + law.chance
+    if not law.chance > _LEAST:
+        return None
+    z = law.deviate(max(observed, _LEAST), 0.0)
+    beyond = normal_tail(abs(z)) if simple else t_tail(z, cells.degrees) / 2
+    return beyond if z > 0 else 1 - beyond
+
+
+class CalibrationTest(NamedTuple):
+    """A test of calibration.
+
+    Attributes:
+        z: the statistic, positive if confidences are further from what happened than they say of themselves.
+        p: two-sided.
+    """
+
+    z: float
+    p: float
+
+
+def spiegelhalter(rows: Rows, weight: np.ndarray) -> CalibrationTest | None:
+    """Spiegelhalter's test, whether the squared error of confidences is that of calibrated ones; None if undefined.
+
+    It needs no bins. It finds confidences that are too extreme or not extreme enough, but not errors that cancel out.
+    With clusters of several rows, or several classes, the variance is that between clusters, and p is Student's.
+    Source: D. Spiegelhalter, "Probabilistic prediction in patient management and clinical trials" (Statistics in
+    Medicine 5, 1986).
+
+    Example:
+        >>> rows = Rows(np.full((50, 1), 0.9), np.ones((50, 1)), np.zeros((50, 1), int), np.arange(50), 1)
+        >>> test = spiegelhalter(rows, np.ones(50))
+        >>> round(test.z, 3), round(test.p, 3)
+        (-2.357, 0.018)
+    """
+    p = rows.probability
+    by_cluster = np.bincount(rows.cluster, weight * ((rows.outcome - p) * (1 - 2 * p)).sum(axis=1))
+    used = int((np.bincount(rows.cluster, weight) > 0).sum())
+    simple = _are_single(rows) and p.shape[1] == 1
+    if simple:
+        variance = float((np.square(weight * (1 - 2 * p[:, 0])) * p[:, 0] * (1 - p[:, 0])).sum())
+    else:
+        variance = float(np.square(by_cluster).sum()) * used / max(used - 1, 1)
+    if not variance > _LEAST or used < 2:
+        return None
+    z = float(by_cluster.sum()) / math.sqrt(variance)
+    return CalibrationTest(z, 2 * normal_tail(abs(z)) if simple else t_tail(z, used - 1))
+
+
+class _Sums(NamedTuple):
+    """Of each cell: sums over its rows, and sums of the squares of these sums over its clusters."""
+
+    weight: np.ndarray
+    distance: np.ndarray
+    own_weight: np.ndarray
+    own_distance: np.ndarray
+
+
+class _Cells(NamedTuple):
+    """The cells that count.
+
+    Attributes:
+        share: of each, by its rows; they add up to 1 over all classes.
+        distance: the mean of confidence − outcome.
+        covariance: of the distances.
+        expected: the variance of each distance if confidences are calibrated and rows independent.
+        square: the mean squared distance, without bias.
+        between: the variance of that mean that is caused by the number of rows in each cell.
+        degrees: of freedom of the variances.
+    """
+
+    share: np.ndarray
+    distance: np.ndarray
+    covariance: np.ndarray
+    expected: np.ndarray
+    square: float
+    between: float
+    degrees: int
+
+
+def _cells(rows: Rows, weight: np.ndarray) -> _Cells | None:
+    if rows.n_cells > MAX_CELLS:
+        return None
+    difference = rows.probability - rows.outcome
+    sums = _sums(rows, difference, weight, *_pairs(rows))
+    share = _shares(rows, sums)
+    if not np.isfinite(share).all():
+        return None
+    kept = np.flatnonzero(share > 0)
+    share, total, own = share[kept], sums.weight[kept], sums.own_weight[kept] / sums.weight[kept] ** 2
+    distance = sums.distance[kept] / total
+    squares = (distance**2 - sums.own_distance[kept] / total**2) / (1 - own)
+    variances = (weight**2)[:, None] * rows.probability * (1 - rows.probability)
+    expected = np.bincount(rows.cell.ravel(), variances.ravel(), minlength=rows.n_cells)[kept] / total**2
+    covariance = _covariance(rows, weight, kept, distance, total) / np.sqrt(np.outer(1 - own, 1 - own))
+    covariance = _steady(covariance, expected, 1 / own)
+    true_square = np.zeros(rows.n_cells)
+    true_square[kept] = np.maximum(distance**2 - np.diag(covariance), 0.0)
+    by_cluster = np.bincount(rows.cluster, weight)
+    effective = float(by_cluster.sum() ** 2 / np.square(by_cluster).sum())
+    of_row = true_square[rows.cell].mean(axis=1)
+    variance = float(np.average(np.square(of_row - np.average(of_row, weights=weight)), weights=weight))
+    noise = share @ (2 * np.diag(covariance) ** 2 + 4 * true_square[kept] * np.diag(covariance))
+    between = max(variance - float(noise), 0.0) / effective
+    degrees = max(round(effective) - 1, 1)
+    return _Cells(share, distance, covariance, expected, float(share @ squares), between, degrees)
+
+
+def _are_single(rows: Rows) -> bool:
+    """Whether each row is a cluster by itself."""
+    return int(rows.cluster.max(initial=-1)) + 1 == len(rows.cluster)
+
+
+def _pairs(rows: Rows) -> tuple[np.ndarray | None, np.ndarray]:
+    """For each entry the number of its cluster in its cell, None if rows are single; and the cell of each number."""
+    cell = rows.cell.ravel()
+    if _are_single(rows):
+        return None, cell
+    code = np.repeat(rows.cluster, rows.cell.shape[1]) * rows.n_cells + cell
+    distinct, pair = np.unique(code, return_inverse=True)
+    return pair, distinct % rows.n_cells
+
+
+def _sums(
+    rows: Rows, difference: np.ndarray, weight: np.ndarray, pair: np.ndarray | None, cell_of_pair: np.ndarray
+) -> _Sums:
+    each = np.repeat(weight, rows.cell.shape[1])
+    distance = each * difference.ravel()
+    if pair is not None:
+        each, distance = (np.bincount(pair, x, minlength=len(cell_of_pair)) for x in (each, distance))
+    squares = (each, distance, each * each, distance * distance)
+    return _Sums(*(np.bincount(cell_of_pair, x, minlength=rows.n_cells) for x in squares))
+
+
+def _shares(rows: Rows, sums: _Sums) -> np.ndarray:
+    """The share of each cell, 0 for those of a single cluster; NaN if a class has only such."""
+    n_classes = rows.cell.shape[1]
+    class_of = np.zeros(rows.n_cells, np.int64)
+    class_of[rows.cell.ravel()] = np.tile(np.arange(n_classes), len(rows.cell))
+    counted = np.where(sums.weight**2 - sums.own_weight > _ROUNDING * sums.weight**2, sums.weight, 0.0)
+    total = np.bincount(class_of, counted, minlength=n_classes)
+    if not (total > 0).all():
+        return np.full(rows.n_cells, np.nan)
+    return np.asarray(counted / total[class_of] / n_classes)
+
+
+def _covariance(
+    rows: Rows, weight: np.ndarray, kept: np.ndarray, distance: np.ndarray, total: np.ndarray
+) -> np.ndarray:
+    """The covariance of the distances of cells, from the sums of their clusters."""
+    place = np.full(rows.n_cells, -1)
+    place[kept] = np.arange(len(kept))
+    cell = place[rows.cell]
+    off = weight[:, None] * (rows.probability - rows.outcome - distance[cell]) / total[cell]
+    off = np.where(cell >= 0, off, 0.0)
+    n = len(kept)
+    if _are_single(rows) and cell.shape[1] == 1:
+        return np.diag(np.bincount(np.maximum(cell[:, 0], 0), np.square(off[:, 0]), minlength=n))
+    order = np.argsort(rows.cluster, kind="stable")
+    cluster, cell, off = rows.cluster[order], np.maximum(cell[order], 0), off[order]
+    found, step = np.zeros((n, n)), max(1, _AT_ONCE // n)
+    for first in range(0, int(cluster[-1]) + 1, step):
+        some = slice(*np.searchsorted(cluster, (first, first + step)))
+        code = (cluster[some, None] - first) * n + cell[some]
+        sums = np.bincount(code.ravel(), off[some].ravel(), minlength=step * n).reshape(-1, n)
+        found += sums.T @ sums
+    return found
+
+
+def _steady(covariance: np.ndarray, expected: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The covariance, with variances drawn towards the expected ones, of cells of so many clusters."""
+    variance = np.diag(covariance)
+    steady = ((size - 1) * variance + _PRIOR_ROWS * expected) / (size - 1 + _PRIOR_ROWS)
+    scale = np.sqrt(np.divide(steady, variance, out=np.zeros_like(variance), where=variance > 0))
+    found = covariance * np.outer(scale, scale)
+    np.fill_diagonal(found, steady)
+    return found
+
+
+class _Law(NamedTuple):
+    """The law of the mean of squared distances, by the true squared error.
+
+    Attributes:
+        chance: its mean if all true distances are 0.
+        null: half its variance then.
+        slope: by how much a quarter of its variance grows with the true squared error.
+        between: by how much its variance grows with the square of that error.
+    """
+
+    chance: float
+    null: float
+    slope: float
+    between: float
+
+    @classmethod
+    def of(cls, cells: _Cells, covariance: np.ndarray) -> "_Law":
+        variance = np.diag(covariance)
+        chance = float(cells.share @ variance)
+        null = float(cells.share @ np.square(covariance) @ cells.share)
+        pull, whole = cells.share * cells.distance, float(cells.share @ cells.distance**2)
+        slope = float(pull @ covariance @ pull) / whole if whole > 0 else 0.0
+        between = cells.between / cells.square**2 if cells.square > 0 else 0.0
+        return cls(chance, null, max(slope, 0.0) or null / max(chance, _LEAST), min(between, 1.0))
+
+    def deviate(self, observed: float, error: float) -> float:
+        """The standard normal deviate of the observed mean, if the true squared error is `error`.
+
+        Source: M. Sankaran, "Approximations to the non-central chi-square distribution" (Biometrika 50, 1963).
+        """
+        scale = (2 * self.null + 4 * error * self.slope + error**2 * self.between) / (2 * (self.chance + 2 * error))
+        if not scale > 0:
+            return math.inf if observed > error else -math.inf
+        degrees, shift, x = self.chance / scale, error / scale, observed / scale
+        mean = degrees + shift
+        power = 1 - 2 * mean * (degrees + 3 * shift) / (3 * (degrees + 2 * shift) ** 2)
+        ratio, m = (degrees + 2 * shift) / mean**2, (power - 1) * (1 - 3 * power)
+        middle = 1 + power * ratio * (power - 1 - (2 - power) * m * ratio / 2)
+        return float(((x / mean) ** power - middle) / (power * math.sqrt(2 * ratio) * (1 + m * ratio / 2)))
+
+    def error_with(self, observed: float, quantile: float) -> float:
+        """The true squared error at which the observed mean has this deviate; 0 if it is lower at any."""
+        low, high = 0.0, _MOST
+        if self.deviate(observed, low) <= quantile:
+            return low
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.deviate(observed, middle) > quantile else (low, middle)
+        return (low + high) / 2
+
+
+MAX_CELLS = 2_000
+"""The largest number of cells with an interval, whose covariance fits into memory."""
+
+_PRIOR_ROWS = 4
+_AT_ONCE = 1 << 22  # sums in memory at once
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_LEAST = 1e-15
+_MOST = 2.0
+_STEPS = 60
