@@ -18,7 +18,7 @@ def json_schema() -> dict[str, Any]:
     schema["title"] = "evaluand experiment"
     for group, holder in (("tasks", "TaskKindSpec"), ("scorers", "ScorerKindSpec"), ("metrics", "MetricSpec")):
         alternatives = [_kind_schema(group, name, schema["$defs"]) for name in registry.names(group)]
-        base = schema["$defs"][holder]["properties"]
+        base = {name: {"$ref": f"#/$defs/{holder}/properties/{name}"} for name in schema["$defs"][holder]["properties"]}
         for alternative in alternatives:
             alternative["properties"] = {**base, **alternative["properties"]}
         known = [one.name for one in metric_names()] if group == "metrics" else registry.names(group)
@@ -41,7 +41,7 @@ def json_schema() -> dict[str, Any]:
         del schema["properties"][group]["default"]
     schema["dependentRequired"] = {"scorers": ["metrics"], "metrics": ["scorers"]}
     _allow_short_forms(schema["properties"])
-    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec", "JudgeKindSpec", "ScheduleSpec", "RatingSpec"):
+    for holder in ("JudgeKindSpec", "ScheduleSpec", "RatingSpec"):
         del schema["$defs"][holder]
     return schema
 
