@@ -43,8 +43,9 @@ def test_two_columns_are_scored_and_compared(folder: Folder) -> None:
         ("b", "f_beta"): pytest.approx(2 / 3),
         ("b", "matthews_correlation"): pytest.approx(0.5773502691896258),
     }
-    [pair] = facts["comparison"]["pairs"]
-    assert (pair["won"], pair["lost"], pair["n_used"]) == (1, 1, 4)
+    pair, *others = facts["comparison"]["pairs"]
+    assert (pair["metric"], pair["won"], pair["lost"], pair["n_used"]) == ("accuracy", 1, 1, 4)
+    assert [(each["metric"], each["won"]) for each in others] == [("f_beta", None), ("matthews_correlation", None)]
     assert facts["target"] == {"column": "label", "kind": "binary", "positive": "yes"}
     assert "'yes' counts as positive; --pos-label names another class" in facts["notes"]
 

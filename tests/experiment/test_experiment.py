@@ -797,7 +797,7 @@ def test_a_rate_without_a_period_is_reported_how_it_is_written(tmp_path: Path) -
 
 def test_a_key_that_a_criterion_of_fairness_has_not_is_reported_with_those_it_has(place: Place) -> None:
     rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
-    keys = "criterion, by, scorer, label, scored_by, disparities, confidence"
+    keys = "reference, pairs, given, smallest, criterion, by, scorer, label, scored_by, disparities, confidence"
     assert place.reported(("run:", rule)) == [
         f"14: fairness.0.labels: unknown key (did you mean 'label'?); known keys: {keys}"
     ]

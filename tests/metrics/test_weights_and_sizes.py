@@ -71,12 +71,13 @@ def weighable() -> list[Metric]:
     found: list[Metric] = []
     for kind in registry.names("metrics"):
         made = registry.find("metrics", kind)
-        if any(field.name == "weighted" for field in dataclasses.fields(made)) and kind not in REPEATED:
+        if any(field.name == "weighted" for field in dataclasses.fields(made)) and kind not in (*REPEATED, *LABELLED):
             found += [made(weighted=True, **parameters) for parameters in PARAMETERS.get(kind, [{}])]
     return found
 
 
 REPEATED = ("k_of_n", "pass_at_k")  # of several replications of an example
+LABELLED = ("prediction_powered_mean",)  # of labels of people too; see test_prediction_powered_mean.py
 
 
 def table(metric: Metric, n: int, seed: int, weight: np.ndarray | None = None, **columns: Any) -> pa.Table:

@@ -105,7 +105,7 @@ def read_commands(folder: Path) -> Data:
     board = read_json(folder, "leaderboard")["feedbacks"]
     reviews = read_json(folder, "show", "reviews")
     return {
-        "compare": [[rounded(pair[name]) for name in PAIR] for pair in pairs],
+        "compare": [[rounded(pair[name]) for name in PAIR] for pair in pairs if pair["won"] is not None],
         "leaderboard": [[rounded(row[name]) for name in BOARD] for row in board],
         "tradeoffs": [read_point(point) for each in reviews["tradeoffs"] for point in each["points"]],
         "label status": read_json(folder, "label", "status", "reviews/words/human"),
