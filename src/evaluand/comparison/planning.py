@@ -34,7 +34,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile, paired_score, random_bits
 
-DRAWS: Final = 400
+DRAWS: Final = 2_000
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,11 @@ def _plan_pilot(
     clustered = rows.cluster is not None
     method = f"by {_describe_test(gate, binary=False)}, for {DRAWS:,} draws of the pilot's"
     unit = "clusters" if clustered else "examples"
-    replications = None if clustered else _replications(rows, metric, needs[0].examples)
+    replications = (
+        None
+        if clustered
+        else _replications(rows, metric, next((need.examples for need in needs if need.examples), None))
+    )
     return Plan(question, f"{method} {unit}", power, unit, needs, replications)
 
 
@@ -378,7 +382,9 @@ class _DrawnPower:
         self.gate, self.confidence, self.sign = gate, confidence, sign
         self.level = (1 + confidence) / 2 if gate is None else gate.level or LEVEL
         weight = sample.state["cluster_weight"]
-        self.sums, self.weight = sample.state["cluster_sum"] + (difference - sample.value) * weight, weight
+        wider = math.sqrt(len(weight) / (len(weight) - 1))  # draws of few clusters vary less than new ones
+        off = wider * (sample.state["cluster_sum"] - sample.value * weight)
+        self.sums, self.weight = np.clip(off + difference * weight, -sample.span * weight, sample.span * weight), weight
         self.sample = sample
 
     def __call__(self, n: int) -> float:
@@ -403,9 +409,7 @@ class _DrawnPower:
         if self.gate is None:
             low, high = sample.interval(self.confidence)
             return low > 0 or high < 0
-        margin = _margin(self.gate)
-        low, high = sample.bounds(self.level)
-        return low > -margin if self.sign > 0 else high < margin
+        return sample.is_beyond(-self.sign * _margin(self.gate), self.level, self.sign)
 
 
 def _replications(rows: PairedRows, metric: Metric, examples: int | None) -> Replications | None:

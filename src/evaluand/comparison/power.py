@@ -21,8 +21,8 @@ MANY_DIFFER: Final = 5_000
 _NEXT: Final = 8
 _MOST_LOSSES: Final = 60  # numbers of rows lost for which the rows to win are computed, and not interpolated
 _UNLIKELY: Final = 1e-10
-_TRIALS: Final = 15
-_NEAR: Final = 0.03
+_LEAST_ABOVE: Final = 0.01  # a standard error of a drawn power
+_MOST_ABOVE: Final = 0.03
 
 Power = Callable[[int], float]
 
@@ -45,7 +45,8 @@ def power_of_mcnemar(n: int, won: float, lost: float, confidence: float) -> floa
         return 0.0
     if n * differ > MANY_DIFFER:
         spread = math.sqrt(max(differ - (won - lost) ** 2, 1e-300))
-        return 1 - normal_tail(((won - lost) * math.sqrt(n) - normal_quantile(confidence) * math.sqrt(differ)) / spread)
+        distance = (won - lost) * math.sqrt(n) - normal_quantile(confidence) * math.sqrt(differ) - 1 / math.sqrt(n)
+        return 1 - normal_tail(distance / spread)  # the last term is that of whole numbers of rows
     chance, total = binomial(n, differ), 0.0
     for rows in np.flatnonzero(chance > _UNLIKELY).tolist():
         total += float(chance[rows] * binomial(rows, won / differ)[_fewest_wins(rows, confidence) :].sum())
@@ -144,17 +145,20 @@ def fewest_drawn(power: Power, target: float, level: float) -> int | None:
         None if more than a million are needed.
     """
     normal, n = NormalDist(), 50
-    for _ in range(_TRIALS):
-        found = min(max(power(n), 0.01), 0.99)
-        if target <= found <= target + _NEAR:
+    least, most = target + min(_LEAST_ABOVE, (1 - target) / 4), target + min(_MOST_ABOVE, (1 - target) / 2)
+    fails, passes = 1, 4 * MOST_ROWS
+    while passes - fails > max(passes // 100, 1):
+        found = power(n)
+        if least <= found <= most:
             return n
-        slope = (normal.inv_cdf(found) + normal.inv_cdf(level)) / math.sqrt(n)
-        aim = normal.inv_cdf(min(target + _NEAR / 2, 0.995)) + normal.inv_cdf(level)
-        wanted = (aim / slope) ** 2 if slope > 0 else 4.0 * n
-        n = max(math.ceil(min(max(wanted, n / 4), 4 * n)), 2)
-        if n > MOST_ROWS:
+        fails, passes = (max(fails, n), passes) if found < least else (fails, min(passes, n))
+        if fails > MOST_ROWS:
             return None
-    return n if power(n) >= target else None
+        steep = (normal.inv_cdf(min(max(found, 0.01), 0.99)) + normal.inv_cdf(level)) / math.sqrt(n)
+        aim = normal.inv_cdf((least + most) / 2) + normal.inv_cdf(level)
+        wanted = math.ceil(min((aim / steep) ** 2, 4 * n)) if steep > 0 else 4 * n
+        n = wanted if fails < wanted < passes else (fails + min(passes, 4 * fails) + 1) // 2
+    return passes
 
 
 def first_that(passes: Callable[[int], bool], low: int, high: int) -> int:

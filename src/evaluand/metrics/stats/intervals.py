@@ -444,6 +444,21 @@ def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: floa
     return low
 
 
+def is_mean_above(total: np.ndarray, weight: np.ndarray, lowest: float, level: float, limit: float) -> bool:
+    """Whether `least_mean` exceeds a limit, without the search for it.
+
+    Example:
+        >>> total, weight = np.array([1.0] * 19 + [0.0]), np.ones(20)
+        >>> [is_mean_above(total, weight, 0.0, 0.95, limit) for limit in (0.78, 0.79)]
+        [True, False]
+    """
+    if limit < lowest or limit >= total.sum() / weight.sum():
+        return limit < lowest
+    unseen = float(weight @ weight / weight.sum())
+    factor = np.append(total - limit * weight, (lowest - limit) * unseen)
+    return _chance_below(factor) <= 1 - level
+
+
 _NEAR = 1e-7
 """The relative precision of ends found by bisection."""
 
