@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure
-from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates
+from evaluand.cli.gates import anytime_option, conclude, gate_facts, gate_options, judge_option, require_gates
 from evaluand.cli.options import (
     confidence_option,
     json_option,
@@ -24,6 +24,7 @@ from evaluand.cli.run import WatchedStore
 from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import find_artifact, find_measures, read_evaluations
+from evaluand.comparison.rule import Gate
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
@@ -59,6 +60,7 @@ Examples:
 )
 @pairwise_options
 @gate_options
+@anytime_option
 @judge_option
 @store_option
 @json_option
@@ -74,6 +76,7 @@ def command(
     flips: int,
     gates: tuple[str, ...],
     junit: Path | None,
+    anytime: bool,
     allow_unmeasured: bool,
     folder: Path,
     as_json: bool,
@@ -90,14 +93,20 @@ def command(
     judgements of the same responses by the same judge are reused, so an added run costs only the pairs with it.
     """
     check_options(ctx, pairwise)
+    if pairwise and anytime:
+        raise click.UsageError("--anytime is for gates on metrics, not for --pairwise")
     if pairwise:
         options |= {"confidence": confidence, "gates": gates, "junit": junit, "allow_unmeasured": allow_unmeasured}
         return compare_pairwise(WatchedStore(folder), artifacts, options, as_json=as_json)
+    if anytime and not gates:
+        raise click.UsageError("--anytime needs --gate")
+    rules = [Gate.parse(text) for text in gates]
+    rules = [gate.at_any_time() for gate in rules] if anytime else rules
     store = DirectoryStore(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
-    results = _check_gates(labels, evaluations, gates, scorers, missing, declared, allow_unmeasured)
+    results = _check_gates(labels, evaluations, rules, scorers, missing, declared, allow_unmeasured)
     with show_notes():
         comparison = compare(
             *evaluations,
@@ -140,7 +149,7 @@ def _find_labelled(store: DirectoryStore, text: str) -> list[tuple[str, Evaluati
 def _check_gates(
     names: Sequence[str],
     evaluations: Sequence[Evaluation],
-    gates: Sequence[str],
+    gates: Sequence[Gate],
     scorers: Sequence[str],
     missing: Missing | None,
     declared: Sequence[Measure] | None,

@@ -25,6 +25,12 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return repeatable("--gate", "gates", metavar="RULE", help="A rule that must hold; repeatable.")(junit(command))
 
 
+def anytime_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option `--anytime`."""
+    text = "Bounds of gates hold at all looks together: look again as rows are added, and stop at will."
+    return click.option("--anytime", is_flag=True, help=text)(command)
+
+
 def judge_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option `--allow-unmeasured-judges`."""
     text = "Check gates on judges without a card too; see `evaluand judge`."

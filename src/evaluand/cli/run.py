@@ -15,7 +15,15 @@ from click.exceptions import Exit
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.file_gates import check_baselines
-from evaluand.cli.gates import conclude, gate_facts, gate_options, has_results, judge_option, require_gates
+from evaluand.cli.gates import (
+    anytime_option,
+    conclude,
+    gate_facts,
+    gate_options,
+    has_results,
+    judge_option,
+    require_gates,
+)
 from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
 from evaluand.cli.notes import note_renamed
 from evaluand.cli.open_costs import sufficient_budget
@@ -32,6 +40,7 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
+from evaluand.cli.until import parse_until, run_until
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, EvaluandError, SpecError, nearest, plural
@@ -62,6 +71,7 @@ Examples:
   evaluand run experiment.yaml --task mine --retry-failed
   evaluand run experiment.yaml --model ollama/smollm2
   evaluand run experiment.yaml --gate "accuracy >= 0.9" --gate "accuracy not worse than old by 0.02"
+  evaluand run experiment.yaml --until "accuracy better than old"
   evaluand run experiment.yaml --json > results.json
 """
 
@@ -97,6 +107,8 @@ _NEAR_OPTIONS: Final = {
 @click.option("--no-calls", is_flag=True, help="Grade and summarise the stored runs without calling tasks.")
 @budget_option
 @gate_options
+@anytime_option
+@click.option("--until", metavar="RULE", help="Run more and more examples until this gate is decided.")
 @judge_option
 @click.option("--report", is_flag=True, help="Also write the report NAME.html; see `evaluand report`.")
 @click.option("--force", is_flag=True, help="With --report: replace a file that is no report of this experiment.")
@@ -120,6 +132,8 @@ def command(
     budget: Budget | None,
     gates: tuple[str, ...],
     junit: Path | None,
+    anytime: bool,
+    until: str | None,
     allow_unmeasured: bool,
     report: bool,
     force: bool,
@@ -140,6 +154,9 @@ def command(
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
     if force and not report:
         raise click.UsageError("--force needs --report")
+    if until and (fresh or retry_failed):
+        raise click.UsageError("--until looks several times; leave out --fresh and --retry-failed")
+    last_rule = None if until is None else parse_until(until)
     store = WatchedStore(folder)
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext():
         experiment = _read_experiment(file, model, where, budget)
@@ -152,6 +169,10 @@ def command(
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
         known = [*experiment.tasks] if model is None else parse_file(file)[0].task_names
         parsed = [*_gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
+        parsed = [gate.at_any_time() for gate in parsed] if anytime else parsed
+        if anytime and not parsed:
+            raise click.UsageError("--anytime needs gates, in the file or by --gate")
+        parsed += [] if last_rule is None else [last_rule]
         require_gates(parsed, junit)
         check_baselines(file, model, experiment, store)
         rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
@@ -161,11 +182,31 @@ def command(
         named_before = _runs_named(store, map(experiment.run_name, tasks)) if limit is not None or where else {}
         is_several = len(tasks) > 1 and not (fresh or retry_failed)  # `resume` continues one task, the file all
         again = _words_to_run_again(file) if is_several else None
-        results = carry_out(experiment, store, display(as_json, quiet), again, **options)
+        stop = None
+        if last_rule is None:
+            results = carry_out(experiment, store, display(as_json, quiet), again, **options)
+        else:
+            allowed = allow_unmeasured or experiment.allow_unmeasured_judges
+            most = min(len(experiment.dataset), limit or len(experiment.dataset))
+            results, stop = run_until(
+                most,
+                lambda first: carry_out(
+                    experiment, store, display(as_json, quiet), again, **options | {"limit": first}
+                ),
+                lambda found: check_gates(
+                    [last_rule],
+                    found.evaluations,
+                    measures=experiment.measures_of_all_rows,
+                    allow_unmeasured_judges=allowed,
+                ),
+            )
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
             checked = _check_all_gates(experiment, rules, of_matches, results, allow_unmeasured)
+            if stop is not None and last_rule is not None:
+                checked = [one | ({"until": stop.facts} if one["gate"] == last_rule.text else {}) for one in checked]
+                click.echo(f"{last_rule.text}: {safe(stop)}", err=True)
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
@@ -234,8 +275,8 @@ def _words_to_run_again(file: Path) -> list[str]:
 
 
 _REPEATED: Final = frozenset(
-    ("limit", "where", "model", "no_calls", "gates", "junit", "allow_unmeasured", "report", "force", "git_changes")
-)
+    ("limit", "where", "model", "no_calls", "gates", "junit", "anytime", "until", "allow_unmeasured", "report")
+) | {"force", "git_changes"}
 
 
 def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:

@@ -4,11 +4,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from evaluand.comparison.anytime import seen_differences
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.gate_result import bound_facts
 from evaluand.comparison.labelled_differences import LabelledSample
 from evaluand.comparison.metric_differences import MetricSample
-from evaluand.comparison.rule import EQUAL, NOT_WORSE, Gate
+from evaluand.comparison.rule import ANYTIME, EQUAL, NOT_WORSE, Gate
 from evaluand.core.errors import plural
 from evaluand.core.files.json import none_if_nan
 
@@ -47,12 +48,17 @@ def judge_difference(
     counts: dict[str, int],
 ) -> Outcome:
     """Compares a difference with the margin of a gate; `better` is the direction."""
-    difference, (low, high), (lower, upper) = sample.value, sample.interval(level), sample.bounds(level)
+    difference, (low, high) = sample.value, sample.interval(level)
+    seen = seen_differences(sample) if gate.anytime and isinstance(sample, Sample) else None
+    lower, upper = seen.bounds(level) if seen else sample.bounds(level)
     both = gate.relation == EQUAL  # the bound nearer to its margin decides
     which = "low" if (lower <= -upper if both else better == "higher") else "high"
     end = lower if which == "low" else upper
     facts = {"target": target, "difference": none_if_nan(difference), "level": level} | bound_facts(which, end)
     facts |= {"low": none_if_nan(low), "high": none_if_nan(high)} | counts
+    margin = gate.number if gate.relation in (NOT_WORSE, EQUAL) else 0.0
+    if seen is not None:
+        facts |= seen.facts(which, -margin if which == "low" else margin, level)
     pairs = format_pair_counts(counts)
     if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
         return Outcome(False, f"undefined: one side has no scores; {pairs}", facts, is_decided=False)
@@ -63,11 +69,12 @@ def judge_difference(
         fault = sample.fault if isinstance(sample, LabelledSample) else None
         why = fault or "the difference has no interval"
         return Outcome(False, f"undefined: {why}; {pairs}", facts, is_decided=False)
-    margin = gate.number if gate.relation in (NOT_WORSE, EQUAL) else 0.0
     passed = end > -margin if which == "low" else end < margin
     about, unsure = ("", "") if math.isfinite(sample.span) else ("about ", UNSURE)
-    bound = f"{format_bound_name(which, level)}{about}{end:+.4g}{unsure}"
+    bound = f"{format_bound_name(which, level, gate.anytime)}{about}{end:+.4g}{unsure}"
     shown = f"difference {format_target(target)}{difference:+.4g}, {bound}; {pairs}"
+    if seen is not None:
+        return Outcome(passed, shown, facts)
     near = low if which == "low" else -high
     if passed and -margin >= near:
         shown += f"; the {_format_interval(low, high, level)} of a comparison is two-sided and so wider than the bound"
@@ -91,8 +98,10 @@ def _why_beyond_interval(sample: Sample | MetricSample | LabelledSample) -> str:
     return f"which uses observed {unit}s only: the bound allows for an unseen one that differs by {sample.span:.4g}"
 
 
-def format_bound_name(end: str | None, level: float | None) -> str:
-    return "" if end is None or level is None else f"{'lower' if end == 'low' else 'upper'} {100 * level:g}% bound "
+def format_bound_name(end: str | None, level: float | None, anytime: bool = False) -> str:
+    if end is None or level is None:
+        return ""
+    return f"{'lower' if end == 'low' else 'upper'} {100 * level:g}% {f'{ANYTIME} ' if anytime else ''}bound "
 
 
 def format_target(target: str | None) -> str:

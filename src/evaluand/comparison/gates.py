@@ -16,6 +16,8 @@
 `at 95%` always means that a gate passes wrongly in at most 5 of 100 cases. The level is approximate for values that are
 not proportions of independent rows (the message says `about`), and not guaranteed for values without a known range: the
 message says so, and a bound of a mean that could have a range is refused until it has one.
+`anytime` after the level, as in `accuracy better than base at 95% anytime`, allows for repeated looks: at 95 % a rule
+that does not hold passes at no look of a growing run in 95 of 100 cases, see `metrics.stats.anytime`.
 Names with blanks or signs need quotes. `baseline` is the first evaluation of a comparison.
 
 A gate on the verdicts of a judge needs a card of that judge, see `evaluand.comparison.judge_gates`; that of
@@ -42,11 +44,10 @@ from evaluand.aggregation.aggregator import (
     dataset_of,
     is_repeated,
     shards,
-    shared_ranges,
-    with_ranges,
 )
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
+from evaluand.comparison.anytime import seen_values
 from evaluand.comparison.difference import Sample, count_pairs
 from evaluand.comparison.disparity_differences import COMPARED, better_disparity, disparity_differences
 from evaluand.comparison.gate_outcome import (
@@ -70,6 +71,7 @@ from evaluand.comparison.labelled_differences import LabelledSample, pair_labell
 from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
+from evaluand.comparison.ranges import check_ranges, find_ranges
 from evaluand.comparison.rule import (
     BASELINE,
     EQUAL,
@@ -150,8 +152,8 @@ def check_gates(
                 continue
             metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
             base = _find_baseline(gate, evaluations[label], evaluations, others)
-            metrics = _find_ranges(metrics, chosen, [one for one in (base, evaluations[label]) if one is not None])
-            _check_ranges(gate, chosen, metrics)
+            metrics = find_ranges(metrics, chosen, [one for one in (base, evaluations[label]) if one is not None])
+            check_ranges(gate, chosen, metrics)
             check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
             reads_labels = all(metric.reads_labels for metric in metrics)  # then people measure the judge here and now
             judges = [] if reads_labels else _find_judges([evaluations[label], base], chosen, known)
@@ -203,7 +205,7 @@ def check_fit(
             continue
         metrics = _find_metrics(gate, scorer, measures)
         if {metric.kind for metric in metrics} <= {each.metric.kind for each in measures if each.scorer == scorer}:
-            _check_ranges(gate, scorer, metrics)
+            check_ranges(gate, scorer, metrics)
         _check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
             base = _find_stored_baseline(gate, gate.baseline, store, baselines)
@@ -265,17 +267,25 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
         for row in _summarise(gate, evaluation, scorer, metric)
         if [*row.by.values()] == [value for _, value in gate.where]
     ]
+    seen = seen_values(evaluation, scorer, metric, dict(gate.where)) if gate.anytime else {}
     for row in rows:
-        if gate.level is not None and _is_exact(row):
+        end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
+        of_looks: dict[str, Any] = {}
+        if gate.level is not None and row.target in seen:
+            low, high = seen[row.target].bounds(gate.level)
+            row = row._replace(low=low, high=high)
+            of_looks = seen[row.target].facts(str(end), gate.number, gate.level)
+        elif gate.level is not None and _is_exact(row):
             low, high = clopper_pearson(row.data["correct"], row.data["n"], gate.level)
             row = row._replace(low=low, high=high)
-        end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)
-        about = "about " if end and not _is_exact(row) else ""
+        about = "about " if end and not (of_looks or _is_exact(row)) else ""
         unsure = UNSURE if end and not math.isfinite(metric.range[1] - metric.range[0]) else ""
-        shown = f"{format_bound_name(end, gate.level)}{about}{format_target(row.target)}{number:.4g}{unsure}"
+        shown = (
+            f"{format_bound_name(end, gate.level, gate.anytime)}{about}{format_target(row.target)}{number:.4g}{unsure}"
+        )
         facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
-        facts |= bound_facts(end, number)
+        facts |= bound_facts(end, number) | of_looks
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
         if math.isnan(number):
             why = row.reason or ("the metric has no interval" if end else "it is undefined")
@@ -613,26 +623,6 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
             f" whether higher or lower is better, and run it: {{kind: {metric.kind}, scorer: {scorer},"
             " direction: lower}"
         )
-
-
-def _find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Evaluation]) -> list[Metric]:
-    """The metrics with the range that their scorer knows, unless they declare one."""
-    measures = with_ranges([Measure(scorer, metric) for metric in metrics], shared_ranges(evaluations))
-    return [measure.metric for measure in measures]
-
-
-def _check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
-    """Refuses a bound of values that could have a range and have none: rare values, not seen yet, could be anywhere."""
-    if gate.level is None or gate.baseline is not None:
-        return
-    for metric in metrics:
-        can_have = any(field.name == "range" for field in dataclasses.fields(metric))
-        if can_have and metric.range == (-math.inf, math.inf):
-            raise SpecError(
-                f"gate {gate.text!r}: no bound holds at a level without the lowest and the highest possible value;"
-                f" declare them under metrics of the experiment: {{kind: {metric.kind}, scorer: {scorer},"
-                " range: [0, 10]}, or leave out `at …`"
-            )
 
 
 def _check_number(gate: Gate, metric: Metric) -> None:

@@ -17,6 +17,7 @@ BETTER: Final = "better than"
 NOT_WORSE: Final = "not worse than"
 EQUAL: Final = "equal to"
 LEVEL: Final = 0.95
+ANYTIME: Final = "anytime"
 WIN_RATE: Final = "win_rate"
 AGAINST: Final = "against"
 """The parameter of `win_rate` that names the opponent; `win_rate(mine, base)` is `win_rate(mine, against=base)`."""
@@ -52,6 +53,7 @@ class Gate:
         reference: the values of the group to which others are compared; empty where all pairs are.
         other: the values of the only group that is compared with the reference.
         given: attributes over whose values the disparity is standardised.
+        anytime: the bound holds at all looks together, see `metrics.stats.anytime`.
     """
 
     text: str
@@ -69,6 +71,7 @@ class Gate:
     other: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     in_percent: bool = False
+    anytime: bool = False
 
     @property
     def limit(self) -> str:
@@ -109,6 +112,17 @@ class Gate:
             evaluand.SpecError: gate 'accuracy => 0.9': at 10: found '=', expected >=, <=, >, <, ...
         """
         return _Parser(text).gate()
+
+    def at_any_time(self) -> Gate:
+        """The same rule for repeated looks; a rule without a level, or on a disparity, stays as it is.
+
+        Example:
+            >>> Gate.parse("accuracy better than base").at_any_time().text
+            'accuracy better than base anytime'
+        """
+        if self.anytime or self.level is None or self.disparity is not None or self.metric in MATCH_GATES:
+            return self
+        return Gate.parse(f"{self.text} {ANYTIME}")
 
 
 def check_threshold(gate: Gate, what: str, low: float, high: float) -> None:
@@ -228,6 +242,8 @@ class _Parser:
                     f"`{metric} not worse than {parts['baseline']} by {abs(parts['number']):g} at 95%`"
                 )
             parts["level"] = self._read_level()
+        if "level" in parts and "disparity" not in parts and self._accept(ANYTIME):
+            parts["anytime"] = True
         if self.tokens[0].text == "%" and "number" in parts:
             place = self.tokens[0].position
             raise SpecError(

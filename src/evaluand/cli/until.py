@@ -1,0 +1,83 @@
+"""`evaluand run --until RULE`: runs growing numbers of examples until a rule is decided, or cannot be decided any more.
+
+The rule's bound holds at all looks together. Examples are taken in the order of the dataset, which no outcome changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.rule import Gate
+from evaluand.core.errors import SpecError
+from evaluand.experiment.experiment import Results
+from evaluand.report.facts.base import Facts
+
+_FIRST: Final = 20
+_GROWTH: Final = 1.5
+
+
+class Stop(NamedTuple):
+    """Where and why the looks ended."""
+
+    examples: int
+    most: int
+    looks: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.why} after {self.examples:,} of {self.most:,} examples, in {self.looks:,} looks"
+
+    @property
+    def facts(self) -> Facts:
+        return {"examples": self.examples, "of": self.most, "looks": self.looks, "why": self.why}
+
+
+def parse_until(text: str) -> Gate:
+    """The rule of `--until`, with a bound for repeated looks.
+
+    Raises:
+        SpecError: the text is no gate, or one without such a bound.
+    """
+    gate = Gate.parse(text).at_any_time()
+    if not gate.anytime:
+        raise SpecError(
+            f"--until {text!r}: only a rule with a confidence level can be decided early, such as `accuracy better than"
+            " base` or `accuracy >= 0.9 at 95%`"
+        )
+    return gate
+
+
+def run_until(
+    most: int, run: Callable[[int], Results], check: Callable[[Results], Sequence[GateResult]]
+) -> tuple[Results, Stop]:
+    """Runs more and more examples until a rule is decided for every system.
+
+    Args:
+        most: the number of examples there are.
+        run: runs the first examples, as many as it is passed.
+        check: checks the rule.
+    """
+    limit, looks = min(_FIRST, most), 1
+    while True:
+        results = run(limit)
+        checked = check(results)
+        reasons = [_reason(result, most - limit) for result in checked]
+        if None not in reasons or limit == most:
+            pairs = zip(checked, reasons, strict=True)
+            why = "; ".join(f"{result.subject} is {reason or 'not decided'}" for result, reason in pairs)
+            return results, Stop(limit, most, looks, why)
+        limit, looks = min(round(limit * _GROWTH), most), looks + 1
+
+
+def _reason(result: GateResult, remaining: int) -> str | None:
+    """Why a rule needs no further look; None if it needs one."""
+    values = [value for value in result.facts["values"] if "anytime" in value]
+    if result.passed:
+        return "shown to hold"
+    if any(value["refuted"] for value in values):
+        return "shown not to hold"
+    if remaining and any(value["needed"] is None or value["needed"] > remaining for value in values):
+        return f"no longer possible to show with the {remaining:,} examples that remain"
+    return None

@@ -1,0 +1,100 @@
+"""Gates that may be looked at again and again: bounds that hold at all looks together, and what could still come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evaluand.comparison.difference import Sample, row_weights
+from evaluand.comparison.pairing import pair_rows
+from evaluand.comparison.rule import ANYTIME
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.stats.anytime import anytime_least_mean, fewest_to_exceed
+from evaluand.metrics.stats.intervals import cluster_sums
+
+
+class Seen(NamedTuple):
+    """The clusters seen so far.
+
+    Attributes:
+        total: the weighted sum of each cluster.
+        weight: of each cluster.
+        range: the lowest and the highest possible value of a row.
+    """
+
+    total: np.ndarray
+    weight: np.ndarray
+    range: tuple[float, float]
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """The lower and the upper bound, each at the level; NaN where nothing has been seen."""
+        if not len(self.weight):
+            return math.nan, math.nan
+        low = anytime_least_mean(self.total, self.weight, self.range[0], level)
+        return low, -anytime_least_mean(-self.total, self.weight, -self.range[1], level)
+
+    def facts(self, side: str, limit: float, level: float) -> dict[str, Any]:
+        """What decides whether to look again.
+
+        Args:
+            side: `low` if the lower bound must exceed the limit, `high` if the upper one must stay below it.
+
+        Returns:
+            `anytime`; `opposite`, the bound on the other side; `refuted`, whether it shows that the rule does not hold;
+            `needed`, how many more clusters, at the least, could make it pass, None if no number can.
+        """
+        if not len(self.weight):
+            return {"anytime": True, "opposite": None, "refuted": False, "needed": None}
+        low, high = self.bounds(level)
+        total, range = (self.total, self.range) if side == "low" else (-self.total, (-self.range[1], -self.range[0]))
+        needed = fewest_to_exceed(total, self.weight, range, limit if side == "low" else -limit, level)
+        return {
+            "anytime": True,
+            "opposite": high if side == "low" else low,
+            "refuted": high < limit if side == "low" else low > limit,
+            "needed": int(needed) if math.isfinite(needed) else None,
+        }
+
+
+def seen_differences(sample: Sample) -> Seen:
+    """The differences between two systems by cluster."""
+    return Seen(sample.state["cluster_sum"], sample.state["cluster_weight"], (-sample.span, sample.span))
+
+
+def seen_values(
+    evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str]
+) -> dict[str | None, Seen]:
+    """The values of one system by cluster: target → clusters."""
+    rows = pair_rows([evaluation], scorer, metric, where)
+    found = {}
+    for place, key in enumerate(rows.keys):
+        chosen = rows.take((rows.group == place) & rows.known[0])
+        weight = row_weights(chosen, metric)
+        chosen, weight = chosen.take(weight > 0), weight[weight > 0]
+        cluster = chosen.example if chosen.cluster is None else chosen.cluster
+        state = cluster_sums(chosen.value[0], weight, cluster, np.zeros(len(weight), np.int64))
+        found[key[0]] = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range)
+    return found
+
+
+def check_anytime(gate: str, metric: Metric) -> None:
+    """Refuses a metric that has no such bound.
+
+    Raises:
+        SpecError: the metric averages nothing, or its values have no range.
+    """
+    if not metric.averages or (metric.reduce == "all" and not metric.over_replications):
+        raise SpecError(
+            f"gate {gate!r}: bounds for repeated looks exist for means of one number per row, not for {metric.kind};"
+            f" leave out `{ANYTIME}`"
+        )
+    if not np.isfinite(metric.row_range).all():
+        raise SpecError(
+            f"gate {gate!r}: a bound for repeated looks needs the lowest and the highest possible value of"
+            f" {metric.kind}; declare its range under metrics of the experiment, or leave out `{ANYTIME}`"
+        )
