@@ -13,14 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import (
-    attribute_columns,
-    attribute_values,
-    dataset_of,
-    is_repeated,
-    shards,
-)
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
+from evaluand.aggregation.score_shards import attribute_columns, attribute_values, dataset_of, is_repeated, shards
 from evaluand.core.errors import SpecError, nearest
 from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation

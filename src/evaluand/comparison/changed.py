@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from evaluand.aggregation.aggregator import dataset_of
+from evaluand.aggregation.score_shards import dataset_of
 from evaluand.core.errors import DataError, NotFound, plural, warn
 from evaluand.core.key_columns import DIGEST
 from evaluand.data.dataset import Dataset, Example

@@ -13,8 +13,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import Measure, dataset_of
+from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.labelled_rows import digests_of_labels
+from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.changed import check_examples
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
 from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows

@@ -37,16 +37,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from evaluand.aggregation.aggregator import (
-    Measure,
-    attribute_columns,
-    compute_measures,
-    dataset_of,
-    is_repeated,
-    shards,
-)
+from evaluand.aggregation.aggregator import Measure, compute_measures
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
+from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
 from evaluand.comparison.anytime import seen_values
 from evaluand.comparison.difference import Sample, count_pairs
 from evaluand.comparison.disparity_differences import COMPARED, better_disparity, disparity_differences

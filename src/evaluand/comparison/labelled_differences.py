@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import dataset_of, find_label_adder
+from evaluand.aggregation.score_shards import dataset_of, find_label_adder
 from evaluand.comparison.difference import Difference, rows_without_partner
 from evaluand.comparison.pairing import ABSENT, PairedRows, pair_rows
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX

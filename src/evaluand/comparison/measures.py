@@ -13,11 +13,11 @@ from evaluand.aggregation.aggregator import (
     Aggregation,
     Measure,
     check_measures,
-    dataset_of,
     find_summary,
     shared_ranges,
     with_ranges,
 )
+from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, nearest, singular, warn

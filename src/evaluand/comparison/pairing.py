@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shards
 from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
+from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves, number_rows

@@ -15,18 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, overload
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import (
-    Measure,
-    attribute_columns,
-    check_measures,
-    cluster_keys,
-    compute_accepted,
-    compute_measures,
-)
+from evaluand.aggregation.aggregator import Measure, check_measures, compute_accepted, compute_measures
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.metric_errors import MetricFailed
+from evaluand.aggregation.score_shards import attribute_columns, cluster_keys
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.files.json import none_if_nan

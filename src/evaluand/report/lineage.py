@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Aggregation, attribute_columns, dataset_of, shards
+from evaluand.aggregation.aggregator import Aggregation
 from evaluand.aggregation.groups import rules_for
+from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
 from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import read_digests
 from evaluand.core import identity

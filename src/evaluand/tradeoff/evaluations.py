@@ -14,17 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import (
-    Aggregation,
-    Measure,
-    attribute_columns,
-    check_measures,
-    compute_measures,
-    dataset_of,
-    is_repeated,
-    shards,
-)
+from evaluand.aggregation.aggregator import Aggregation, Measure, check_measures, compute_measures
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
+from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
 from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX

@@ -18,7 +18,7 @@ from click import UsageError
 from click.core import ParameterSource
 from rich.text import Text
 
-from evaluand.aggregation.aggregator import dataset_of
+from evaluand.aggregation.score_shards import dataset_of
 from evaluand.cli.options import FILE, store_option
 from evaluand.cli.output import show
 from evaluand.core.errors import SpecError

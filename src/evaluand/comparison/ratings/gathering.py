@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import cluster_keys
+from evaluand.aggregation.score_shards import cluster_keys
 from evaluand.comparison.ratings.repeats import FileRows, count_repeated, count_shared
 from evaluand.core.errors import SpecError, plural, warn
 from evaluand.core.key_columns import INDEX
