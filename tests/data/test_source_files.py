@@ -95,6 +95,7 @@ def test_faults_in_a_compressed_file_are_named_by_its_own_lines(tmp_path: Path) 
         lzma.compress(CSV.encode())[:-3],
         bz2.compress(CSV.encode())[:-3],
     ],
+    ids=["gzip cut off", "not gzip", "zstd", "xz", "bz2"],
 )
 def test_a_damaged_compressed_file_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path / "a.csv.gz", content)
@@ -219,6 +220,7 @@ class _Pipe(io.TextIOWrapper):
         b'[{"input":"a","x":1},{"input":"b","x":2}]',
         gzip.compress(CSV.encode()),
     ],
+    ids=["csv", "jsonl", "json", "gzip"],
 )
 def test_standard_input_is_read_in_the_format_that_it_shows(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", _Pipe(io.BytesIO(content)))

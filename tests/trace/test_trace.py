@@ -10,6 +10,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
+from evaluand.core.credentials import is_secret
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.identity import encode
 from evaluand.trace import UNTRACED, Span, TaskSpan, Trace, current_span, span
@@ -513,9 +514,12 @@ def test_rows_taken_during_the_call_show_what_is_open() -> None:
     assert written(trace)[0][DURATION] is not None
 
 
+names = (st.text(max_size=4) | st.sampled_from(["$", "$float", "$$x"])).filter(lambda name: not is_secret(name))
+"""Values under names of secrets are hidden."""
+
 data = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.datetimes(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=6,
 )
 
@@ -533,7 +537,7 @@ def test_every_cell_is_the_canonical_text_of_its_value(value: Any) -> None:
     assert encode(step.input) == encode(step.events[0].body) == text
 
 
-@given(st.dictionaries(st.text(max_size=4) | st.sampled_from(["$", "$float", "$$x"]), data, max_size=3))
+@given(st.dictionaries(names, data, max_size=3))
 def test_attributes_of_any_name_are_written_canonically_and_come_back(attributes: dict[str, Any]) -> None:
     trace = Trace.start("answer")
     trace.root.span("step").set(**attributes)

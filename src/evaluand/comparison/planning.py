@@ -419,16 +419,14 @@ def _replications(rows: PairedRows, metric: Metric, examples: int | None) -> Rep
     taken as 0.
     """
     _, example, count = np.unique(rows.example, return_inverse=True, return_counts=True)
-    k = int(count.min(initial=0))
-    if k < 2 or k != count.max() or getattr(metric, "weighted", False):
+    k = int(count.max(initial=0))
+    if k < 2 or (count < k).any() or examples is None or getattr(metric, "weighted", False):
         return None
     change = rows.value[1] - rows.value[0]
     mean = np.bincount(example, change) / k
     within = float(np.square(change - mean[example]).sum() / (len(change) - len(mean)))
     between = max(float(mean.var(ddof=1)) - within / k, 0.0)
     options = []
-    if examples is None:
-        return None
     for replications in sorted({1, 2, 4, 8, k}):
         needed = math.ceil(examples * (between + within / replications) / max(between + within / k, 1e-300))
         options.append({"replications": replications, "examples": needed, "calls": needed * replications})

@@ -199,8 +199,9 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
     Returns:
         Lower and upper ends, NaN below two clusters.
     """
+    inner = value * (1 - value)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rows = np.where(spread.variance > 0, value * (1 - value) / spread.variance, spread.effective)
+        rows = np.where((spread.variance > 0) & (inner > 0), inner / spread.variance, spread.effective)
     rows = np.where((spread.clusters > 1) & (rows > 0), rows, np.nan)
     low, high = score_interval(value, rows, t_quantile(confidence, _degrees(spread.effective)))
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
@@ -252,7 +253,7 @@ def interval_within(
     width = most - least
     share = spread._replace(variance=spread.variance / width**2)
     low, high = clustered_wilson((value - least) / width, share, confidence)
-    return least + width * low, least + width * high
+    return np.minimum(least + width * low, value), np.maximum(least + width * high, value)
 
 
 def mean_of_shares(
@@ -358,12 +359,15 @@ _EXPECTED_DEGREES = 4
 
 
 def score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """The score interval of proportions of n rows, not clipped; z is the quantile."""
+    """The score interval of proportions of n rows, not clipped to [0, 1]; z is the quantile.
+
+    Rounding never leaves the proportion itself outside.
+    """
     z2 = np.square(z)
     scale = 1 + z2 / n
     centre = (p + z2 / (2 * n)) / scale
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / scale
-    return centre - half, centre + half
+    return np.minimum(centre - half, p), np.maximum(centre + half, p)
 
 
 def paired_score(won: float, lost: float, n: int, confidence: float, *, correction: float = 0.0) -> tuple[float, float]:
