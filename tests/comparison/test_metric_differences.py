@@ -22,7 +22,7 @@ Values = Callable[[np.ndarray, np.ndarray], float]
 
 
 def compared(truth: Any, sides: Sequence[Any], metric: str, confidence: float = 0.95, **further: Any) -> Comparison:
-    as_scores = metric in ("roc_auc", "average_precision", "expected_calibration_error")
+    as_scores = metric in ("roc_auc", "average_precision", "debiased_calibration_error")
     made = [
         evaluand.evaluate(truth, **{"scores" if as_scores else "predictions": side}, metrics=metric, **further)
         for side in sides
@@ -51,9 +51,14 @@ def auc(truth: np.ndarray, score: np.ndarray) -> float:
     return float(((above > 0) + 0.5 * (above == 0)).mean())
 
 
-def calibration_error(truth: np.ndarray, score: np.ndarray) -> float:
-    bins = np.ceil(score * 10)
-    return float(sum(abs((truth - score)[bins == b].sum()) for b in range(1, 11)) / len(truth))
+def squared_calibration_error(truth: np.ndarray, score: np.ndarray) -> float:
+    """The mean product of the errors of two different rows of one bin, over ten bins of equally many rows."""
+    total = 0.0
+    for rows in np.array_split(np.argsort(score, kind="stable"), 10):
+        products = np.outer(*[(score - truth)[rows]] * 2)
+        n = len(rows)
+        total += n * (products.sum() - np.trace(products)) / (n * (n - 1))
+    return total / len(truth)
 
 
 def numbers(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -118,7 +123,6 @@ def test_the_error_of_a_difference_of_areas_is_delong_s() -> None:
         ("f1_macro", f1_macro, labels),
         ("roc_auc", auc, scores),
         ("r2", r_squared, numbers),
-        ("expected_calibration_error", calibration_error, scores),
     ],
 )
 def test_the_interval_is_as_wide_as_the_paired_bootstrap_spreads(metric: str, value: Values, draw: Any) -> None:
@@ -131,6 +135,41 @@ def test_the_interval_is_as_wide_as_the_paired_bootstrap_spreads(metric: str, va
         drawn.append(value(truth[rows], sides[1][rows]) - value(truth[rows], sides[0][rows]))
     assert pair["difference"] == pytest.approx(value(truth, sides[1]) - value(truth, sides[0]), abs=1e-9)
     assert (pair["high"] - pair["low"]) / (2 * 1.97 * np.std(drawn)) == pytest.approx(1, abs=0.15)
+
+
+def test_calibration_is_compared_by_the_error_without_bias() -> None:
+    rng = np.random.default_rng(11)
+    logit = rng.normal(size=1000)
+    truth = (rng.random(1000) < 1 / (1 + np.exp(-logit))).astype(int)
+    sides = [1 / (1 + np.exp(-logit * factor + rng.normal(scale=0.1, size=1000))) for factor in (1.6, 3.0)]
+    made = [evaluand.evaluate(truth, scores=side, metrics="debiased_calibration_error") for side in sides]
+    by = "debiased_calibration_error"
+    [pair] = compare(*made, metrics=by).pairs
+    errors = [math.sqrt(squared_calibration_error(truth, side)) for side in sides]
+    assert [pair["value_a"], pair["value_b"]] == pytest.approx(errors, abs=1e-9)
+    drawn = []
+    for _ in range(300):
+        rows = rng.integers(0, 1000, 1000)
+        distances = [of_bins(truth[rows], side[rows]) for side in sides]
+        drawn.append(distances[1] - distances[0])
+    assert (pair["high"] - pair["low"]) / (2 * 1.97 * np.std(drawn)) == pytest.approx(1, abs=0.2)
+    assert pair["p"] < 0.001
+    [back] = compare(made[1], made[0], metrics=by).pairs
+    assert [back["low"], back["high"], back["p"]] == pytest.approx([-pair["high"], -pair["low"], pair["p"]])
+    [same] = compare(
+        made[0], evaluand.evaluate(truth, scores=sides[0].copy(), metrics="debiased_calibration_error"), metrics=by
+    ).pairs
+    assert (same["difference"], same["p"]) == (0.0, 1.0)
+    assert same["low"] < 0 < same["high"]
+    message = "expected_calibration_error has no differences with an interval; compare by debiased_calibration_error"
+    with pytest.raises(SpecError, match=message):
+        compare(*made, metrics="expected_calibration_error")
+
+
+def of_bins(truth: np.ndarray, score: np.ndarray) -> float:
+    """The root of the mean squared distance of ten bins of equally many rows."""
+    parts = np.array_split(np.argsort(score, kind="stable"), 10)
+    return math.sqrt(sum(len(rows) * (score - truth)[rows].mean() ** 2 for rows in parts) / len(truth))
 
 
 def test_p_is_where_the_interval_ends_at_0() -> None:
@@ -231,7 +270,9 @@ def test_a_disparity_is_compared_with_that_of_a_baseline() -> None:
     for _ in range(400):
         rows = rng.integers(0, 600, 600)
         drawn.append(rates(truth[rows], sides[0][rows], group[rows]) - rates(truth[rows], sides[1][rows], group[rows]))
-    assert (facts["high"] - facts["low"]) / (2 * 1.97 * np.std(drawn)) == pytest.approx(1, abs=0.2)
+    above, below = facts["high"] - facts["difference"], facts["difference"] - facts["low"]
+    assert above == pytest.approx(1.97 * np.std(drawn), rel=0.2)
+    assert below > above  # the fair system may be unfair by chance alone
     [found] = check_gates([gate], {"mine": unfair}, {"base": fair}, measures=odds)
     assert not found.passed
     [found] = check_gates(["accuracy ratio by sex not worse than base by 0.1"], {"mine": fair}, {"base": unfair})

@@ -13,6 +13,7 @@ from evaluand.aggregation.groups import shown_fill
 from evaluand.comparison.difference import count_pairs, row_weights
 from evaluand.comparison.metric_differences import MetricSample, read_columns
 from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.left_out import Blocks
 from evaluand.metrics.base.metric import Metric
@@ -56,7 +57,7 @@ def disparity_differences(
         by: the attributes whose groups are compared.
 
     Raises:
-        SpecError: the scorer, a column or an attribute does not exist.
+        SpecError: the scorer, a column or an attribute does not exist, or the metric has no such differences.
     """
     paired = [pair_rows(evaluations, scorer, metric, by=by) for metric in metrics]
     keys = paired[0].keys
@@ -75,13 +76,21 @@ def _sample(parts: Sequence[PairedRows], groups: Sequence[int], kind: Kind) -> M
     n = max(min(len(keys), most, _MOST_VALUES // max(len(groups), 1)), 1)
     blocks = Blocks(place % n, n)
     found = [_values(part, groups, blocks) for part in parts] if len(keys) > 1 else []
-    values = [_disparity([one[side][:1] for one in found], kind) if found else np.array([math.nan]) for side in (0, 1)]
-    without = [_disparity([one[side][1:] for one in found], kind) if found else np.empty(0) for side in (0, 1)]
-    change = PairedChange(
-        float(values[0][0]), float(values[1][0]), without[0], without[1], (-math.inf, math.inf), float(len(keys))
-    )
     low, high = rows.metric.range
-    return MetricSample(change, len(keys), 1.0 if kind == "ratio" else high - low)
+    return MetricSample(disparity_change(found, kind, len(keys)), len(keys), 1.0 if kind == "ratio" else high - low)
+
+
+def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind, n: int) -> PairedChange:
+    """The change of a disparity, the worst of some metrics, of n examples or clusters.
+
+    Args:
+        values: by metric and side, those of the groups (the first row), and those without each block.
+    """
+    if not values:
+        return PairedChange(math.nan, math.nan, np.empty(0), np.empty(0), _UNBOUNDED, n)
+    a, b = (_disparity([one[side] for one in values], kind) for side in (0, 1))
+    edge, distances = 1.0 if kind == "ratio" else 0.0, sum(math.comb(one.shape[1], 2) for one, _ in values)
+    return PairedChange(float(a[0]), float(b[0]), a[1:], b[1:], _UNBOUNDED, n, edge, distances)
 
 
 def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
@@ -91,6 +100,11 @@ def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> tuple[np
     for side in (0, 1):
         columns, row = read_columns(rows, side, rows.metric, shown_fill(rows.metric))
         left = rows.metric.leave_out(columns, position[row], len(groups), blocks._replace(of_row=blocks.of_row[row]))
+        if left.ends is not None:
+            raise SpecError(
+                f"a disparity of {rows.metric.kind} has no difference with an interval; compare each group by itself,"
+                " or the disparity of another metric"
+            )
         sides.append(np.vstack([left.value[None], left.without]))
     undefined = np.isnan(sides[0][0]) | np.isnan(sides[1][0])
     for each in sides:
@@ -105,4 +119,5 @@ def _disparity(values: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
     return np.asarray(each.max(axis=0) if kind == "difference" else each.min(axis=0))
 
 
+_UNBOUNDED: Final = (-math.inf, math.inf)
 _MOST_VALUES: Final = 1 << 22

@@ -255,7 +255,8 @@ def _find_obstacle(measure: Measure, tables: Iterable[tuple[Any, Any]]) -> str |
     except SpecError:
         return "not all evaluations have what is read"
     if not measure.metric.has_differences:
-        return "its differences have no interval"
+        other = measure.metric.compared_by
+        return f"its differences have no interval{f'; compare by {other}' if other else ''}"
     return None if why_unpairable(measure.metric) is None else "each of several responses is a row"
 
 

@@ -18,7 +18,7 @@ from evaluand.comparison.pairing import PairedRows
 from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, WEIGHTLESS, Columns, Fill, Metric
 from evaluand.metrics.stats.intervals import t_quantile
-from evaluand.metrics.stats.paired_change import PairedChange
+from evaluand.metrics.stats.paired_change import ChangeOfEnds, PairedChange
 
 METHOD: Final = "jackknife"
 _UNBOUNDED: Final = (-math.inf, math.inf)
@@ -103,16 +103,7 @@ class MetricSample:
         for side in (a, b):
             if (side, key) not in computed:
                 computed[side, key] = _leave_out(used, side, metric, Blocks(place % n, n))
-        one, other = computed[a, key], computed[b, key]
-        change = PairedChange(
-            float(one.value[0]),
-            float(other.value[0]),
-            one.without[:, 0],
-            other.without[:, 0],
-            metric.range if metric.like_share else _UNBOUNDED,
-            min(float(one.basis[0]), float(other.basis[0])) * clusters,
-        )
-        return cls(change, clusters, span)
+        return cls(paired_change(computed[a, key], computed[b, key], metric, clusters), clusters, span)
 
     @property
     def value(self) -> float:
@@ -124,6 +115,19 @@ class MetricSample:
     def bounds(self, level: float) -> tuple[float, float]:
         """One-sided bounds at a level such as 0.95."""
         return self.change.interval(2 * level - 1)
+
+
+def paired_change(a: LeftOut, b: LeftOut, metric: Metric, clusters: int) -> PairedChange:
+    """The change of the first group's value, over so many independent examples or clusters."""
+    rests_on = min(float(a.basis[0]), float(b.basis[0])) * clusters
+    known = float(a.value[0]), float(b.value[0]), a.without[:, 0], b.without[:, 0]
+    if a.ends is None or b.ends is None:
+        return PairedChange(*known, metric.range if metric.like_share else _UNBOUNDED, rests_on)
+    ends_a, ends_b = a.ends[0], b.ends[0]
+    if ends_a is None or ends_b is None:
+        nothing = np.empty(0)
+        return PairedChange(*known[:2], nothing, nothing, metric.range, rests_on)
+    return ChangeOfEnds(*known, metric.range, rests_on, metric.range[0], ends_a=ends_a, ends_b=ends_b)
 
 
 def _leave_out(rows: PairedRows, side: int, metric: Metric, blocks: Blocks) -> LeftOut:

@@ -138,7 +138,7 @@ def why_unpairable(metric: Metric) -> str | None:
             " paired; compare with reduce='first', 'best', 'any' or 'mean'"
         )
     if not metric.has_differences:
-        return f"{metric.kind} has no differences with an interval; compare by another metric"
+        return f"{metric.kind} has no differences with an interval; compare by {metric.compared_by or 'another metric'}"
     return None
 
 

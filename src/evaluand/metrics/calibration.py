@@ -12,17 +12,21 @@ from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, Sc
 from evaluand.metrics.base.confidence_bins import BIN, Binning, ConfidenceBins, assign_bins, reliability
 from evaluand.metrics.base.confusion import MAX_CLASSES, TRUTH
 from evaluand.metrics.base.labels import in_order
+from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, State, Values, check_whole_number
-from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric
+from evaluand.metrics.base.weighted_rows import BLOCK, GroupResult, WeightedRowsMetric
 from evaluand.metrics.stats.calibration import (
     MAX_CELLS,
+    ErrorEnds,
     Rows,
     calibration_p,
     error_interval,
     spiegelhalter,
     squared_errors,
+    squared_errors_without,
 )
 from evaluand.metrics.stats.intervals import Spread
+from evaluand.metrics.stats.paired_change import Ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +36,6 @@ class _DebiasedError(WeightedRowsMetric):
     direction = "lower"
     range = (0.0, 1.0)
     like_share: ClassVar[bool] = False
-    has_differences: ClassVar[bool] = False  # near 0 the root of an estimate that is cut at 0 has no useful jackknife
 
     @property
     def interval(self) -> str | None:
@@ -72,6 +75,20 @@ class _DebiasedError(WeightedRowsMetric):
             none = (math.nan, math.nan)
             ends = none if self.confidence is None else error_interval(cells, weight, self.confidence)
             yield group, GroupResult(value, details, None, ends=ends)
+
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+        """The errors, their squares without each block (a root that is cut at 0 does not show what moves it), ends."""
+        state = self.state({**columns, BLOCK: blocks.of_row}, group, n_groups)
+        value, without = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan)
+        ends: list[Ends | None] = [None] * n_groups
+        for place, rows in self.rows_of(state):
+            arranged = self.arranged(rows)
+            cells, weight = self.of_cells(arranged), arranged[WEIGHT]
+            value[place] = self._values(arranged, weight[None])[0]
+            if cells is not None and (found := ErrorEnds.of(cells, weight)) is not None:
+                ends[place] = found.at
+                without[:, place] = squared_errors_without(cells, weight, arranged[BLOCK], blocks.n)
+        return LeftOut(value, without, np.ones(n_groups), ends)
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)

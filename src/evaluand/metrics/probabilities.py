@@ -129,7 +129,8 @@ class ExpectedCalibrationError(ConfidenceBins):
     With `label`, a row is right if the truth is that class, and its confidence is the probability of the class. If the
     table says that a confidence belongs to the other of two classes, it is subtracted from 1. The value depends on the
     bins, and with few rows per bin even perfect confidences give a value well above 0: compare only values with the
-    same bins and about as many rows, or take `debiased_calibration_error`.
+    same bins and about as many rows, or take `debiased_calibration_error`. As this bias differs between systems,
+    differences have no interval; `compare` and gates against a baseline take `debiased_calibration_error`.
     Source: C. Guo et al., "On calibration of modern neural networks" (ICML 2017), section 2.
 
     Args:
@@ -152,6 +153,8 @@ class ExpectedCalibrationError(ConfidenceBins):
 
     kind = "expected_calibration_error"
     version = 2
+    has_differences: ClassVar[bool] = False  # its bias differs between systems
+    compared_by: ClassVar[str | None] = "debiased_calibration_error"
 
     norm: Norm = "l1"
 

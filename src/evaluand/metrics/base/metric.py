@@ -108,7 +108,8 @@ class Metric(ABC):
         over_replications: a row is an example with all its replications, which `reduced` turns into one value.
         averages: the value is the mean of one number per row, so that two values differ by the mean of differences.
         reads_labels: rows come with what people say about them, the columns `PEOPLE`, `DRAW` and `STRATUM`.
-        has_differences: the difference of two values has an interval; that of largest values, or near 0, has none.
+        has_differences: the difference of two values has an interval; that of largest or of biased values has none.
+        compared_by: the kind by which systems are compared if there are no differences; None without one.
         like_share: near the ends of a finite range the value varies as a proportion does.
 
     Raises:
@@ -122,6 +123,7 @@ class Metric(ABC):
     averages: ClassVar[bool] = False
     reads_labels: ClassVar[bool] = False
     has_differences: ClassVar[bool] = True
+    compared_by: ClassVar[str | None] = None
     like_share: ClassVar[bool] = True
 
     missing: Missing = "leave_out"

@@ -53,38 +53,64 @@ def squared_errors(rows: Rows, weight: np.ndarray) -> np.ndarray:
         [0.0]
     """
     difference, pair, cell_of_pair = rows.probability - rows.outcome, *_pairs(rows)
-    found = []
-    for each in weight:
-        sums = _sums(rows, difference, each, pair, cell_of_pair)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            square = (sums.distance**2 - sums.own_distance) / (sums.weight**2 - sums.own_weight)
-        share = _shares(rows, sums)
-        found.append(float(share @ np.where(share > 0, square, 0.0)))
-    return np.array(found)
+    class_of = _class_of(rows)
+    return np.array([float(_square(_sums(rows, difference, each, pair, cell_of_pair), class_of)) for each in weight])
 
 
-def error_interval(rows: Rows, weight: np.ndarray, confidence: float) -> tuple[float, float]:
-    """The interval of the root of the mean squared distance.
+def squared_errors_without(rows: Rows, weight: np.ndarray, block: np.ndarray, n_blocks: int) -> np.ndarray:
+    """`squared_errors` without the rows of each block, where no cluster has rows in two blocks.
+
+    Example:
+        >>> rows = Rows(np.full((4, 1), 0.5), np.array([[1], [1], [1], [0]]), np.zeros((4, 1), int), np.arange(4), 1)
+        >>> squared_errors_without(rows, np.ones(4), np.arange(4), 4).round(4).tolist()
+        [-0.0833, -0.0833, -0.0833, 0.25]
+    """
+    difference, pair, cell_of_pair = rows.probability - rows.outcome, *_pairs(rows)
+    whole, class_of = _sums(rows, difference, weight, pair, cell_of_pair), _class_of(rows)
+    of_entry = np.repeat(block, rows.cell.shape[1])
+    of_pair = of_entry if pair is None else of_entry[np.unique(pair, return_index=True)[1]]
+    places = of_pair * rows.n_cells + cell_of_pair
+    blocks = _sums_at(places, n_blocks * rows.n_cells, *_pair_sums(rows, difference, weight, pair, len(cell_of_pair)))
+    return _square(
+        _Sums(*(every - own.reshape(n_blocks, -1) for every, own in zip(whole, blocks, strict=True))), class_of
+    )
+
+
+class ErrorEnds(NamedTuple):
+    """The ends of intervals of the root of the mean squared distance, by a quantile of Student's distribution.
 
     The distances of cells are taken as normal, and the mean of their squares as a multiple of a noncentral χ² with the
     same mean and variance, which depend on the true error. The ends are the errors that leave the observed mean just
     within. Variances are drawn towards those of calibrated confidences by the weight of four rows in each cell, since
     a cell in which all rows are right seems to have none. Both choices were made by simulation: docs/intervals.md.
 
-    Returns:
-        Lower and upper end; NaN below two clusters, if a class has no cell with two clusters, or with more cells than
-        `MAX_CELLS`.
+    Attributes:
+        square: the mean squared distance, without bias.
+        degrees: of freedom of the quantiles.
     """
-    cells = _cells(rows, weight)
-    if cells is None:
-        return math.nan, math.nan
-    law, square = _Law.of(cells, cells.covariance), cells.square
-    quantile = float(t_quantile(confidence, np.array(cells.degrees)))
-    observed = max(square + law.chance, _LEAST)
-    low = law.error_with(observed, quantile)
-    high = law.error_with(max(observed, law.chance), -quantile)
-    value = math.sqrt(max(square, 0.0))
-    return min(math.sqrt(low), value), max(math.sqrt(min(high, 1.0)), value)
+
+    square: float
+    degrees: int
+    law: "_Law"
+
+    @classmethod
+    def of(cls, rows: Rows, weight: np.ndarray) -> "ErrorEnds | None":
+        """None below two clusters, if a class has no cell with two clusters, or with more cells than `MAX_CELLS`."""
+        cells = _cells(rows, weight)
+        return None if cells is None else cls(cells.square, cells.degrees, _Law.of(cells, cells.covariance))
+
+    def at(self, quantile: float) -> tuple[float, float]:
+        observed = max(self.square + self.law.chance, _LEAST)
+        low = self.law.error_with(observed, quantile)
+        high = self.law.error_with(max(observed, self.law.chance), -quantile)
+        value = math.sqrt(max(self.square, 0.0))
+        return min(math.sqrt(low), value), max(math.sqrt(min(high, 1.0)), value)
+
+
+def error_interval(rows: Rows, weight: np.ndarray, confidence: float) -> tuple[float, float]:
+    """The interval of the root of the mean squared distance, see `ErrorEnds`; NaN where there is none."""
+    ends = ErrorEnds.of(rows, weight)
+    return (math.nan, math.nan) if ends is None else ends.at(float(t_quantile(confidence, np.array(ends.degrees))))
 
 
 def calibration_p(rows: Rows, weight: np.ndarray) -> float | None:
@@ -182,7 +208,7 @@ def _cells(rows: Rows, weight: np.ndarray) -> _Cells | None:
         return None
     difference = rows.probability - rows.outcome
     sums = _sums(rows, difference, weight, *_pairs(rows))
-    share = _shares(rows, sums)
+    share = _shares(sums, _class_of(rows))
     if not np.isfinite(share).all():
         return None
     kept = np.flatnonzero(share > 0)
@@ -223,24 +249,49 @@ def _pairs(rows: Rows) -> tuple[np.ndarray | None, np.ndarray]:
 def _sums(
     rows: Rows, difference: np.ndarray, weight: np.ndarray, pair: np.ndarray | None, cell_of_pair: np.ndarray
 ) -> _Sums:
+    return _sums_at(cell_of_pair, rows.n_cells, *_pair_sums(rows, difference, weight, pair, len(cell_of_pair)))
+
+
+def _pair_sums(
+    rows: Rows, difference: np.ndarray, weight: np.ndarray, pair: np.ndarray | None, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weight and the distance of each cluster in each of its cells."""
     each = np.repeat(weight, rows.cell.shape[1])
     distance = each * difference.ravel()
-    if pair is not None:
-        each, distance = (np.bincount(pair, x, minlength=len(cell_of_pair)) for x in (each, distance))
-    squares = (each, distance, each * each, distance * distance)
-    return _Sums(*(np.bincount(cell_of_pair, x, minlength=rows.n_cells) for x in squares))
+    if pair is None:
+        return each, distance
+    return np.bincount(pair, each, minlength=n), np.bincount(pair, distance, minlength=n)
 
 
-def _shares(rows: Rows, sums: _Sums) -> np.ndarray:
+def _sums_at(place: np.ndarray, n: int, weight: np.ndarray, distance: np.ndarray) -> _Sums:
+    squares = (weight, distance, weight * weight, distance * distance)
+    return _Sums(*(np.bincount(place, each, minlength=n) for each in squares))
+
+
+def _square(sums: _Sums, class_of: np.ndarray) -> np.ndarray:
+    """The mean squared distance without bias, over the last axis; NaN if a class has no cell with two clusters."""
+    share = _shares(sums, class_of)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = (sums.distance**2 - sums.own_distance) / (sums.weight**2 - sums.own_weight)
+        return np.asarray(np.where(share == 0, 0.0, share * square).sum(axis=-1))
+
+
+def _shares(sums: _Sums, class_of: np.ndarray) -> np.ndarray:
     """The share of each cell, 0 for those of a single cluster; NaN if a class has only such."""
-    n_classes = rows.cell.shape[1]
-    class_of = np.zeros(rows.n_cells, np.int64)
-    class_of[rows.cell.ravel()] = np.tile(np.arange(n_classes), len(rows.cell))
     counted = np.where(sums.weight**2 - sums.own_weight > _ROUNDING * sums.weight**2, sums.weight, 0.0)
-    total = np.bincount(class_of, counted, minlength=n_classes)
-    if not (total > 0).all():
-        return np.full(rows.n_cells, np.nan)
-    return np.asarray(counted / total[class_of] / n_classes)
+    of_class = class_of == np.arange(class_of.max(initial=0) + 1)[:, None]
+    total = counted @ of_class.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = counted / total[..., class_of] / len(of_class)
+    return np.where((total > 0).all(axis=-1, keepdims=True), share, np.nan)
+
+
+def _class_of(rows: Rows) -> np.ndarray:
+    """The class of each cell."""
+    n_classes = rows.cell.shape[1]
+    found = np.zeros(rows.n_cells, np.int64)
+    found[rows.cell.ravel()] = np.tile(np.arange(n_classes), len(rows.cell))
+    return found
 
 
 def _covariance(

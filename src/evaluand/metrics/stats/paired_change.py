@@ -7,6 +7,10 @@ ones, say as little about a variance as few rows do. Near an end of the range of
 contribute to each; for values that vary together it is too wide. The squares of their distances are averaged, and the
 second counts by 1 less the correlation. Coverage and power: docs/intervals.md.
 
+Estimates of values that cannot be below 0, such as largest differences of groups, are above it by chance where the true
+value is 0, and the difference from another system is then biased. So each end of the interval allows for a value that
+is all chance, by the more the less clearly the value is off its edge.
+
 Sources: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3; F. Satterthwaite, "An approximate
 distribution of estimates of variance components" (Biometrics Bulletin 2, 1946), for the degrees of freedom; G. Zou,
 "Toward using confidence intervals to compare correlations" (Psychological Methods 12, 2007), for the combination.
@@ -14,13 +18,16 @@ distribution of estimates of variance components" (Biometrics Bulletin 2, 1946),
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
 
 from evaluand.metrics.stats.intervals import correlation_of, paired_score, score_interval, t_quantile, t_tail
+
+Ends = Callable[[float], tuple[float, float]]
+"""The ends of the interval of a value, by the quantile of Student's distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +39,8 @@ class PairedChange:
         without_a, without_b: the values without each block of examples; the same blocks, in the same order.
         range: the lowest and the highest value.
         rests_on: the number of rows that the values depend on.
+        edge: the value that both are off by chance alone where the true value is there; None for unbiased values.
+        largest_of: the number of distances of which each value is the largest; of k, chance reaches √(2 ln k) errors.
 
     Example:
         >>> a, b = np.array([0.0, 1, 0, 1, 0, 0, 1, 0]), np.array([1.0, 1, 1, 1, 0, 1, 1, 1])
@@ -47,6 +56,8 @@ class PairedChange:
     without_b: np.ndarray
     range: tuple[float, float]
     rests_on: float
+    edge: float | None = None
+    largest_of: int = 1
 
     @property
     def value(self) -> float:
@@ -120,17 +131,43 @@ class PairedChange:
         """The ends of the interval at a quantile of Student's distribution, not clipped."""
         half = quantile * self.error
         if not math.isfinite(self.range[1] - self.range[0]):
-            return self.value - half, self.value + half
+            by_a, by_b = self._chance(quantile)
+            return self.value - half + min(-by_a, 0) + min(by_b, 0), self.value + half + max(-by_a, 0) + max(by_b, 0)
         a, b = self._off(self.without_a), self._off(self.without_b)
-        together = float(correlation_of(np.array([[a @ a, a @ b], [a @ b, b @ b]]))[0, 1])
         (low_a, high_a), (low_b, high_b) = (
             self._score_interval(value, off, quantile) for value, off in ((self.a, a), (self.b, b))
         )
-        down, up = (self.b - low_b, high_a - self.a), (high_b - self.b, self.a - low_a)
-        below, above = (own**2 + other**2 - 2 * together * own * other for own, other in (down, up))
+        together = self._together
+        both = _combine(self.b - low_b, high_a - self.a, together), _combine(high_b - self.b, self.a - low_a, together)
         part = 1 - abs(together)
-        below, above = (math.sqrt((1 - part) * half**2 + part * max(other, 0.0)) for other in (below, above))
+        below, above = (math.sqrt((1 - part) * half**2 + part * other**2) for other in both)
         return self.value - below, self.value + above
+
+    @cached_property
+    def _together(self) -> float:
+        """The correlation of what the blocks contribute to the two values."""
+        a, b = self._off(self.without_a), self._off(self.without_b)
+        return float(correlation_of(np.array([[a @ a, a @ b], [a @ b, b @ b]]))[0, 1])
+
+    def _chance(self, quantile: float) -> tuple[float, float]:
+        """How far both values move towards their edge if they are off it by chance."""
+        if self.edge is None:
+            return 0.0, 0.0
+        by_chance = quantile + math.sqrt(2 * math.log(max(self.largest_of, 1)))
+        by_a, by_b = (
+            (self.edge - value) * max(1 - reached / by_chance, 0.0)
+            for value, reached in zip((self.a, self.b), self._reach, strict=True)
+        )
+        return by_a, by_b
+
+    @cached_property
+    def _reach(self) -> tuple[float, float]:
+        """The quantiles at which the intervals of both values reach their edge."""
+        n, edge = len(self.without_a), 0.0 if self.edge is None else self.edge
+        squares = (float(off @ off) for off in map(self._off, (self.without_a, self.without_b)))
+        errors = (max(math.sqrt((n - 1) / n * square), _TINY) for square in squares)
+        of_a, of_b = (abs(value - edge) / error for value, error in zip((self.a, self.b), errors, strict=True))
+        return of_a, of_b
 
     def _score_interval(self, value: float, off: np.ndarray, quantile: float) -> tuple[float, float]:
         least, most = self.range
@@ -139,6 +176,54 @@ class PairedChange:
         rows = share * (1 - share) / variance if variance > _ROUNDING**2 else self.rests_on
         low, high = score_interval(np.array(share), np.array(max(rows, _FEWEST)), quantile)
         return least + (most - least) * float(low), least + (most - least) * float(high)
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeOfEnds(PairedChange):
+    """The change of a value whose interval does not follow from its jackknife.
+
+    Both intervals are combined with the correlation of what the blocks contribute.
+
+    Attributes:
+        ends_a, ends_b: the ends of both intervals.
+    """
+
+    ends_a: Ends = field(kw_only=True)
+    ends_b: Ends = field(kw_only=True)
+
+    @cached_property
+    def error(self) -> float:
+        """Half the width of the interval at a quantile of 1; 0 where no block changes the change."""
+        if len(self.without_a) < 2 or not math.isfinite(self.value):
+            return math.nan
+        if np.array_equal(self.without_a, self.without_b) and self.a == self.b:
+            return 0.0
+        low, high = self._ends(1.0)
+        return (high - low) / 2
+
+    def _ends(self, quantile: float) -> tuple[float, float]:
+        (low_a, high_a), (low_b, high_b) = self.ends_a(quantile), self.ends_b(quantile)
+        by_a, by_b = self._chance(quantile)
+        a, b, together = self.a + by_a, self.b + by_b, self._together
+        return (
+            b - self.a - _combine(b - low_b, high_a - self.a, together),
+            self.b - a + _combine(high_b - self.b, a - low_a, together),
+        )
+
+    @cached_property
+    def _reach(self) -> tuple[float, float]:
+        edge = 0.0 if self.edge is None else self.edge
+        of_a, of_b = (_root(partial(_above, ends, edge)) for ends in (self.ends_a, self.ends_b))
+        return of_a, of_b
+
+
+def _above(ends: Ends, edge: float, quantile: float) -> float:
+    return ends(quantile)[0] - edge
+
+
+def _combine(own: float, other: float, together: float) -> float:
+    """The distance of an end of a difference, by those of the ends of two values with this correlation."""
+    return math.sqrt(max(own**2 + other**2 - 2 * together * own * other, 0.0))
 
 
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
