@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given, strategies as st
 
 from evaluand.cli import main
+from evaluand.data.dataset import Dataset
+from evaluand.experiment.random_order import draw_positions
 
 EXPERIMENT = """
 name: quiz
@@ -88,6 +91,64 @@ def test_the_value_of_one_system_may_be_awaited(folder: Path) -> None:
     found = run(folder, 0.9, "--task", "mine", "--until", "accuracy >= 0.6 at 95%", "--json")
     assert until(found)["examples"] < 300
     assert until(found)["passed"]
+
+
+def test_a_sorted_file_is_looked_at_in_a_random_order(folder: Path) -> None:
+    """In the order of the file, the first hundred rows would show that B is better, which is wrong."""
+    (folder / "systems.py").write_text(
+        "def base(x):\n    return 'yes' if x >= 100 else 'no'\n\ndef mine(x):\n    return 'yes' if x < 100 else 'no'\n"
+    )
+    found = call("run", "quiz.yaml", "--until", "accuracy better than base", "--json")
+    assert until(found)["why"] == "mine is shown not to hold"
+    assert until(found)["examples"] < 300
+    again = call("run", "quiz.yaml", "--until", "accuracy better than base", "--json")
+    assert json.loads(again.stdout) | {"tasks": 0} == json.loads(found.stdout) | {"tasks": 0}
+    whole = call("run", "quiz.yaml", "--json")
+    reused = [task["run"]["receipt"]["reused"] for task in json.loads(whole.stdout)["tasks"]]
+    assert reused == [until(found)["examples"]] * 2
+
+
+def test_a_look_that_was_killed_is_resumed_over_the_same_examples(folder: Path) -> None:
+    (folder / "systems.py").write_text(
+        "import os\n\ndef base(x):\n    if x > 100 and not os.path.exists('on'):\n        raise KeyboardInterrupt\n"
+        "    return 'yes'\n\ndef mine(x):\n    return 'yes'\n"
+    )
+    text = (folder / "quiz.yaml").read_text().replace("systems.py:base}", "systems.py:base, version: '1'}")
+    (folder / "quiz.yaml").write_text(text)
+    rule = "accuracy not worse than base by 0.1"
+    stopped = call("run", "quiz.yaml", "--until", rule, "--limit", "200")
+    assert stopped.exit_code == 130
+    assert f"continue with: evaluand run quiz.yaml --limit 200 --until '{rule}'" in stopped.stderr
+    (folder / "on").touch()
+    [open_run] = [path.name for path in (folder / "store" / "runs").iterdir()]
+    resumed = call("resume", open_run[:12], "--json")
+    assert resumed.exit_code == 0, resumed.stderr
+    [task] = json.loads(resumed.stdout)["tasks"]
+    assert (task["run"]["id"], task["run"]["counts"]["completed"]) == (open_run, 20)
+
+
+def test_whole_clusters_are_drawn(folder: Path) -> None:
+    data = Dataset.from_rows([{"input": n, "person": n // 7} for n in range(300)], cluster="person")
+    fewer, more = (draw_positions(data, n, 250, 3) for n in (20, 50))
+    assert {*fewer} < {*more}
+    assert max(more) < 250
+    for drawn, n in ((fewer, 20), (more, 50)):
+        assert n <= len(drawn) < n + 7
+        assert all(len({*drawn} & {*range(7 * k, min(7 * k + 7, 250))}) in (0, 7) for k in range(35))
+    assert {*draw_positions(data, 20, 250, 4)} != {*fewer}
+    assert draw_positions(data, 250, 250, 3).tolist() == [*range(250)]
+
+
+@given(st.lists(st.integers(0, 2), max_size=40), st.integers(1, 45), st.integers(0, 9))
+def test_later_rows_leave_the_order_of_the_others(content: list[int], n: int, seed: int) -> None:
+    rows = [{"input": [place, each]} for place, each in enumerate(content)]
+    if not rows:
+        return
+    before = draw_positions(Dataset.from_rows(rows), n, len(rows), seed)
+    more = Dataset.from_rows([*rows, {"input": "new"}])
+    after = draw_positions(more, n, len(more), seed)
+    assert len(before) == min(n, len(rows))
+    assert {*after} - {len(rows)} <= {*before}
 
 
 @pytest.mark.parametrize(

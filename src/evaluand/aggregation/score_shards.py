@@ -124,9 +124,20 @@ def _example_columns(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
     found = {}
     if dataset.roles.weight is not None:
         found[WEIGHT] = _column(dataset, dataset.roles.weight).cast(pa.float64())
-    if dataset.roles.cluster is not None:
-        found[CLUSTER] = pa.chunked_array([cluster_keys(_column(dataset, dataset.roles.cluster).combine_chunks())])
+    if (clusters := _clusters_of(dataset)) is not None:
+        found[CLUSTER] = pa.chunked_array([clusters])
     return found
+
+
+def clusters_of(dataset: Dataset) -> np.ndarray | None:
+    """The key of each example's cluster; None without clusters."""
+    keys = _clusters_of(dataset)
+    return None if keys is None else keys.to_numpy()
+
+
+def _clusters_of(dataset: Dataset) -> pa.Array | None:
+    name = dataset.roles.cluster
+    return None if name is None else cluster_keys(_column(dataset, name).combine_chunks())
 
 
 def _empty_shard(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:

@@ -108,6 +108,8 @@ def command(
         experiment = Experiment.from_file(begun.path, content=content, model=begun.model)
         if begun.where:
             experiment = experiment.where(begun.where)
+        if begun.until:
+            experiment = experiment.drawn(begun.until.drawn, begun.until.of, begun.until.rule)
         if budget is not None:
             experiment.policy = replace(experiment.policy, budget=budget)
         watched = display(as_json, quiet=False)
@@ -247,7 +249,9 @@ def _suggest_run(store: WatchedStore, begun: ExperimentOrigin, file: str, *, fre
     limit = [] if begun.limit is None else ["--limit", str(begun.limit)]
     where = [] if begun.where is None else ["--where", safe(begun.where)]
     model = [] if begun.model is None else ["--model", safe(begun.model)]
-    return suggest_command("run", [file, *limit, *where, *model, *(["--fresh"] if fresh else [])], store.root)
+    until = [] if begun.until is None else ["--until", safe(begun.until.rule), "--limit", str(begun.until.of)]
+    more = [*limit, *where, *model, *until, *(["--fresh"] if fresh else [])]
+    return suggest_command("run", [file, *more], store.root)
 
 
 def _read(path: Path) -> bytes:

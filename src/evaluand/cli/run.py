@@ -179,9 +179,12 @@ def command(
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         for tournament in experiment.matches if task is None else ():
             note_unpinned(tournament, in_yaml=True)
-        named_before = _runs_named(store, map(experiment.run_name, tasks)) if limit is not None or where else {}
+        named_before = (
+            _runs_named(store, map(experiment.run_name, tasks)) if limit is not None or where or until else {}
+        )
         is_several = len(tasks) > 1 and not (fresh or retry_failed)  # `resume` continues one task, the file all
-        again = _words_to_run_again(file) if is_several else None
+        only = [] if task is None else ["--task", task]
+        again = [*_words_to_run_again(file), *only] if is_several or until else None
         stop = None
         if last_rule is None:
             results = carry_out(experiment, store, display(as_json, quiet), again, **options)
@@ -190,8 +193,12 @@ def command(
             most = min(len(experiment.dataset), limit or len(experiment.dataset))
             results, stop = run_until(
                 most,
-                lambda first: carry_out(
-                    experiment, store, display(as_json, quiet), again, **options | {"limit": first}
+                lambda drawn: carry_out(
+                    experiment.drawn(drawn, most, last_rule.text),
+                    store,
+                    display(as_json, quiet),
+                    again,
+                    **options | {"limit": None},
                 ),
                 lambda found: check_gates(
                     [last_rule],
@@ -211,7 +218,6 @@ def command(
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
             again_words = [word for word in _words_to_run_again(file) if word != "--no-calls"]
-            only = [] if task is None else ["--task", task]
             _suggest_retries(
                 results, experiment, suggest_command("run", [*again_words, *only, "--retry-failed"], store.root)
             )
@@ -337,7 +343,7 @@ def _note_smaller_runs(before: Mapping[str, Run], results: Results, store: Watch
         if now >= then:
             continue
         made = f"a run of {plural(now, 'example')}; that of {then:,}"
-        note_renamed(run.name, made, earlier.id, store.root, "without --limit and --where to name it again")
+        note_renamed(run.name, made, earlier.id, store.root, "without --limit, --where and --until to name it again")
 
 
 def _write_report(store: WatchedStore, title: str, results: Results, gates: Sequence[Facts]) -> None:

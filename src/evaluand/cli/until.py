@@ -1,6 +1,7 @@
 """`evaluand run --until RULE`: runs growing numbers of examples until a rule is decided, or cannot be decided any more.
 
-The rule's bound holds at all looks together. Examples are taken in the order of the dataset, which no outcome changes.
+The rule's bound holds at all looks together. Examples are taken in a random order, which no outcome changes: those at
+the beginning of a file may all be of one topic.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def run_until(
 
     Args:
         most: the number of examples there are.
-        run: runs the first examples, as many as it is passed.
+        run: runs examples in their random order, as many as it is passed.
         check: checks the rule.
     """
     limit, looks = min(_FIRST, most), 1

@@ -64,6 +64,14 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from found
 
 
+class UntilOrigin(NamedTuple):
+    """The rule for which examples were drawn at random: so many of the first ones, of which there are `of`."""
+
+    rule: str
+    drawn: int
+    of: int
+
+
 class ExperimentOrigin(NamedTuple):
     """What a manifest says about the experiment file that began an artifact; None where it says nothing usable."""
 
@@ -74,14 +82,16 @@ class ExperimentOrigin(NamedTuple):
     where: str | None
     matches: str | None
     model: str | None
+    until: UntilOrigin | None
 
 
 def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
     """The experiment file that began an artifact, read with types: somebody else may have written the manifest.
 
     Example:
-        >>> experiment_origin({"provenance": {"origin": {"experiment": "/me/e.yaml", "limit": "all"}}})
-        ExperimentOrigin(path='/me/e.yaml', digest=None, task=None, limit=None, where=None, matches=None, model=None)
+        >>> origin = experiment_origin({"provenance": {"origin": {"experiment": "/me/e.yaml", "limit": "all"}}})
+        >>> origin.path, origin.limit
+        ('/me/e.yaml', None)
     """
     facts = manifest.get("provenance")
     origin = facts.get("origin") if isinstance(facts, Mapping) else None
@@ -91,7 +101,15 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
     limit = origin.get("limit")
     digest, task, where, matches, model = texts
     limit = limit if type(limit) is int else None
-    return ExperimentOrigin(path, digest, task, limit, where, matches, model) if path else None
+    until = _until_origin(origin.get("until"))
+    return ExperimentOrigin(path, digest, task, limit, where, matches, model, until) if path else None
+
+
+def _until_origin(stored: Any) -> UntilOrigin | None:
+    rule, drawn, of = (stored.get(name) for name in UntilOrigin._fields) if isinstance(stored, Mapping) else (None,) * 3
+    if isinstance(rule, str) and type(drawn) is int and type(of) is int and 0 < drawn <= of:
+        return UntilOrigin(rule, drawn, of)
+    return None
 
 
 _TEXTS = ("experiment", "digest", "task", "where", "matches", "model")

@@ -39,6 +39,7 @@ from evaluand.experiment.preflight import (
     check_tournaments,
     check_trade,
 )
+from evaluand.experiment.random_order import draw_positions
 from evaluand.experiment.tournament import MatchResults, Tournament
 from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
@@ -281,6 +282,20 @@ class Experiment(metaclass=NearNames):
     def where(self, condition: str) -> Experiment:
         """This experiment over the examples that match a condition; see `Dataset.where`."""
         return replace(self, dataset=self.dataset.where(condition), origin=self.origin | {"where": condition})
+
+    def drawn(self, n: int, of: int, until: str) -> Experiment:
+        """This experiment over n examples, drawn at random from the first `of` ones; all of them if n is their number.
+
+        With clusters whole ones are drawn, so there may be more. Fewer examples are always among more.
+
+        Args:
+            until: the rule for which they are drawn, for provenance.
+        """
+        origin = self.origin | {"until": {"rule": until, "drawn": n, "of": of}}
+        if n >= len(self.dataset):
+            return replace(self, origin=origin)
+        positions = draw_positions(self.dataset, n, of, self.seed)
+        return replace(self, dataset=self.dataset.take(positions), origin=origin)
 
     def run(
         self,
