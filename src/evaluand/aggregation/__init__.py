@@ -10,8 +10,10 @@ if TYPE_CHECKING:
         Aggregator as Aggregator,
         Measure as Measure,
         MetricRefused as MetricRefused,
+        find_worst_groups as find_worst_groups,
     )
     from evaluand.aggregation.fairness import CRITERIA as CRITERIA, Criterion as Criterion, measures_of as measures_of
     from evaluand.aggregation.groups import MetricRow as MetricRow, summarise as summarise
+    from evaluand.aggregation.worst_groups import GroupSearch as GroupSearch, WorstGroup as WorstGroup
 
 __getattr__, __dir__ = lazy_names(__name__)

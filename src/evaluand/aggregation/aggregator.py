@@ -25,6 +25,7 @@ from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values, dataset_of, is_repeated, shards
+from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX
@@ -55,9 +56,11 @@ class Measure:
         called: the names of the metric in a problem, by which gates find it too.
         where: only rows of examples that match this `RowFilter`; gates, comparisons and trade-offs leave it out.
         rules: which groups disparities compare; by default the two that differ most.
+        search: where to look for the groups with the worst values, see `GroupSearch`; by default nowhere.
 
     Raises:
-        SpecError: the metric is not a `Metric`, there is no such disparity, or there are no groups to compare.
+        SpecError: the metric is not a `Metric`, there is no such disparity, there are no groups to compare, or the
+            metric has no worst group.
 
     Example:
         >>> from evaluand.metrics.accuracy import Accuracy
@@ -73,6 +76,7 @@ class Measure:
     called: Sequence[str] = ()
     where: str | None = None
     rules: GroupRules | None = None
+    search: GroupSearch | None = None
 
     def __post_init__(self) -> None:
         if self.where is not None:
@@ -85,6 +89,8 @@ class Measure:
         object.__setattr__(self, "disparities", check_kinds(self.disparities))
         if self.disparities and not self.by:
             raise SpecError(f"{self.metric.kind}: disparities compare groups; name attributes under by")
+        if self.search is not None:
+            self.search.check(self.metric)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -96,6 +102,8 @@ class Measure:
             spec |= {"called": list(self.called)}
         if self.where is not None:
             spec["where"] = self.where
+        if self.search is not None:
+            spec["worst_groups"] = self.search.spec
         return spec
 
 
@@ -145,6 +153,10 @@ class Aggregation(Artifact):
         """The table of disparities between groups."""
         return self.further_table("disparities", rows.DISPARITIES)
 
+    def worst_groups(self) -> pa.Table:
+        """The table of the groups for which metrics are worst."""
+        return self.further_table("worst_groups", rows.WORST_GROUPS)
+
     def curves(self) -> pa.Table:
         """The table of curves, such as ROC curves, point by point."""
         return self.further_table("curves", rows.CURVES)
@@ -177,6 +189,8 @@ def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
         further = {name: spec[name] for name in ("disparities", "criterion", "called", "where") if name in spec}
         if "rules" in spec:
             further["rules"] = read_rules(spec["by"], **spec["rules"])
+        if "worst_groups" in spec:
+            further["search"] = GroupSearch(**spec["worst_groups"])
         yield Measure(spec["scorer"], metric, spec["by"], **further)
     except (SpecError, TypeError):  # a class of the user, which a store does not contain
         return
@@ -291,13 +305,18 @@ def _spec(
         "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
         "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
         "measures": [m.spec for m in measures],
-    } | digests_of_labels(evaluations, measures)
+    } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
 
 
 def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[str, pa.RecordBatch]:
-    """The tables of values, disparities and curves; `metrics`, and those that have rows."""
-    schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
+    """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
+    schemas = {
+        "metrics": rows.METRICS,
+        "disparities": rows.DISPARITIES,
+        "curves": rows.CURVES,
+        "worst_groups": rows.WORST_GROUPS,
+    }
     records = {name: [row for each in results for row in each[name]] for name in schemas}
     tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in schemas.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
@@ -387,8 +406,9 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
             measure.metric.columns_for(scorers[scorer])
         except SpecError as error:
             yield f"scorer {scorer!r}: {error}"
-    given = measure.rules.given if measure.rules else ()
-    missing = [a for a in dict.fromkeys([*(a for by in measure.by for a in by), *given]) if a not in roles.attributes]
+    further = [*(measure.rules.given if measure.rules else ()), *(measure.search.attributes if measure.search else ())]
+    named = dict.fromkeys([*(attribute for by in measure.by for attribute in by), *further])
+    missing = [attribute for attribute in named if attribute not in roles.attributes]
     if missing:
         names = ", ".join(map(repr, missing))
         hint = nearest(missing[0], roles.attributes)
@@ -416,7 +436,53 @@ def _compute_rows(number: int, evaluation: Evaluation, measures: Sequence[Measur
         "metrics": [key | {"scorer": scorer} | _metric_row(row) for scorer, row in results.values],
         "disparities": [key | {"scorer": scorer} | disparity_record(row) for scorer, row in results.disparities],
         "curves": [key | {"scorer": scorer} | point for scorer, curve in results.curves for point in _points(*curve)],
+        "worst_groups": [
+            key | {"scorer": measure.scorer} | group.record
+            for measure in measures
+            for group in find_worst_groups(evaluation, measure)
+        ],
     }
+
+
+def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGroup]:
+    """The groups for which a measure is worst; none if it has no `search`, or its metric refuses the scores.
+
+    Raises:
+        SpecError: there is no such scorer, column or attribute.
+
+    Example:
+        >>> from evaluand import evaluate
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> from evaluand.store.store import MemoryStore
+        >>> age = ["young", "old"] * 200
+        >>> right = [place % 4 != 1 for place in range(400)]  # of the old, every second
+        >>> result = evaluate([True] * 400, right, metrics="accuracy", by={"age": age})
+        >>> evaluation = result.to_evaluation(MemoryStore(), "mine")
+        >>> [group] = find_worst_groups(evaluation, Measure("prediction", Accuracy(), search=GroupSearch("age")))
+        >>> group.by, group.confirmed
+        ({'age': 'old'}, True)
+    """
+    if measure.search is None:
+        return []
+    metric, search, dataset = measure.metric, measure.search, dataset_of(evaluation)
+    check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
+    tables = partial(
+        shards,
+        evaluation,
+        dataset,
+        measure.scorer,
+        search.attributes,
+        where=measure.where,
+        labelled_for=metric if metric.reads_labels else None,
+    )
+    try:
+        with naming_scorer(measure.scorer, [metric]):
+            found = worst_groups_of_shards(
+                lambda: read_shards(tables()), metric, search, repeated=is_repeated(evaluation)
+            )
+    except DataError:  # the row of the value says why
+        return []
+    return [_with_condition(group, measure.where) for group in found]
 
 
 class _Curve(NamedTuple):

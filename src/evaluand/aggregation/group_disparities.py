@@ -311,7 +311,7 @@ def _read_groups(values: _Values, names: By, target: str | None, confidence: flo
     return _Groups(
         [dict(zip(names, row.by.values(), strict=True)) for row in found[0]],
         [_interval_ends(rows) for rows in found],
-        [np.array([[_basis(row) for row in rows]]).reshape(1, -1) for rows in found],
+        [np.array([[row.rests_on for row in rows]]).reshape(1, -1) for rows in found],
     )
 
 
@@ -336,11 +336,6 @@ def _check_groups(summary: Summary, over: By, names: By, rules: GroupRules) -> N
 def _interval_ends(rows: Iterable[MetricRow]) -> IntervalEnds:
     ends = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
     return IntervalEnds(*ends.T[:, None])
-
-
-def _basis(row: MetricRow) -> float:
-    """The number of scored rows behind a value: for recall those that were expected."""
-    return float((row.data or {}).get("rests_on", row.n_scored))
 
 
 _USUAL: Final = 0.95

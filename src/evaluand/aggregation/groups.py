@@ -116,6 +116,11 @@ class MetricRow(NamedTuple):
     def __float__(self) -> float:
         return self.value
 
+    @property
+    def rests_on(self) -> float:
+        """The number of scored rows behind the value: for recall those that were expected."""
+        return float((self.data or {}).get("rests_on", self.n_scored))
+
 
 @dataclass(frozen=True)
 class Summary:

@@ -13,7 +13,6 @@ from evaluand.evaluation.labelling_order import random_places
 from evaluand.metrics.base.metric import DRAW, PEOPLE, STRATUM, Metric
 
 if TYPE_CHECKING:
-    from evaluand.aggregation.aggregator import Measure
     from evaluand.data.dataset import Dataset
     from evaluand.evaluation.evaluator import Evaluation
 
@@ -47,9 +46,9 @@ def label_adder(
     return add
 
 
-def digests_of_labels(evaluations: Sequence[Evaluation], measures: Iterable[Measure]) -> dict[str, list[str | None]]:
+def digests_of_labels(evaluations: Sequence[Evaluation], metrics: Iterable[Metric]) -> dict[str, list[str | None]]:
     """What an aggregation depends on besides evaluations: `{"people": digests}` of labels, if a metric reads any."""
-    if not any(measure.metric.reads_labels for measure in measures):
+    if not any(metric.reads_labels for metric in metrics):
         return {}
     from evaluand.evaluation.judges.people_values import find_people  # on use, as above
 

@@ -277,9 +277,8 @@ def _collect_evaluations(
 ) -> tuple[list[Part], dict[str, Any]]:
     parts = _read_parts(store, evaluations, names)
     each = [_read_summary(part) for part in parts]
-    return parts, {
-        name: [row for tables in each for row in tables.get(name, ())] for name in ("metrics", "disparities", "curves")
-    }
+    names_of_tables = ("metrics", "disparities", "worst_groups", "curves")
+    return parts, {name: [row for tables in each for row in tables.get(name, ())] for name in names_of_tables}
 
 
 def _read_parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]) -> list[Part]:

@@ -258,7 +258,7 @@ def compare(
         "confidence": float(confidence),
         "flips": flips,
         "labels": short,
-    } | digests_of_labels(evaluations, measures)
+    } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     if left_out:
         spec["left_out"] = left_out
     id = identity.artifact_id("comparisons", spec)

@@ -14,6 +14,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.aggregation.group_rules import GroupRules, read_rules
+from evaluand.aggregation.worst_groups import GroupSearch
 from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, alternatives, kind_of, nearest
@@ -41,6 +42,7 @@ from evaluand.experiment.spec import (
     DatasetSpec,
     FairnessSpec,
     GroupRulesSpec,
+    GroupSearchSpec,
     JudgeEntry,
     KindSpec,
     MetricCodeSpec,
@@ -399,7 +401,14 @@ def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     kinds, rules = check_kinds(spec.disparities), _group_rules(spec, by)
     if rules is not None and not kinds:
         raise SpecError("reference, pairs, given and smallest are about disparities; add disparities: difference")
-    return Measure(scorer, metric, by, kinds, where=spec.where, rules=rules)
+    return Measure(scorer, metric, by, kinds, where=spec.where, rules=rules, search=_group_search(spec))
+
+
+def _group_search(spec: MetricEntry) -> GroupSearch | None:
+    wanted = spec.worst_groups
+    if wanted is None:
+        return None
+    return GroupSearch(**wanted.model_dump()) if isinstance(wanted, GroupSearchSpec) else GroupSearch(wanted)
 
 
 def _group_rules(spec: GroupRulesSpec, by: Sequence[Sequence[str]]) -> GroupRules | None:

@@ -142,6 +142,17 @@ class GroupRulesSpec(BaseModel):
     )
 
 
+class GroupSearchSpec(BaseModel):
+    """Where to look for the groups with the worst values: on one half of the examples; the other judges them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    attributes: str | list[str] = Field(description="attributes whose values, and crossed values, define the groups")
+    depth: int = Field(2, ge=1, description="how many attributes are crossed at most")
+    most: int = Field(5, ge=1, description="the largest number of groups")
+    smallest: int = Field(30, ge=2, description="groups that fewer rows of the first half rest on are not looked at")
+    seed: int = Field(0, ge=0, lt=2**63, description="of the halves")
+
+
 class MetricPlace(GroupRulesSpec):
     """What a metric is computed on: the scorer whose table it reads, and the groups."""
 
@@ -149,6 +160,9 @@ class MetricPlace(GroupRulesSpec):
     by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
     where: str | None = Field(None, description="only rows of examples that match a condition: age > 30")
     disparities: str | list[str] = Field(default=[], description="disparities of the groups: difference, ratio, …")
+    worst_groups: str | list[str] | GroupSearchSpec | None = Field(
+        None, description="attributes among whose groups, also crossed, the worst are looked for"
+    )
 
 
 class MetricSpec(MetricPlace, KindSpec):
@@ -364,6 +378,7 @@ def keys_at(place: Place) -> list[str]:
         "dataset": DatasetSpec,
         "tasks": TaskCodeSpec,
         "scorers": ScorerCodeSpec,
+        "metrics": GroupSearchSpec if "worst_groups" in place else MetricCodeSpec,
         "fairness": FairnessSpec,
         "tradeoffs": TradeoffSpec,
         "matches": JudgeCodeSpec if "judge" in place else MatchesSpec,

@@ -89,6 +89,31 @@ def group_name(by: Mapping[str, str | None]) -> str:
     )
 
 
+def worst_groups_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How worst groups were found, and where there are none.
+
+    Example:
+        >>> row = {"task": "a", "label": "accuracy", "target": None, "by": None, "n_looked": 3}
+        >>> worst_groups_notes([row])
+        ['accuracy of a: none of 3 groups looks worse than all rows on half of the examples']
+    """
+    notes = []
+    for row in rows:
+        if row["by"] is None:
+            target = "" if row["target"] is None else f", {safe(row['target'], LABEL)}"
+            which = f"none of {row['n_looked']:,} groups looks worse than all rows on half of the examples"
+            which = which if row["n_looked"] else "no group has enough rows on half of the examples"
+            notes.append(f"{safe(row['label'], 2 * LABEL)} of {safe(row['task'], LABEL)}{target}: {which}")
+    found = [row for row in rows if row["by"] is not None]
+    if found:
+        looked = max(row["n_looked"] for row in found)
+        notes.append(
+            f"the worst of up to {looked:,} groups were chosen on half of the examples and judged on the other half;"
+            " the intervals of a metric hold at the same time"
+        )
+    return list(dict.fromkeys(notes))
+
+
 def disparity_phrase(row: Mapping[str, Any]) -> str:
     """What is compared, in the words of a gate.
 

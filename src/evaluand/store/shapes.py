@@ -239,7 +239,8 @@ _KIND: Final = _object({"kind": _text}, {"parameters": _OBJECT})
 _METRIC: Final = _object({"kind": _text, "parameters": _OBJECT})
 _MEASURE: Final = _object(
     {"scorer": _text, "metric": _METRIC, "by": _list(_NAMES)},
-    {"disparities": _TEXTS, "criterion": _or_null(_text), "called": _TEXTS, "where": _or_null(_text), "rules": _OBJECT},
+    {"disparities": _TEXTS, "criterion": _or_null(_text), "called": _TEXTS, "where": _or_null(_text), "rules": _OBJECT}
+    | {"worst_groups": _OBJECT},
 )
 _OF_TRADEOFF: Final = {
     "objectives": _TEXTS,

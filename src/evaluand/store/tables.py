@@ -7,6 +7,7 @@
     scores/NAME  one row per response (and target): the grade of a scorer
     metrics      one row per metric and group: the values
     disparities  one row per metric, grouping and kind of disparity
+    worst_groups one row per metric and group that looked worse than all rows
     curves       points of ROC and other curves, and cells of confusion matrices, for reports
     pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
     matches      one row per two responses to an example that a judge compared, and the order in which it saw them
@@ -177,6 +178,20 @@ DISPARITIES: Final = pa.schema(
 """The disparities of groups; `over` are the attributes that define the groups, and `decided_by` is, of the metrics of a
 criterion, the one with this disparity. `reference` is the group to which others are compared, `other` that of a pair,
 `given` the stratum, `at_once` the number of intervals that hold at the same time; these are null in earlier stores."""
+
+WORST_GROUPS: Final = pa.schema(
+    [
+        *_MEASURED,
+        pa.field("by", _GROUP),
+        *(pa.field(name, pa.float64()) for name in ("found", "value", "low", "high")),
+        pa.field("n", pa.int64(), nullable=False),
+        pa.field("rest", pa.float64()),
+        pa.field("confirmed", pa.bool_(), nullable=False),
+        pa.field("n_looked", pa.int64(), nullable=False),
+    ]
+)
+"""The groups for which a metric is worst: `found` on the half of the examples by which they were chosen, and `value` on
+the other; `by` is null where none looked worse. See `evaluand.aggregation.worst_groups`."""
 
 CURVES: Final = pa.schema(
     [

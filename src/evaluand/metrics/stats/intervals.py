@@ -359,10 +359,7 @@ _EXPECTED_DEGREES = 4
 
 
 def score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """The score interval of proportions of n rows, not clipped to [0, 1]; z is the quantile.
-
-    Rounding never leaves the proportion itself outside.
-    """
+    """The score interval of proportions of n rows, which it holds, not clipped to [0, 1]; z is the quantile."""
     z2 = np.square(z)
     scale = 1 + z2 / n
     centre = (p + z2 / (2 * n)) / scale

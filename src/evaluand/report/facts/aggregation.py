@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 def summary_facts(aggregation: Aggregation) -> dict[str, list[Facts]]:
     """The tables of an aggregation, as `report_facts` takes them."""
-    tables = {"metrics": metrics_facts, "disparities": disparities_facts, "curves": curves_facts}
+    tables = {
+        "metrics": metrics_facts,
+        "disparities": disparities_facts,
+        "worst_groups": worst_groups_facts,
+        "curves": curves_facts,
+    }
     return {name: table(aggregation) for name, table in tables.items()}
 
 
@@ -48,6 +53,18 @@ def disparities_facts(aggregation: Aggregation) -> list[Facts]:
         rated = {"groups": [{**each, "by": dict(each["by"])} for each in row["groups"] or ()]}
         found.append({"task": task} | row | groups | lists | rated)
     return found
+
+
+def worst_groups_facts(aggregation: Aggregation) -> list[Facts]:
+    """The worst groups of an aggregation, with the labels of their evaluation and metric."""
+    tasks = aggregation.labels
+    rows = aggregation.worst_groups().to_pylist()
+    return add_labels(
+        [
+            {"task": tasks[row.pop("evaluation")]} | row | {"by": None if row["by"] is None else dict(row["by"])}
+            for row in rows
+        ]
+    )
 
 
 def curves_facts(aggregation: Aggregation) -> list[Facts]:

@@ -49,6 +49,7 @@ def report_facts(
     *,
     curves: Sequence[Facts] = (),
     disparities: Sequence[Facts] = (),
+    worst_groups: Sequence[Facts] = (),
 ) -> Facts:
     """Everything in a report except the examples: values, missing rows, histograms of scores, and provenance.
 
@@ -58,6 +59,7 @@ def report_facts(
         folder: where to run the commands.
         curves: as `curves_facts` returns them.
         disparities: as `disparities_facts` returns them.
+        worst_groups: as `worst_groups_facts` returns them.
     """
     return {
         "title": title,
@@ -77,6 +79,7 @@ def report_facts(
         "metrics": add_labels(metrics),
         "curves": list(curves),
         "disparities": list(disparities),
+        "worst_groups": list(worst_groups),
         "scores": scores_facts(parts),
         **_judges_and_cards(parts),
         "commands": dict(commands or {}),
@@ -225,7 +228,8 @@ def results_facts(
     made = [*(step[name] for step in steps for name in ("run", "evaluation")), *matches]
     evaluations = {each.task: each.evaluation for each in tasks if each.evaluation is not None}
     judges = judge_facts(evaluations)
-    summary = {"metrics": [], "disparities": [], "curves": []} if aggregation is None else summary_facts(aggregation)
+    tables = ("metrics", "disparities", "worst_groups", "curves")
+    summary = {name: [] for name in tables} if aggregation is None else summary_facts(aggregation)
     return {
         "tasks": steps,
         "usage": command_usage(made).to_dict(),

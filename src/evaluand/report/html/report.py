@@ -50,6 +50,7 @@ from evaluand.report.html.page import (
 from evaluand.report.html.ratings import ratings_section
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.report.html.usage import usage_section
+from evaluand.report.html.worst_groups import worst_groups_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels, values_alone
 from evaluand.report.text import (
@@ -183,6 +184,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tup
         ("curves", "Curves", curves_section(facts, labels)),
         ("groups", "Groups", _groups(facts, labels)),
         ("disparities", "Disparities", disparities_section(facts, labels)),
+        ("worst-groups", "Worst groups", worst_groups_section(facts, labels)),
         ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, each) for n, each in enumerate(tradeoffs))),
         ("comparisons", "Comparisons", comparisons_section(facts)),
         ("ratings", "Ratings", rated),

@@ -34,6 +34,7 @@ from evaluand.report.terminal.judges import asked_table, card_parts, rubric_part
 from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
 from evaluand.report.terminal.report import curves_tables, metrics_table, missing_table
 from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
+from evaluand.report.terminal.worst_groups import worst_groups_table
 from evaluand.report.text import (
     SHORT_ID,
     defaulted_text,
@@ -50,11 +51,12 @@ from evaluand.store.store import Manifest
 
 _NOTES = 20
 _POINTS = 20
-_ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "curves", "pairs", "ranking", "flips")
+_ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "worst_groups", "curves", "pairs", "ranking", "flips")
 _NOUNS = {  # of the rows of tables, singular and plural
     "examples": ("example", "examples"),
     "metrics": ("value", "values"),
     "disparities": ("disparity", "disparities"),
+    "worst_groups": ("worst group", "worst groups"),
     "curves": ("point of curves", "points of curves"),
     "pairs": ("pair compared", "pairs compared"),
     "ranking": ("place ranked", "places ranked"),
@@ -328,6 +330,8 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
         yield standings_table(judges)
     if facts["disparities"]:
         yield disparities_table(facts["disparities"])
+    if facts["worst_groups"]:
+        yield worst_groups_table(facts["worst_groups"])
     yield from curves_tables(facts)
     for ratings in facts["ratings"]:
         yield Group(Text(safe(ratings["title"], CELL), "bold"), ratings_table(ratings))

@@ -25,6 +25,7 @@ from evaluand.report.terminal.cells import (
 from evaluand.report.terminal.disparities import disparities_table
 from evaluand.report.terminal.judges import standings_table
 from evaluand.report.terminal.ratings import ratings_table
+from evaluand.report.terminal.worst_groups import worst_groups_table
 from evaluand.report.text import (
     SHORT_ID,
     bounds_text,
@@ -66,6 +67,8 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     ]
     if facts["disparities"]:
         parts.append(disparities_table(facts["disparities"]))
+    if facts["worst_groups"]:
+        parts.append(worst_groups_table(facts["worst_groups"]))
     parts += curves_tables(facts)
     missing = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
     missing += [(each["matches"], {"scorer": None} | reason) for each in facts["matches"] for reason in each["missing"]]
