@@ -150,8 +150,7 @@ def test_an_experiment_shows_its_worst_groups_everywhere(folder: Path) -> None:
         text = call(*command).stdout
         assert "sex=f, age=old" in text
         sure = [row["confirmed"] for row in facts["worst_groups"] if row["by"]]
-        assert text.count("not shown to be worse") == sure.count(False)
-        assert text.count("worse") >= len(sure)
+        assert text.count("unclear") == sure.count(False) > 0
         assert "judged on the other half" in " ".join(text.split())
     assert call("report", "hiring", "-o", "r.html").exit_code == 0
     page = (folder / "r.html").read_text()

@@ -59,9 +59,9 @@ def rate(
         >>> matches = Matcher().match([runner.run(task, data) for task in tasks], shorter, labels=["a", "b", "c"])
         >>> print(rate(matches))
         bradley_terry v2 interval=bootstrap(1000,0) 95%
-        a: 1189 [1132, 1279] a; won 50, tied 0, lost 10
-        c: 952 [835, 1043] b; won 25, tied 0, lost 35
-        b: 859 [821, 888] b; won 15, tied 0, lost 45
+        a: 1189 [1131, 1278] a; won 50, tied 0, lost 10
+        c: 952 [838, 1047] b; won 25, tied 0, lost 35
+        b: 859 [823, 891] b; won 15, tied 0, lost 45
     """
     check_confidence("rate", confidence)
     if name is not None:

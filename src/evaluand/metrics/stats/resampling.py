@@ -102,7 +102,9 @@ def bca_ends(drawn: np.ndarray, value: np.ndarray, skew: np.ndarray, quantile: f
     """
     normal, n = NormalDist(), len(drawn)
     unknown = np.isnan(drawn)
-    below = ((drawn < value).sum(axis=0) + (drawn <= value).sum(axis=0) + unknown.sum(axis=0)) / 2
+    # The same sample in another order may give another rounding: a replicate so near is equal, on any machine.
+    near = _EQUAL * np.ptp(np.where(np.isfinite(drawn), drawn, value), axis=0)
+    below = ((drawn < value - near).sum(axis=0) + (drawn <= value + near).sum(axis=0) + unknown.sum(axis=0)) / 2
     share = np.clip(below / n, 0.5 / n, 1 - 0.5 / n)
     bias = np.array([normal.inv_cdf(each) for each in share.ravel().tolist()]).reshape(share.shape)
     ends = []
@@ -250,5 +252,8 @@ _DENSE: Final = 50
 
 _LARGEST_TABLE: Final = 1 << 24
 
+
+_EQUAL: Final = 1e-9
+"""By how much of their range two replicates may differ and still be equal."""
 
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)

@@ -13,7 +13,7 @@ def worst_groups_section(facts: Facts, labels: Mapping[tuple[str, str], str]) ->
     lines = "".join(_line(row, labels) for row in rows if row["by"] is not None)
     heads = "".join(th(head, "text") for head in ("Group", "metric", "task"))
     heads += "".join(th(head) for head in ("value", "interval", "rows", "other rows", "value on the other half"))
-    heads += th("", "text")
+    heads += th("worse", "text")
     body = table("Groups that looked worse than all rows", heads, f"<tbody>{lines}</tbody>") if lines else ""
     return body + "".join(f'<p class="note">{clean(note, 16 * LABEL)}</p>' for note in worst_groups_notes(rows))
 
@@ -22,7 +22,7 @@ def _line(row: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     value, low, high, rest, found = numbers(*(row[part] for part in ("value", "low", "high", "rest", "found")))
     interval = "" if row["low"] is None else f"{low} – {high}"
     label = labels.get((row["scorer"], row["signature"]), row["metric"])
-    flag = '<span class="warn">worse</span>' if row["confirmed"] else "not shown to be worse"
+    flag = '<span class="warn">yes</span>' if row["confirmed"] else "unclear"
     target = "" if row["target"] is None else f" · {name(row['target'])}"
     return (
         f'<tr><th scope="row"><bdi>{clean(group_name(row["by"]), 4 * LABEL)}</bdi></th>'

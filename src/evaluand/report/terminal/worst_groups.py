@@ -12,14 +12,14 @@ from evaluand.report.text import group_name, numbers, safe, worst_groups_notes
 
 def worst_groups_table(rows: Sequence[Facts]) -> RenderableType:
     """Worst groups: a line per task, metric and group, with the value of all other rows."""
-    table = plain_table("worst groups", "task", "value", "interval", "rows", "other rows", "")
+    table = plain_table("worst groups", "task", "value", "interval", "rows", "other rows", "worse")
     for row in rows:
         if row["by"] is None:
             continue
         value, low, high, rest = numbers(row["value"], row["low"], row["high"], row["rest"])
         between = "" if row["low"] is None else f"{low} – {high}"
         what = f"{safe(row['label'], 2 * CELL)}\n  {group_name(row['by'])}"
-        sure = "worse" if row["confirmed"] else "not shown to be worse"
+        sure = "yes" if row["confirmed"] else "unclear"
         table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, f"{row['n']:,}", rest, sure)))
     return Group(*_parts(table if table.row_count else None, rows))
 
