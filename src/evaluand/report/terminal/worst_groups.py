@@ -1,6 +1,7 @@
 """The groups for which metrics are worst, in the terminal."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -9,10 +10,12 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import CELL, plain_table
 from evaluand.report.text import group_name, numbers, safe, worst_groups_notes
 
+_HEADS: Final = ("worst groups", "task", "value", "interval", "rows", "other rows", "worse")
+
 
 def worst_groups_table(rows: Sequence[Facts]) -> RenderableType:
     """Worst groups: a line per task, metric and group, with the value of all other rows."""
-    table = plain_table("worst groups", "task", "value", "interval", "rows", "other rows", "worse")
+    table = plain_table(*_HEADS, folded=_HEADS[:2])
     for row in rows:
         if row["by"] is None:
             continue
