@@ -115,7 +115,7 @@ def passes(total: np.ndarray, size: np.ndarray, mean: float) -> dict[str, np.nda
 
 
 def chance_below(factor: np.ndarray) -> np.ndarray:
-    """The saddlepoint approximation of `intervals.least_mean`, for each row of factors."""
+    """The saddlepoint approximation of `least_mean`, for each row of factors."""
     least, most = factor.min(1), factor.max(1)
     chance = (most <= 0).astype(float)
     mixed = (least < 0) & (most > 0)

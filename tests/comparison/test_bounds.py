@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from evaluand.metrics.stats.intervals import least_mean
+from evaluand.metrics.stats.least_mean import least_mean
 
 MARGIN = 0.1
 

@@ -32,7 +32,8 @@ from evaluand.metrics.column_statistics import Quantile
 from evaluand.metrics.errors import MaxError
 from evaluand.metrics.forecasts import Crps, MeanQuantileLoss
 from evaluand.metrics.replications import PassAtK
-from evaluand.metrics.stats.intervals import binomial_tail, least_mean, normal_tail, paired_score
+from evaluand.metrics.stats.intervals import binomial_tail, normal_tail, paired_score
+from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.report.verification import verify
 from evaluand.store.store import Store

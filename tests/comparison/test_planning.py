@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,21 @@ from evaluand import (
     Dataset,
     Evaluation,
     Evaluator,
+    Measure,
     MemoryStore,
+    Policy,
     Runner,
     SpecError,
     compare,
     examples_for_width,
     plan,
 )
+from evaluand.comparison import drawn_power
 from evaluand.comparison.difference import Sample
+from evaluand.comparison.drawn_power import DrawnPower
+from evaluand.comparison.pairing import pair_rows
 from evaluand.comparison.power import detectable_difference, fewest_drawn, fewest_rows, first_that, power_of_mcnemar
+from evaluand.comparison.rule import Gate
 from evaluand.comparison.significance import mcnemar
 from evaluand.metrics.stats.intervals import clopper_pearson, cluster_sums, paired_score
 
@@ -92,17 +99,44 @@ def test_large_plans_have_the_power_of_the_exact_test(n: int, won: float, lost: 
     assert power_of_mcnemar(n, won, lost, 0.95) == pytest.approx(exact, abs=2e-4)
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.integers(0, 1 << 32), st.integers(3, 60), st.booleans(), st.sampled_from([1.0, -1.0]))
-def test_a_drawn_gate_is_decided_as_its_bound_decides(seed: int, n: int, mostly_equal: bool, sign: float) -> None:
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 1 << 32), st.integers(3, 60), st.booleans(), st.sampled_from([1.0, -1.0]), st.booleans())
+def test_a_drawn_gate_is_decided_as_its_bound_decides(
+    seed: int, n: int, mostly_equal: bool, sign: float, weighted: bool
+) -> None:
     rng = np.random.default_rng(seed)
     change = np.clip(rng.normal(0.05, 0.2, n), -1, 1) * (rng.random(n) < (0.1 if mostly_equal else 1.0))
-    weight = rng.uniform(0.5, 3, n)
+    weight = rng.uniform(0.5, 3, n) if weighted else np.ones(n)
+    pilot = sample_of(change, weight)
+    gate = Gate.parse("mean not worse than base by 0.1 at 95%")
+    power = DrawnPower(gate, 0.95, pilot, 0.03 * sign, 0.1, sign)
+    count = rng.multinomial(n, np.full(n, 1 / n), size=3).astype(float)
+    passed = power.passes(count)
+    compared = DrawnPower(None, 0.95, pilot, 0.03 * sign, 0.0, sign).passes(count)
+    for draw, often in enumerate(count.astype(int)):
+        total, size = np.repeat(power.sums, often), np.repeat(power.weight, often)
+        drawn = sample_of(total / size, size)
+        low, high = drawn.bounds(0.95)
+        low, high = (low, high) if sign > 0 else (-high, -low)
+        assert passed[draw] == (low > -0.1) or abs(low + 0.1) < 1e-5
+        low, high = drawn.interval(0.95)
+        assert compared[draw] == (low > 0 or high < 0) or min(abs(low), abs(high)) < 1e-9
+
+
+def sample_of(change: np.ndarray, weight: np.ndarray) -> Sample:
+    """Differences within ±1, each a cluster of its own."""
+    n = len(change)
     state = cluster_sums(change, weight, np.arange(n), np.zeros(n, np.int64))
-    sample = Sample(change, weight, state, False, False, 1.0, 1.0, float(weight @ change / weight.sum()))
-    low, high = sample.bounds(0.95)
-    for limit in (low - 1e-4, low + 1e-4, high - 1e-4, high + 1e-4, 0.0, -0.3):
-        assert sample.is_beyond(limit, 0.95, sign) == (low > limit if sign > 0 else high < limit)
+    return Sample(change, weight, state, False, False, 1.0, 1.0, float(weight @ change / weight.sum()))
+
+
+def test_many_clusters_are_drawn_like_few_by_the_normal_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    change = np.clip(np.random.default_rng(0).normal(0.02, 0.3, 60), -1, 1)
+    power = DrawnPower(Gate.parse("mean better than base"), 0.95, sample_of(change, np.ones(60)), 0.02, 0.0, 1.0)
+    normal = power(1300)
+    monkeypatch.setattr(drawn_power, "_FEW", 1000)
+    assert 0.2 < normal < 0.9
+    assert power(1300) == pytest.approx(normal, abs=0.03)
 
 
 def test_large_plans_agree_with_the_normal_distribution() -> None:
@@ -182,7 +216,7 @@ def evaluations(
     """Two systems with scores (systems × examples × replications)."""
     rows = [{"input": str(i)} | ({"document": i % clusters} if clusters else {}) for i in range(scores.shape[1])]
     data = Dataset.from_rows(rows, input="input", **({"cluster": "document"} if clusters else {}))
-    runner = Runner(MemoryStore())
+    runner = Runner(MemoryStore(), Policy(concurrency=1))  # the n-th call of an example is its n-th replication
     made = []
     for name, own in zip(("base", "new"), scores, strict=True):
         calls: dict[str, int] = {}
@@ -223,13 +257,95 @@ def test_a_pilot_with_replications_says_whether_more_would_help() -> None:
     level = rng.normal(0.5, 0.02, (1, 40, 1)) + np.array([0.0, 0.06])[:, None, None]
     noisy = evaluations(level + rng.normal(0, 0.3, (2, 40, 4)), replications=4)
     found = plan("mean better than base", pilot=noisy, metric=_mean())
-    assert found.replications is not None
-    assert found.replications.within == pytest.approx(2 * 0.3**2, rel=0.2)
-    assert found.replications.between < 0.02
-    options = {each["replications"]: each for each in found.replications.options}
+    assert found.variance is not None
+    assert found.variance.components["replications"] == pytest.approx(2 * 0.3**2, rel=0.2)
+    assert found.variance.components["examples"] < 0.02
+    options = {each["replications"]: each for each in found.variance.options}
     assert options[4]["examples"] == pytest.approx(next(need.examples for need in found.needs if need.examples), abs=1)
     assert options[8]["examples"] < options[1]["examples"]
-    assert "% of the variance is between replications" in found.to_dict()["replications"]["verdict"]
+    assert "% of the variance is between replications" in found.to_dict()["variance"]["verdict"]
+
+
+def grader(scores: np.ndarray) -> Callable[[int], float]:
+    def grade(output: int) -> float:
+        if np.isnan(scores[output]):
+            raise ValueError("no grade")
+        return float(scores[output])
+
+    return grade
+
+
+def judged(
+    scores: np.ndarray, store: MemoryStore, judges: Sequence[str] = ("first", "second")
+) -> tuple[Evaluation, Evaluation]:
+    """Two systems with scores (systems × examples × judges)."""
+    data = Dataset.from_rows([{"input": i} for i in range(scores.shape[1])])
+    made = []
+    for name, own in zip(("base", "new"), scores, strict=True):
+        run = Runner(store).run(lambda place: place, data)
+        scorers = {judge: grader(own[:, place]) for place, judge in enumerate(judges)}
+        made.append(Evaluator(store).evaluate(run, scorers, name=name))
+    return made[0], made[1]
+
+
+def variants(of_variants: float, of_judges: float) -> list[tuple[Evaluation, Evaluation]]:
+    """Three variants of two systems, .3 apart on average, graded by two judges."""
+    rng, store = np.random.default_rng(0), MemoryStore()
+    by_judge, pairs = of_judges * np.array([1, -1]), []
+    for by_variant in of_variants * np.array([1, 0, -1]):
+        base = rng.normal(0, 0.1, (80, 2))
+        new = base + 0.3 + by_variant + by_judge + rng.normal(0, 0.2, (80, 2))
+        pairs.append(judged(np.stack([base, new]), store))
+    return pairs
+
+
+def test_a_pilot_with_variants_and_judges_says_what_more_examples_cannot_remove() -> None:
+    pairs = variants(0.3, 0.0)
+    found = plan("mean better than base", pilot=pairs, scorer=["first", "second"], metric=_mean())
+    assert found.variance is not None
+    assert found.variance.sizes == {"variants": 3, "judges": 2, "replications": 1}
+    assert {*found.variance.components} == {
+        "examples", "variants", "judges", "examples × variants", "examples × judges", "variants × judges",
+        "examples × variants × judges",
+    }  # fmt: skip
+    differences = np.array(
+        [
+            [compare(*pair, metrics=[Measure(judge, _mean())]).pairs[0]["difference"] for judge in ("first", "second")]
+            for pair in pairs
+        ]
+    )
+    assert found.needs[0].difference == pytest.approx(differences.mean())
+    assert found.variance.components["variants"] == pytest.approx(differences.mean(axis=1).var(ddof=1), rel=0.05)
+    own, more_variants, more_judges = found.variance.options
+    assert own["remaining_error"] == pytest.approx(np.sqrt(found.variance.components["variants"] / 3), rel=0.1)
+    assert (
+        more_variants["remaining_error"] < own["remaining_error"] == pytest.approx(more_judges["remaining_error"], 0.1)
+    )
+    assert more_judges["judgements"] == 4 * more_judges["examples"] * 3
+    assert "for variants and judges in general, not just these, more examples leave" in found.variance.verdict
+    [judges] = [part for part in found.variance.verdict.split("; ") if "between judges" in part]
+    assert judges.startswith("0 %")
+
+
+def test_judges_that_disagree_on_the_difference_are_named() -> None:
+    found = plan("mean better than base", pilot=variants(0.0, 0.5), scorer=["first", "second"], metric=_mean())
+    assert found.variance is not None
+    assert found.variance.components["judges"] > 0.05 > 2 * found.variance.components["variants"]
+
+
+def test_only_rows_that_every_judge_and_variant_has_are_planned_from() -> None:
+    pairs = variants(0.0, 0.0)
+    scores = np.zeros((2, 80, 2))
+    scores[1] += np.linspace(0.1, 0.5, 80)[:, None]
+    scores[0, 40:, 1] = np.nan
+    fewer = [judged(scores, pairs[0][0].store), pairs[1]]
+    found = plan("mean better than base", pilot=fewer, scorer=["first", "second"], metric=_mean())
+    known = [compare(*pair, metrics=[Measure("second", _mean())]).pairs[0]["n_used"] for pair in fewer]
+    assert known == [40, 80]
+    shared = scores[1, :40, 0].mean()
+    rows = [pair_rows(pairs[1], judge, _mean()) for judge in ("first", "second")]
+    other = np.mean([(one.value[1] - one.value[0])[one.index[0] < 40] for one in rows])
+    assert found.needs[0].difference == pytest.approx((shared + other) / 2)
 
 
 def _mean() -> Any:

@@ -24,6 +24,7 @@ Examples:
   evaluand plan "accuracy >= 0.9 at 95%" --value 95%
   evaluand plan --base 80% --value 85% --differ 15% --n 200 --n 500
   evaluand plan "mean better than base" --pilot support/base support/mine
+  evaluand plan "mean better than base" --pilot a/base a/mine --pilot b/base b/mine
   evaluand plan --value 90% --width 4%
 """
 
@@ -51,9 +52,16 @@ _SHARE = _Share()
 @click.option("--base", type=_SHARE, help="That of the baseline.")
 @click.option("--differ", type=_SHARE, help="The share of rows on which only one of them is right.")
 @click.option(
-    "--pilot", nargs=2, metavar="BASE NEW", help="Two evaluations or runs of the same examples, instead of shares."
+    "--pilot",
+    "pilots",
+    nargs=2,
+    multiple=True,
+    metavar="BASE NEW",
+    help="Two evaluations or runs of the same examples, instead of shares; repeat it for other prompts or seeds.",
 )
-@click.option("--scorer", metavar="NAME", help="Of the pilot.")
+@click.option(
+    "--scorer", "scorers", multiple=True, metavar="NAME", help="Of the pilot; repeat it for other judges of the same."
+)
 @click.option("--power", type=_SHARE, default="0.8", show_default=True, help="How often the answer is to be yes.")
 @click.option("--width", type=_SHARE, help="Instead: the rows with which the interval of --value is no wider.")
 @click.option(
@@ -72,8 +80,8 @@ def command(
     value: float | None,
     base: float | None,
     differ: float | None,
-    pilot: tuple[str, str] | None,
-    scorer: str | None,
+    pilots: tuple[tuple[str, str], ...],
+    scorers: tuple[str, ...],
     power: float,
     width: float | None,
     numbers: tuple[int, ...],
@@ -90,15 +98,16 @@ def command(
     if width is not None:
         return _show_width(rule, value, width, confidence, as_json)
     with show_notes():
-        evaluations = None if pilot is None else _read_pilot(DirectoryStore(folder), pilot)
+        store = DirectoryStore(folder)
+        pairs = [_read_pilot(store, names) for names in pilots]
         found = plan(
             rule,
             value=value,
             base=base,
             differ=differ,
-            pilot=evaluations,
-            scorer=scorer,
-            metric=None if evaluations is None else _declared_metric(rule, evaluations),
+            pilot=pairs or None,
+            scorer=scorers,
+            metric=_declared_metric(rule, pairs[0]) if pairs else None,
             power=power,
             confidence=confidence,
             at=numbers,

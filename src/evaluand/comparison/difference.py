@@ -18,11 +18,10 @@ from evaluand.metrics.stats.intervals import (
     Spread,
     cluster_sums,
     cluster_variance,
-    is_mean_above,
-    least_mean,
     paired_score,
     t_quantile,
 )
+from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.metrics.stats.resampling import bootstrap
 
 POWER: Final = 0.8
@@ -290,16 +289,6 @@ class Sample:
         total, weight = self.state["cluster_sum"], self.state["cluster_weight"]
         least, most = least_mean(total, weight, -self.span, level), -least_mean(-total, weight, -self.span, level)
         return min(low, least), max(high, most)
-
-    def is_beyond(self, limit: float, level: float, sign: float = 1.0) -> bool:
-        """Whether the lower of `bounds` lies above a limit or, with a sign of -1, the upper one below it; fast."""
-        low, high = self.interval(2 * level - 1, correction=0.5)
-        if not (low > limit if sign > 0 else high < limit):
-            return False
-        if (self.independent and self.binary) or not math.isfinite(self.span):
-            return True
-        total, weight = self.state["cluster_sum"], self.state["cluster_weight"]
-        return is_mean_above(sign * total, weight, -self.span, level, sign * limit)
 
     def bootstrap(self, confidence: float) -> tuple[float, float]:
         if not 2 <= self.clusters <= BOOTSTRAPPED_CLUSTERS:

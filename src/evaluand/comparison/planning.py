@@ -6,16 +6,16 @@ outcomes that pass. For other values the clusters of a pilot are drawn again, wi
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from evaluand.comparison.difference import Sample
+from evaluand.comparison.drawn_power import DRAWS, DrawnPower
 from evaluand.comparison.measures import default_metric
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.power import (
@@ -29,12 +29,14 @@ from evaluand.comparison.power import (
     power_of_pairs,
 )
 from evaluand.comparison.rule import LEVEL, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.variance import VarianceSplit, align, split_variance
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile, paired_score, random_bits
+from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile, paired_score
 
-DRAWS: Final = 2_000
+Pair = tuple[Evaluation, Evaluation]
+"""The evaluations of the baseline and of the new system."""
 
 
 @dataclass(frozen=True)
@@ -59,35 +61,6 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Replications:
-    """What more answers to each example would bring, from the spread of the pilot.
-
-    Attributes:
-        between: the variance of the differences of examples.
-        within: the variance of the differences of the replications of one example.
-        options: for some numbers of replications, the examples with the same power, and the calls of one system.
-    """
-
-    between: float
-    within: float
-    options: tuple[dict[str, int], ...]
-
-    @property
-    def verdict(self) -> str:
-        """Whether more replications would help, in a sentence."""
-        total = self.between + self.within
-        share = self.within / total if total else 0.0
-        calls = {each["replications"]: each["calls"] for each in self.options}
-        best = min(calls, key=lambda k: (calls[k], k))
-        advice = (
-            "more examples with one answer each are worth more than replications"
-            if best == 1
-            else f"{best} replications need fewest calls"
-        )
-        return f"{100 * share:.0f} % of the variance is between replications of one example: {advice}"
-
-
-@dataclass(frozen=True)
 class Plan:
     """How many examples a question needs.
 
@@ -97,7 +70,7 @@ class Plan:
         target: the power asked for.
         unit: what is counted: `examples` or `clusters`.
         needs: under each assumption; the first is the one to plan for.
-        replications: where a pilot has several answers to an example.
+        variance: where a pilot has several answers to an example, variants or judges.
     """
 
     question: str
@@ -105,7 +78,7 @@ class Plan:
     target: float
     unit: str
     needs: tuple[Need, ...]
-    replications: Replications | None = None
+    variance: VarianceSplit | None = None
 
     @property
     def examples(self) -> int | None:
@@ -120,9 +93,9 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
-        found = dataclasses.asdict(self)
-        if self.replications is not None:
-            found["replications"]["verdict"] = self.replications.verdict
+        found = asdict(self)
+        if self.variance is not None:
+            found["variance"]["verdict"] = self.variance.verdict
         return found | {"examples": self.examples, "summary": str(self)}
 
 
@@ -132,8 +105,8 @@ def plan(
     value: float | None = None,
     base: float | None = None,
     differ: float | None = None,
-    pilot: tuple[Evaluation, Evaluation] | None = None,
-    scorer: str | None = None,
+    pilot: Pair | Sequence[Pair] | None = None,
+    scorer: str | Sequence[str] | None = None,
     metric: Metric | None = None,
     power: float = 0.8,
     confidence: float = 0.95,
@@ -147,8 +120,9 @@ def plan(
         value: the assumed share of right rows of the new system.
         base: that of the baseline.
         differ: the share of rows on which only one of them is right. Without it the plan shows what is possible.
-        pilot: the evaluations of the baseline and of the new system, in place of assumed shares.
-        scorer: of the pilot, if it has several.
+        pilot: the evaluations of the baseline and of the new system, in place of assumed shares; or several such pairs,
+            of the same systems and examples with other prompts or seeds. The plan is then for their mean.
+        scorer: of the pilot, if it has several; several of them are judges of the same thing, whose mean counts.
         metric: of the pilot, which averages rows; by default that of the rule, or accuracy.
         power: how often the question is to be answered with yes.
         at: numbers of examples whose power to show.
@@ -173,7 +147,8 @@ def plan(
     if pilot is not None:
         if not (value is base is differ is None):
             raise SpecError("give a pilot or assumed shares, not both")
-        return _plan_pilot(gate, question, pilot, scorer, metric, power, confidence, at)
+        pairs = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
+        return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)  # type: ignore[arg-type]
     if gate is not None and gate.baseline is None:
         return _plan_value(gate, question, value, power, at)
     if gate is not None and gate.relation in RELATIONS:
@@ -296,7 +271,7 @@ def _find_need(
     if why_not is not None:
         table = tuple((n, power(n)) for n in sorted({*at}))
         return Need(text, difference, None, math.nan, table, why_not)
-    n = fewest_drawn(power, target, power_of.level) if isinstance(power_of, _DrawnPower) else fewest_rows(power, target)
+    n = fewest_drawn(power, target, power_of.level) if isinstance(power_of, DrawnPower) else fewest_rows(power, target)
     if n is None:
         reason = f"more than {MOST_ROWS:,} would be needed"
         return Need(text, difference, None, math.nan, tuple((each, power(each)) for each in sorted({*at})), reason)
@@ -307,8 +282,8 @@ def _find_need(
 def _plan_pilot(
     gate: Gate | None,
     question: str,
-    pilot: tuple[Evaluation, Evaluation],
-    scorer: str | None,
+    pilot: Sequence[Pair],
+    scorer: str | Sequence[str] | None,
     metric: Metric | None,
     power: float,
     confidence: float,
@@ -317,8 +292,8 @@ def _plan_pilot(
     if gate is not None and (gate.baseline is None or gate.relation in RELATIONS or gate.disparity):
         raise SpecError(f"gate {gate.text!r}: a pilot plans for `better than` and `not worse than` a baseline")
     metric = metric or default_metric(gate.metric if gate else "accuracy")
-    rows = pair_rows(pilot, _find_scorer(pilot, gate, scorer), metric, dict(gate.where) if gate else None)
-    rows = rows.take(np.all(rows.known, axis=0))
+    by_variant = _read_pilot(pilot, _find_scorers(pilot, gate, scorer), metric, dict(gate.where) if gate else None)
+    rows = _mean_of(by_variant)
     sample = Sample.from_rows(rows, 0, 1, metric)
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
@@ -334,7 +309,7 @@ def _plan_pilot(
         _find_need(
             text,
             difference,
-            _DrawnPower(gate, confidence, sample, difference, sign),
+            DrawnPower(gate, confidence, sample, difference, _margin(gate), sign),
             power,
             at,
             _why_not_difference(gate, sign * difference),
@@ -344,25 +319,42 @@ def _plan_pilot(
     clustered = rows.cluster is not None
     method = f"by {_describe_test(gate, binary=False)}, for {DRAWS:,} draws of the pilot's"
     unit = "clusters" if clustered else "examples"
-    replications = (
-        None
-        if clustered
-        else _replications(rows, metric, next((need.examples for need in needs if need.examples), None))
-    )
-    return Plan(question, f"{method} {unit}", power, unit, needs, replications)
+    examples = next((need.examples for need in needs if need.examples), None)
+    is_split = not (clustered or examples is None or getattr(metric, "weighted", False))
+    variance = split_variance(by_variant, examples) if is_split and examples else None
+    return Plan(question, f"{method} {unit}", power, unit, needs, variance)
 
 
 _FEWEST_CLUSTERS: Final = 10
 
 
-def _find_scorer(pilot: Sequence[Evaluation], gate: Gate | None, scorer: str | None) -> str:
-    shared = [name for name in pilot[0].scorers if name in pilot[1].scorers]
-    name = (gate.scorer if gate else None) or scorer
-    if name is None and len(shared) == 1:
-        return shared[0]
-    if name not in shared:
+def _find_scorers(pilot: Sequence[Pair], gate: Gate | None, scorer: str | Sequence[str] | None) -> list[str]:
+    every = [evaluation.scorers for pair in pilot for evaluation in pair]
+    shared = [name for name in every[0] if all(name in each for each in every)]
+    more = [scorer] if isinstance(scorer, str) else list(scorer or ())
+    names = list(dict.fromkeys([*([gate.scorer] if gate and gate.scorer else []), *more]))
+    if not names and len(shared) == 1:
+        return shared
+    if not names or not {*names} <= {*shared}:
         raise SpecError(f"name the scorer of the pilot: {', '.join(shared) or 'they share none'}")
-    return name
+    return names
+
+
+def _read_pilot(
+    pilot: Sequence[Pair], scorers: Sequence[str], metric: Metric, where: Mapping[str, str] | None
+) -> list[list[PairedRows]]:
+    """By variant and judge, the rows that all of them have."""
+    sides = [evaluation for pair in pilot for evaluation in pair]
+    by_judge = align([pair_rows(sides, scorer, metric, where) for scorer in scorers])
+    return [
+        [replace(rows, value=rows.value[place : place + 2]) for rows in by_judge] for place in range(0, len(sides), 2)
+    ]
+
+
+def _mean_of(by_variant: Sequence[Sequence[PairedRows]]) -> PairedRows:
+    """The rows with the mean value over all variants and judges."""
+    value = np.mean([rows.value for of_variant in by_variant for rows in of_variant], axis=0)
+    return replace(by_variant[0][0], value=value)
 
 
 def _assumed_differences(sample: Sample, sign: float) -> Iterator[tuple[str, float]]:
@@ -373,64 +365,6 @@ def _assumed_differences(sample: Sample, sign: float) -> Iterator[tuple[str, flo
     if not math.isnan(low):
         yield f"it is the worse end of the pilot's 80 % interval, {ends[0]:+.3g}", ends[0]
         yield f"it is the better end, {ends[1]:+.3g}", ends[1]
-
-
-class _DrawnPower:
-    """The power at a number of clusters, by drawing the pilot's with replacement, its difference moved to another."""
-
-    def __init__(self, gate: Gate | None, confidence: float, sample: Sample, difference: float, sign: float) -> None:
-        self.gate, self.confidence, self.sign = gate, confidence, sign
-        self.level = (1 + confidence) / 2 if gate is None else gate.level or LEVEL
-        weight = sample.state["cluster_weight"]
-        wider = math.sqrt(len(weight) / (len(weight) - 1))  # draws of few clusters vary less than new ones
-        off = wider * (sample.state["cluster_sum"] - sample.value * weight)
-        self.sums, self.weight = np.clip(off + difference * weight, -sample.span * weight, sample.span * weight), weight
-        self.sample = sample
-
-    def __call__(self, n: int) -> float:
-        passed = sum(self._passes(draw) for draw in self._draws(n))
-        return passed / DRAWS
-
-    def _draws(self, n: int) -> Iterator[np.ndarray]:
-        for draw in range(DRAWS):
-            bits = random_bits(np.arange(draw * n, (draw + 1) * n, dtype=np.uint64), 2)
-            yield (bits % np.uint64(len(self.sums))).astype(np.int64)
-
-    def _passes(self, drawn: np.ndarray) -> bool:
-        sums, weight = self.sums[drawn], self.weight[drawn]
-        state = {
-            "cluster_key": np.arange(len(drawn)),
-            "cluster_group": np.zeros(len(drawn), np.int64),
-            "cluster_sum": sums,
-            "cluster_weight": weight,
-        }
-        value = float(sums.sum() / weight.sum())
-        sample = dataclasses.replace(self.sample, change=sums, weight=weight, state=state, value=value)
-        if self.gate is None:
-            low, high = sample.interval(self.confidence)
-            return low > 0 or high < 0
-        return sample.is_beyond(-self.sign * _margin(self.gate), self.level, self.sign)
-
-
-def _replications(rows: PairedRows, metric: Metric, examples: int | None) -> Replications | None:
-    """The variance between and within examples by the method of moments, if each has as many replications.
-
-    Source: S. R. Searle, G. Casella & C. E. McCulloch, Variance Components (1992), section 3.6. A negative estimate is
-    taken as 0.
-    """
-    _, example, count = np.unique(rows.example, return_inverse=True, return_counts=True)
-    k = int(count.max(initial=0))
-    if k < 2 or (count < k).any() or examples is None or getattr(metric, "weighted", False):
-        return None
-    change = rows.value[1] - rows.value[0]
-    mean = np.bincount(example, change) / k
-    within = float(np.square(change - mean[example]).sum() / (len(change) - len(mean)))
-    between = max(float(mean.var(ddof=1)) - within / k, 0.0)
-    options = []
-    for replications in sorted({1, 2, 4, 8, k}):
-        needed = math.ceil(examples * (between + within / replications) / max(between + within / k, 1e-300))
-        options.append({"replications": replications, "examples": needed, "calls": needed * replications})
-    return Replications(between, within, tuple(options))
 
 
 def _check_share(name: str, share: float | None) -> float:

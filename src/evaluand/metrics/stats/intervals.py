@@ -417,92 +417,6 @@ def _below(won: float, lost: float, n: int, difference: float, correction: float
     return distance / math.sqrt(variance)
 
 
-def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: float) -> float:
-    """A lower bound of a weighted mean over clusters whose rows have at least the value `lowest`.
-
-    One more cluster of that value represents unobserved values, and all clusters get random (Dirichlet) weights: the
-    bound is the mean that these reach with the probability `level`. For right and wrong rows it is the bound of
-    Clopper & Pearson, which never errs more often than its level says; for other values in clusters of equal weight no
-    counterexample is known. The t interval treats unobserved values as impossible. The additional cluster has the
-    weight of all divided by their effective number (Kish's formula): as heavy as the heaviest, the bound loses most of
-    its power where sizes are unequal; lighter, it errs too often. See the simulations in docs/intervals.md.
-    Source: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
-    variable" (Mathematical Methods of Statistics 14, 2005).
-
-    Args:
-        total: the weighted sum of each cluster; `weight` is above 0.
-        level: between a half and 1.
-
-    Example:
-        >>> round(least_mean(np.array([1.0] * 19 + [0.0]), np.ones(20), 0.0, 0.95), 3)  # Clopper & Pearson: 0.784
-        0.784
-    """
-    unseen = float(weight @ weight / weight.sum())
-    total, weight = np.append(total, lowest * unseen), np.append(weight, unseen)
-    low, high = lowest, float(total[:-1].sum() / weight[:-1].sum())
-    while high - low > _NEAR * (abs(low) + abs(high)) and (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if _chance_below(total - middle * weight) <= 1 - level else (low, middle)
-    return low
-
-
-def is_mean_above(total: np.ndarray, weight: np.ndarray, lowest: float, level: float, limit: float) -> bool:
-    """Whether `least_mean` exceeds a limit, without the search for it.
-
-    Example:
-        >>> total, weight = np.array([1.0] * 19 + [0.0]), np.ones(20)
-        >>> [is_mean_above(total, weight, 0.0, 0.95, limit) for limit in (0.78, 0.79)]
-        [True, False]
-    """
-    if limit < lowest or limit >= total.sum() / weight.sum():
-        return limit < lowest
-    unseen = float(weight @ weight / weight.sum())
-    factor = np.append(total - limit * weight, (lowest - limit) * unseen)
-    return _chance_below(factor) <= 1 - level
-
-
-_NEAR = 1e-7
-"""The relative precision of ends found by bisection."""
-
-
-def _chance_below(factor: np.ndarray) -> float:
-    """The probability that the sum of independent standard exponential variables times these factors is at most 0.
-
-    By the saddlepoint approximation, which here is within 3 % of the probability and nearly always above it.
-    Source: R. Lugannani & S. Rice, "Saddle point approximation for the distribution of the sum of independent random
-    variables" (Advances in Applied Probability 12, 1980).
-    """
-    least, most = float(factor.min()), float(factor.max())
-    if least >= 0 or most <= 0:
-        return float(most <= 0)
-    point = _saddlepoint(factor, 1 / least, 1 / most)
-    tilted = factor / (1 - point * factor)
-    root = math.copysign(math.sqrt(max(2 * float(np.log1p(-point * factor).sum()), 0.0)), point)
-    scale = point * math.sqrt(float(tilted @ tilted))
-    if abs(root) < _FLAT:  # the two terms below cancel, and their sum is small
-        return 0.5
-    density = math.exp(-root * root / 2) / math.sqrt(2 * math.pi)
-    return normal_tail(-root) + density * (1 / root - 1 / scale)
-
-
-_FLAT = 1e-4
-
-
-def _saddlepoint(factor: np.ndarray, low: float, high: float) -> float:
-    """The zero of the derivative of the cumulant function, by Newton's method between the ends."""
-    point = 0.0
-    for _ in range(200):
-        tilted = factor / (1 - point * factor)
-        slope = float(tilted.sum())
-        low, high = (point, high) if slope < 0 else (low, point)
-        following = point - slope / float(tilted @ tilted)
-        if not low < following < high:
-            following = (low + high) / 2
-        if abs(following - point) <= 1e-12 * abs(following):
-            break
-        point = following
-    return point
-
-
 def binomial_tail(k: int, n: int) -> float:
     """The probability of at most k heads in n tosses of a fair coin, to better than 1e-8 relatively.
 
@@ -650,6 +564,9 @@ def normal_quantile(confidence: float) -> float:
     """The z for which a normal variable lies in [-z, z] with the given probability."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
+
+_NEAR = 1e-7
+"""The relative precision of ends found by bisection."""
 
 _EXACT_DEGREES = 1000
 

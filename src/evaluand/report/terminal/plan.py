@@ -26,8 +26,8 @@ def plan_table(facts: Facts) -> RenderableType:
         if need["table"]:
             parts.append(_powers(need, facts["unit"]))
     parts += ["", Text(_method(facts), "dim")]
-    if facts["replications"]:
-        parts += ["", _replications(facts["replications"])]
+    if facts["variance"]:
+        parts += ["", _variance(facts["variance"])]
     return Group(*parts, "", Text(safe(facts["summary"]), "bold"))
 
 
@@ -45,8 +45,16 @@ def _method(facts: Facts) -> str:
     return f"power asked for: {facts['target']:g}; {safe(facts['method'])}"
 
 
-def _replications(facts: Facts) -> RenderableType:
-    table = plain_table(numbers=("replications", "examples", "calls of one system"))
+def _variance(facts: Facts) -> RenderableType:
+    """The sources of the variance, and what other designs would need."""
+    total = sum(facts["components"].values()) or 1.0
+    sources = plain_table("source of variance", numbers=("variance", "share"))
+    for source, variance in facts["components"].items():
+        sources.add_row(Text(source), f"{variance:.3g}", f"{100 * variance / total:.0f} %")
+    several = [name for name in ("variants", "judges") if facts["sizes"][name] > 1]
+    names = [*several, "replications", "examples", "calls of one system"]
+    designs = plain_table(numbers=names + (["error that remains"] if several else []))
     for each in facts["options"]:
-        table.add_row(*(f"{each[name]:,}" for name in ("replications", "examples", "calls")))
-    return Group(Text(safe(facts["verdict"])), table)
+        cells = [f"{each[name]:,}" for name in (*several, "replications", "examples", "calls")]
+        designs.add_row(*cells, *([f"{each['remaining_error']:.2g}"] if several else []))
+    return Group(sources, "", Text(safe(facts["verdict"])), "", designs)

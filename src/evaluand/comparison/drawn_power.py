@@ -1,0 +1,103 @@
+"""The power of a gate or a comparison by drawing the clusters of a pilot again, with the difference that is assumed.
+
+Each draw is put to the very bound or test that gates and `compare` use, as a row of counts: how often it has each
+cluster of the pilot. So a number of examples costs as much as another.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from evaluand.comparison.difference import Sample
+from evaluand.comparison.rule import LEVEL, Gate
+from evaluand.metrics.stats.intervals import paired_score, random_bits, t_quantile
+from evaluand.metrics.stats.least_mean import are_means_above
+
+DRAWS: Final = 2_000
+_FEW: Final = 20
+"""Draws of more clusters than so many times those of the pilot have counts by the normal distribution."""
+
+
+class DrawnPower:
+    """The power at a number of clusters.
+
+    Args:
+        gate: None asks whether a comparison at the confidence finds the difference.
+        sample: of the pilot.
+        difference: the assumed true one, to which that of the pilot is moved.
+        margin: by which the new system may be worse.
+        sign: -1 where lower values are better.
+
+    Attributes:
+        level: of the one-sided bound.
+    """
+
+    def __init__(
+        self, gate: Gate | None, confidence: float, sample: Sample, difference: float, margin: float, sign: float
+    ) -> None:
+        self.gate, self.sample, self.sign, self.limit = gate, sample, sign, -margin
+        self.level = (1 + confidence) / 2 if gate is None else gate.level or LEVEL
+        weight = sample.state["cluster_weight"]
+        wider = math.sqrt(len(weight) / (len(weight) - 1))  # draws of few clusters vary less than new ones
+        off = wider * (sample.state["cluster_sum"] - sample.value * weight)
+        self.sums, self.weight = np.clip(off + difference * weight, -sample.span * weight, sample.span * weight), weight
+        self._normal: np.ndarray | None = None
+
+    def __call__(self, n: int) -> float:
+        return float(self.passes(self._draw(n)).mean())
+
+    def passes(self, count: np.ndarray) -> np.ndarray:
+        """Of draws × clusters, whether each draw passes."""
+        n, size = count.sum(axis=1), count @ self.weight
+        total, square = count @ self.sums, count @ (self.sums * self.sums)
+        value = total / size
+        rest = square - 2 * value * (count @ (self.sums * self.weight)) + value**2 * (count @ self.weight**2)
+        rest = np.where(rest <= _ROUNDING * square, 0.0, rest)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            half = t_quantile(2 * self.level - 1, n - 1) * np.sqrt(n / (n - 1) * rest) / size
+            half = np.where((half > 0) & (half < math.inf), half, np.nan)
+        for draw in np.flatnonzero(square == 0):
+            half[draw] = self._half_of_nothing(float(size[draw] ** 2 / (count[draw] @ self.weight**2)))
+        if self.gate is None:
+            return np.asarray(np.abs(value) > half)
+        passed = np.asarray(self.sign * value - half > self.limit)
+        if math.isfinite(self.sample.span) and passed.any():
+            passed[passed] = are_means_above(
+                self.sign * self.sums, self.weight, count[passed], -self.sample.span, self.level, self.limit
+            )
+        return passed
+
+    def _half_of_nothing(self, effective: float) -> float:
+        """Half the interval where all clusters are equal on both sides; each effective one counts as a row."""
+        if not self.sample.reach:
+            return math.nan
+        correction = 0.0 if self.gate is None else 0.5
+        low, _ = paired_score(0, 0, round(effective), 2 * self.level - 1, correction=correction)
+        return -low * self.sample.reach
+
+    def _draw(self, n: int) -> np.ndarray:
+        """Draws × clusters: how often each cluster is drawn among n."""
+        k = len(self.sums)
+        if n > _FEW * k:
+            even = n / k
+            return np.maximum(even + math.sqrt(even) * self._deviations(k), 0.0)
+        count = np.empty((DRAWS, k))
+        for draw in range(DRAWS):
+            bits = random_bits(np.arange(draw * n, (draw + 1) * n, dtype=np.uint64), 2)
+            count[draw] = np.bincount((bits % np.uint64(k)).astype(np.int64), minlength=k)
+        return count
+
+    def _deviations(self, k: int) -> np.ndarray:
+        """Standard normal deviations of counts, which add up to 0 in each draw."""
+        if self._normal is None:
+            bits = random_bits(np.arange(2 * DRAWS * k, dtype=np.uint64), 2).reshape(2, DRAWS, k)
+            even, angle = ((bits >> np.uint64(11)) + 0.5) / 2**53
+            found = np.sqrt(-2 * np.log(even)) * np.cos(2 * np.pi * angle)
+            self._normal = found - found.mean(axis=1, keepdims=True)
+        return self._normal
+
+
+_ROUNDING: Final = 1e-13
