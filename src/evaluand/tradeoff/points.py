@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import group_text
-from evaluand.core.errors import SpecError, plural, warn
+from evaluand.core.errors import SpecError, nearest, plural, warn
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
@@ -22,24 +22,16 @@ from evaluand.tradeoff.confidences import READ, Confidences
 from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.front import (
     distinct,
-    fronts,
     hypervolume,
-    hypervolumes,
     non_dominated,
     settled,
     spreads,
     uniformity,
 )
 from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points
-from evaluand.tradeoff.resampling import (
-    HALVES,
-    REPLICATES,
-    draw_halves,
-    draw_samples,
-    hypervolume_ends,
-    simultaneous_levels,
-)
+from evaluand.tradeoff.resampling import HALVES, REPLICATES, draw_samples, simultaneous_levels
 from evaluand.tradeoff.table import points_table
+from evaluand.tradeoff.volumes import VolumeDifference, halved_volumes, hypervolume_ends, volume_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -322,7 +314,7 @@ class Tradeoff:
     def hypervolume_interval(
         self, confidence: float = 0.95, replicates: int = HALVES, seed: int = 0
     ) -> tuple[float, float]:
-        """The interval of the hypervolume in the population of rows: see `resampling.hypervolume_ends`.
+        """The interval of the hypervolume in the population of rows: see `volumes.hypervolume_ends`.
 
         It covers both the hypervolume of the selected front on new rows, and the highest that the models could reach at
         these points. A front is selected by its values, so its hypervolume on these rows is usually too high: the more
@@ -341,25 +333,67 @@ class Tradeoff:
         Raises:
             SpecError: the rows that the points come from are unknown, or an objective is computed from confidences.
         """
+        rows = self._check_halves(confidence, replicates, seed)
+        if not len(self):
+            warn("there are no points, so the hypervolume has no interval")
+            return math.nan, math.nan
+        [(selected, tested)] = self._halved_volumes(rows, [np.arange(len(self))], replicates, seed)
+        ends = hypervolume_ends(hypervolume(self.front().loss), selected, tested, rows.effective, confidence)
+        if math.isnan(ends[0]):
+            warn(_NO_INTERVAL)
+        return ends
+
+    def hypervolume_difference(
+        self, baseline: str, model: str, confidence: float = 0.95, replicates: int = HALVES, seed: int = 0
+    ) -> VolumeDifference:
+        """How far the hypervolume of one model's front is above that of another: see `volumes.volume_difference`.
+
+        Both decide the same rows. Arguments and errors are those of `hypervolume_interval`; a model without points is
+        refused, too.
+
+        Example:
+            >>> from evaluand.tradeoff import solve
+            >>> truth = [0, 1, 0, 1, 0, 1, 1, 0] * 5
+            >>> confident = {"tree": [0.1, 0.7, 0.6, 0.4, 0.2, 0.8, 0.9, 0.1] * 5, "coin": [0.1, 0.2, 0.3, 0.4] * 10}
+            >>> points = solve(Confidences.read(truth, confident, {}), ["recall", "specificity"])
+            >>> found = points.hypervolume_difference("coin", "tree")
+            >>> round(found.value, 2), found.low > 0, found.p < 0.01
+            (0.38, True, True)
+        """
+        rows = self._check_halves(confidence, replicates, seed)
+        if baseline == model:
+            raise SpecError(f"name two models, not {model!r} twice")
+        places = {name: self._places_of(name) for name in (baseline, model)}
+        order = sorted(places, key=self.models.index)  # so that both directions have the same halves
+        halved = self._halved_volumes(rows, [places[name] for name in order], replicates, seed)
+        found = dict(zip(order, halved, strict=True))
+        selected, tested = (np.stack([found[name][place] for name in places]) for place in (0, 1))
+        a, b = (hypervolume(self.take(each).front().loss) for each in places.values())
+        return volume_difference((a, b), selected, tested, rows.effective, confidence)
+
+    def _places_of(self, model: str) -> np.ndarray:
+        places = np.flatnonzero(self.model == self.models.index(model)) if model in self.models else np.empty(0)
+        if not len(places):
+            raise SpecError(f"no point is of the model {model!r}{nearest(model, self.models)}")
+        return places
+
+    def _check_halves(self, confidence: float, replicates: int, seed: int) -> Confidences:
+        """The rows that halves of are drawn for hypervolumes."""
         _check_sampling(confidence, replicates, seed)
         self._require_one_threshold("interval of the hypervolume")
         for objective in self.objectives:
             if objective.of_confidences:
                 raise SpecError(f"{objective.name} is not a metric of decisions, so the hypervolume has no interval")
-        rows = self._require_rows("intervals")
-        if not len(self):
-            warn("there are no points, so the hypervolume has no interval")
-            return math.nan, math.nan
         if self.chosen:
             warn(_SELECTED)
-        some = self._thin(_MOST_RESAMPLED.get(len(self.objectives), _MOST_RESAMPLED_ELSE))
-        halves = draw_halves(rows, some._thresholds_by_model(), self.objectives, replicates, seed)
-        selected, tested = np.concatenate([self._volumes(*pair) for pair in halves], axis=-1)
-        volume = hypervolume(self.front().loss)
-        ends = hypervolume_ends(volume, selected, tested, rows.effective, confidence)
-        if math.isnan(ends[0]):
-            warn(_NO_INTERVAL)
-        return ends
+        return self._require_rows("intervals")
+
+    def _halved_volumes(
+        self, rows: Confidences, parts: Sequence[np.ndarray], replicates: int, seed: int
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        most = _MOST_RESAMPLED.get(len(self.objectives), _MOST_RESAMPLED_ELSE)
+        some = [self.take(part)._thin(most) for part in parts]
+        return halved_volumes([one._thresholds_by_model() for one in some], self.objectives, rows, replicates, seed)
 
     def facts(self, objective: str, confidence: float = 0.95) -> list[DisparityRow]:
         """Details of a disparity at each point: the groups with the extreme values, small groups, and groups left out.
@@ -626,14 +660,6 @@ class Tradeoff:
     def _thresholds_by_model(self) -> dict[str, np.ndarray]:
         """The thresholds of each model that has points."""
         return {self.models[number]: self.threshold[self.model == number] for number in np.unique(self.model)}
-
-    def _volumes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The hypervolumes of the fronts of the first half of the rows, and of the same points on the second half."""
-        here, there = (
-            np.stack([one.loss(each[..., place]) for place, one in enumerate(self.objectives)], axis=-1)
-            for each in (first, second)
-        )
-        return np.stack([hypervolumes(here), hypervolumes(np.where(fronts(here)[..., None], there, np.nan))])
 
     def _draw_samples(self, replicates: int, seed: int) -> dict[int, np.ndarray]:
         """Values on other samples, by model: replicates × its points × objectives of decisions."""

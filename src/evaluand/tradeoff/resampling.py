@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.intervals import Spread, interval_within
 from evaluand.tradeoff.confidences import Confidences, Groups, cells_of
 from evaluand.tradeoff.objectives import Objective
 
@@ -64,38 +63,6 @@ def draw_halves(
             for draws in (half, cells.counts - half)
         )
         yield first, second
-
-
-def hypervolume_ends(
-    volume: float, selected: np.ndarray, tested: np.ndarray, rows: float, confidence: float
-) -> tuple[float, float]:
-    """An interval that covers the hypervolume of the selected front on new rows, and the best hypervolume possible.
-
-    A hypervolume is too high on the rows its front was selected on. Halves of the rows show by how much: the front of
-    one half is tested on the other. Noise is √2 times as large there, and this excess √2 to 2 times as large as that of
-    all rows. The lower end is computed after subtracting the most it can be, the upper end without. The spread is that
-    between halves: a half differs from all rows by as much as these differ from the population.
-    Source: D. Politis, J. Romano & M. Wolf, Subsampling (1999), chapter 2, for parts of the rows as samples; the ends
-    are those of a score interval with that spread (`interval_within`).
-
-    Args:
-        volume: the hypervolume of the front on all rows.
-        selected: the hypervolumes of the fronts of halves of the rows; NaN where there is none.
-        tested: those of the same points on the other halves.
-        rows: the effective number of rows, or of clusters.
-
-    Returns:
-        NaN where fewer than two halves have a front, or all are equal.
-    """
-    known = ~np.isnan(selected) & ~np.isnan(tested)
-    variance = float(np.var(selected[known])) if known.sum() > 1 else 0.0
-    if not variance > _EQUAL:
-        return math.nan, math.nan
-    optimism = max(float((selected - tested)[known].mean()), 0.0) / math.sqrt(2)
-    spread = Spread(*(np.array(each, np.float64) for each in (variance, rows, rows)))
-    low, _ = interval_within(np.array(max(volume - optimism, 0.0)), spread, (0.0, 1.0), confidence)
-    _, high = interval_within(np.array(volume), spread, (0.0, 1.0), confidence)
-    return float(low), float(high)
 
 
 def simultaneous_levels(samples: np.ndarray, value: np.ndarray, confidence: float) -> list[float]:
@@ -212,9 +179,6 @@ def _marginal(counts: np.ndarray, crossed: Groups, by: Sequence[str]) -> np.ndar
     groups = [[place for place, key in enumerate(keys) if key == one] for one in dict.fromkeys(keys)]
     return np.stack([counts[..., members, :].sum(axis=-2) for members in groups], axis=-2)
 
-
-_EQUAL: Final = 1e-24
-"""A variance that comes from rounding alone."""
 
 _MOST: Final = 1 << 28
 _AT_ONCE: Final = 1 << 21
