@@ -12,7 +12,7 @@ def worst_groups_section(facts: Facts, labels: Mapping[tuple[str, str], str]) ->
     rows = facts.get("worst_groups") or []
     lines = "".join(_line(row, labels) for row in rows if row["by"] is not None)
     heads = "".join(th(head, "text") for head in ("Group", "metric", "task"))
-    heads += "".join(th(head) for head in ("value", "interval", "rows", "other rows", "value on the other half"))
+    heads += "".join(th(head) for head in ("value", "interval", "rows", "other rows", "when chosen"))
     heads += th("worse", "text")
     body = table("Groups that looked worse than all rows", heads, f"<tbody>{lines}</tbody>") if lines else ""
     return body + "".join(f'<p class="note">{clean(note, 16 * LABEL)}</p>' for note in worst_groups_notes(rows))
