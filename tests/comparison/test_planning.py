@@ -34,7 +34,7 @@ from evaluand.comparison.pairing import pair_rows
 from evaluand.comparison.power import detectable_difference, fewest_drawn, fewest_rows, first_that, power_of_mcnemar
 from evaluand.comparison.rule import Gate
 from evaluand.comparison.significance import mcnemar
-from evaluand.metrics.stats.intervals import clopper_pearson, cluster_sums, paired_score
+from evaluand.metrics.stats.intervals import clopper_pearson, cluster_sums, normal_quantile, paired_score
 
 
 def all_outcomes(n: int, won: float, lost: float, passes: Any) -> float:
@@ -53,13 +53,46 @@ def test_the_power_of_a_comparison_counts_all_outcomes(n: int, won: float, lost:
     assert power_of_mcnemar(n, won, lost, 0.95) == pytest.approx(exact, abs=1e-9)
 
 
-@pytest.mark.parametrize("rule", ["accuracy better than base", "accuracy not worse than base by 0.1 at 90%"])
-def test_the_power_of_a_gate_counts_all_outcomes(rule: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "level", "margin"),
+    [
+        ("accuracy better than base", 0.95, 0.0),
+        ("accuracy not worse than base by 0.1 at 90%", 0.9, 0.1),
+        ("accuracy equal to base within 0.3 at 80%", 0.8, 0.3),
+    ],
+)
+def test_the_power_of_a_gate_counts_all_outcomes(rule: str, level: float, margin: float) -> None:
     n, won, lost = 30, 0.25, 0.1
-    level, margin = (0.95, 0.0) if "better" in rule else (0.9, 0.1)
-    exact = all_outcomes(n, won, lost, lambda w, k: paired_score(w, k, n, 2 * level - 1, correction=0.5)[0] > -margin)
+
+    def passes(wins: int, losses: int) -> bool:
+        low, high = paired_score(wins, losses, n, 2 * level - 1, correction=0.5)
+        return low > -margin and ("equal" not in rule or high < margin)
+
+    exact = all_outcomes(n, won, lost, passes)
+    assert 0.1 < exact < 0.95
     found = plan(rule, value=0.75, base=0.6, differ=0.35, at=[n])
     assert dict(found.needs[0].table)[n] == pytest.approx(exact, abs=1e-9)
+
+
+def test_equality_is_planned_with_both_margins_also_from_a_pilot() -> None:
+    """As many rows show that two systems are equal as that neither is worse, with the power of both together."""
+    rng = np.random.default_rng(4)
+    power = DrawnPower(
+        Gate.parse("mean equal to base within 0.05"), 0.95, sample_of(rng.normal(0, 0.2, 80), np.ones(80)), 0.0, 0.05,
+        (1.0, -1.0),
+    )  # fmt: skip
+    one_side = DrawnPower(power.gate, 0.95, power.sample, 0.0, 0.05, (1.0,))
+    assert 1 - power(300) == pytest.approx(2 * (1 - one_side(300)), abs=0.04)
+    rules = ("accuracy equal to base within 0.05", "accuracy not worse than base by 0.05")
+    equal, not_worse = (
+        plan(rule, value=0.8, base=0.8, differ=0.2, power=wanted)
+        for rule, wanted in zip(rules, (0.8, 0.9), strict=True)
+    )
+    assert equal.examples == pytest.approx(not_worse.examples, rel=0.02)
+    large = plan("accuracy equal to base within 0.01", value=0.8, base=0.8, differ=0.3)
+    assert large.examples is not None
+    z = (normal_quantile(0.9) + normal_quantile(0.8)) / 0.01
+    assert large.examples == pytest.approx(0.3 * z * z, rel=0.02)
 
 
 @pytest.mark.parametrize(("share", "threshold"), [(0.95, 0.9), (0.7, 0.6), (1.0, 0.9)])
@@ -109,10 +142,10 @@ def test_a_drawn_gate_is_decided_as_its_bound_decides(
     weight = rng.uniform(0.5, 3, n) if weighted else np.ones(n)
     pilot = sample_of(change, weight)
     gate = Gate.parse("mean not worse than base by 0.1 at 95%")
-    power = DrawnPower(gate, 0.95, pilot, 0.03 * sign, 0.1, sign)
+    power = DrawnPower(gate, 0.95, pilot, 0.03 * sign, 0.1, (sign,))
     count = rng.multinomial(n, np.full(n, 1 / n), size=3).astype(float)
     passed = power.passes(count)
-    compared = DrawnPower(None, 0.95, pilot, 0.03 * sign, 0.0, sign).passes(count)
+    compared = DrawnPower(None, 0.95, pilot, 0.03 * sign, 0.0, (sign,)).passes(count)
     for draw, often in enumerate(count.astype(int)):
         total, size = np.repeat(power.sums, often), np.repeat(power.weight, often)
         drawn = sample_of(total / size, size)
@@ -132,7 +165,7 @@ def sample_of(change: np.ndarray, weight: np.ndarray) -> Sample:
 
 def test_many_clusters_are_drawn_like_few_by_the_normal_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     change = np.clip(np.random.default_rng(0).normal(0.02, 0.3, 60), -1, 1)
-    power = DrawnPower(Gate.parse("mean better than base"), 0.95, sample_of(change, np.ones(60)), 0.02, 0.0, 1.0)
+    power = DrawnPower(Gate.parse("mean better than base"), 0.95, sample_of(change, np.ones(60)), 0.02, 0.0, (1.0,))
     normal = power(1300)
     monkeypatch.setattr(drawn_power, "_FEW", 1000)
     assert 0.2 < normal < 0.9
@@ -173,6 +206,7 @@ def test_without_the_share_that_differs_the_cautious_case_comes_first() -> None:
         ("accuracy not worse than base by 0.02", {"value": 0.7, "base": 0.8, "differ": 0.2}, "does not fulfil it"),
         ("accuracy >= 0.9 at 95%", {"value": 0.9}, "a true value of 0.9 does not fulfil it"),
         (None, {"value": 0.8, "base": 0.8, "differ": 0.1}, "no difference to find"),
+        ("accuracy equal to base within 0.02", {"value": 0.83, "base": 0.8, "differ": 0.1}, "does not fulfil it"),
         ("accuracy better than base", {"value": 0.8001, "base": 0.8, "differ": 0.3}, "more than 1,000,000 would be"),
     ],
 )
@@ -193,6 +227,15 @@ def test_what_cannot_come_is_said(rule: str | None, given: dict[str, float], mes
         ("accuracy >= 0.9", {"value": 0.95}, "add `at 95%`"),
         ("accuracy >= base - 0.02", {"value": 0.8, "base": 0.8}, "ignores chance; write `not worse than`"),
         (None, {"value": 0.9, "base": 0.8, "power": 80}, "power is a share between 0 and 1"),
+        ("f1_macro better than base", {"value": 0.9, "base": 0.8}, "such as accuracy, not for f1_macro"),
+        ("brier better than base", {"value": 0.9, "base": 0.8}, "brier is no share of right rows; plan from a pilot"),
+        (
+            "accuracy better than base anytime",
+            {"value": 0.9, "base": 0.8},
+            "a plan is for one look",
+        ),
+        ("fpr difference by sex <= 0.1 at 95%", {"value": 0.05}, "there are no plans for disparities"),
+        ("nonsense better than base", {"value": 0.9, "base": 0.8}, "no metric is called 'nonsense'"),
         (None, {"value": 0.9, "base": 0.8, "at": [0]}, "numbers of examples are 1 or more"),
     ],
 )
@@ -386,7 +429,6 @@ def test_the_power_that_a_pilot_promises_holds(shape: str, clusters: int | None)
         score = 1 / (1 + np.exp(-(noise + common))) if shape == "graded" else rng.beta(0.3, 2, (2, n))
         return np.clip(score + np.array([[0.0], [0.03]]), 0, 1)
 
-    from evaluand.comparison.planning import _DrawnPower
     from evaluand.comparison.rule import Gate
 
     def sample(n: int) -> Sample:
@@ -397,7 +439,7 @@ def test_the_power_that_a_pilot_promises_holds(shape: str, clusters: int | None)
 
     gate = Gate.parse("mean not worse than base by 0.02")
     pilot = sample(20_000)
-    power = _DrawnPower(gate, 0.95, pilot, pilot.value, 1.0)
+    power = DrawnPower(gate, 0.95, pilot, pilot.value, 0.0, (1.0,))
     planned = fewest_drawn(power, 0.8, 0.95)
     assert planned is not None
     rows = planned * (10 if clusters else 1)

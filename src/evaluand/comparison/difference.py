@@ -14,6 +14,7 @@ from evaluand.comparison.power import detectable_difference
 from evaluand.comparison.significance import mcnemar, sign_flip
 from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
 from evaluand.metrics.stats.intervals import (
+    BOUND_CORRECTION,
     Arrays,
     Spread,
     cluster_sums,
@@ -283,7 +284,7 @@ class Sample:
 
     def bounds(self, level: float) -> tuple[float, float]:
         """One-sided bounds: those of the t interval, or wider ones where few rows differ and it is too narrow."""
-        low, high = self.interval(2 * level - 1, correction=0.5)
+        low, high = self.interval(2 * level - 1, correction=BOUND_CORRECTION)
         if (self.independent and self.binary) or math.isnan(low) or not math.isfinite(self.span):
             return low, high
         total, weight = self.state["cluster_sum"], self.state["cluster_weight"]

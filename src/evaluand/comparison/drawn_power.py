@@ -7,13 +7,14 @@ cluster of the pilot. So a number of examples costs as much as another.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.rule import LEVEL, Gate
-from evaluand.metrics.stats.intervals import paired_score, random_bits, t_quantile
+from evaluand.metrics.stats.intervals import BOUND_CORRECTION, paired_score, random_bits, t_quantile
 from evaluand.metrics.stats.least_mean import are_means_above
 
 DRAWS: Final = 2_000
@@ -28,17 +29,23 @@ class DrawnPower:
         gate: None asks whether a comparison at the confidence finds the difference.
         sample: of the pilot.
         difference: the assumed true one, to which that of the pilot is moved.
-        margin: by which the new system may be worse.
-        sign: -1 where lower values are better.
+        margin: by which the new system may be worse, or differ.
+        signs: of the differences that must exceed -margin: -1 where lower values are better, both for equality.
 
     Attributes:
         level: of the one-sided bound.
     """
 
     def __init__(
-        self, gate: Gate | None, confidence: float, sample: Sample, difference: float, margin: float, sign: float
+        self,
+        gate: Gate | None,
+        confidence: float,
+        sample: Sample,
+        difference: float,
+        margin: float,
+        signs: Sequence[float],
     ) -> None:
-        self.gate, self.sample, self.sign, self.limit = gate, sample, sign, -margin
+        self.gate, self.sample, self.signs, self.limit = gate, sample, signs, -margin
         self.level = (1 + confidence) / 2 if gate is None else gate.level or LEVEL
         weight = sample.state["cluster_weight"]
         wider = math.sqrt(len(weight) / (len(weight) - 1))  # draws of few clusters vary less than new ones
@@ -63,18 +70,20 @@ class DrawnPower:
             half[draw] = self._half_of_nothing(float(size[draw] ** 2 / (count[draw] @ self.weight**2)))
         if self.gate is None:
             return np.asarray(np.abs(value) > half)
-        passed = np.asarray(self.sign * value - half > self.limit)
-        if math.isfinite(self.sample.span) and passed.any():
-            passed[passed] = are_means_above(
-                self.sign * self.sums, self.weight, count[passed], -self.sample.span, self.level, self.limit
-            )
+        passed = np.ones(len(count), bool)
+        for sign in self.signs:
+            passed &= sign * value - half > self.limit
+            if math.isfinite(self.sample.span) and passed.any():
+                passed[passed] = are_means_above(
+                    sign * self.sums, self.weight, count[passed], -self.sample.span, self.level, self.limit
+                )
         return passed
 
     def _half_of_nothing(self, effective: float) -> float:
         """Half the interval where all clusters are equal on both sides; each effective one counts as a row."""
         if not self.sample.reach:
             return math.nan
-        correction = 0.0 if self.gate is None else 0.5
+        correction = 0.0 if self.gate is None else BOUND_CORRECTION
         low, _ = paired_score(0, 0, round(effective), 2 * self.level - 1, correction=correction)
         return -low * self.sample.reach
 

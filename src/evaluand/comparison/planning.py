@@ -28,12 +28,12 @@ from evaluand.comparison.power import (
     power_of_mcnemar,
     power_of_pairs,
 )
-from evaluand.comparison.rule import LEVEL, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.rule import EQUAL, LEVEL, NOT_WORSE, RELATIONS, Gate
 from evaluand.comparison.variance import VarianceSplit, align, split_variance
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile, paired_score
+from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile
 
 Pair = tuple[Evaluation, Evaluation]
 """The evaluations of the baseline and of the new system."""
@@ -89,7 +89,8 @@ class Plan:
         first = self.needs[0]
         if first.examples is None:
             return f"{self.question}: {first.reason}"
-        return f"{self.question}: {first.examples:,} {self.unit} have a power of {100 * first.power:.0f} %"
+        asked = "" if self.variance is None else self.variance.design
+        return f"{self.question}: {first.examples:,} {self.unit}{asked} have a power of {100 * first.power:.0f} %"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
@@ -144,16 +145,45 @@ def plan(
         raise SpecError("numbers of examples are 1 or more")
     gate = None if rule is None else Gate.parse(rule)
     question = rule or f"a comparison finds the difference at {100 * confidence:g} %"
+    _check_gate(gate)
     if pilot is not None:
         if not (value is base is differ is None):
             raise SpecError("give a pilot or assumed shares, not both")
         pairs = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
         return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)  # type: ignore[arg-type]
+    _check_shares(gate)
     if gate is not None and gate.baseline is None:
         return _plan_value(gate, question, value, power, at)
     if gate is not None and gate.relation in RELATIONS:
         raise SpecError(f"gate {gate.text!r} compares the values themselves and ignores chance; write `not worse than`")
     return _plan_shares(gate, question, value, base, differ, power, confidence, at)
+
+
+def _check_gate(gate: Gate | None) -> None:
+    """Refuses gates whose number or bound has no plan."""
+    if gate is not None and gate.disparity is not None:
+        raise SpecError(f"gate {gate.text!r}: there are no plans for disparities; plan for the metric in each group")
+    if gate is not None and gate.anytime:
+        raise SpecError(
+            f"gate {gate.text!r}: a plan is for one look; leave out `anytime`. With looks after every row, about 2.4"
+            " times as many rows have the same power (docs/intervals.md)"
+        )
+
+
+def _check_averages(gate: Gate | None, metric: Metric) -> None:
+    if not metric.averages:
+        rule, name = (f"gate {gate.text!r}: ", gate.metric) if gate else ("", metric.kind)
+        raise SpecError(f"{rule}there are plans for means of one number per row, such as accuracy, not for {name}")
+
+
+def _check_shares(gate: Gate | None) -> None:
+    """Refuses metrics that are no share of right rows."""
+    if gate is None:
+        return
+    metric = default_metric(gate.metric)
+    _check_averages(gate, metric)
+    if metric.direction == "lower" or metric.row_range not in ((0.0, 1.0), (-math.inf, math.inf)):
+        raise SpecError(f"gate {gate.text!r}: {metric.kind} is no share of right rows; plan from a pilot")
 
 
 def _plan_value(gate: Gate, question: str, value: float | None, power: float, at: Sequence[int]) -> Plan:
@@ -164,7 +194,7 @@ def _plan_value(gate: Gate, question: str, value: float | None, power: float, at
         f"the true value is {share:g}", share, partial(_power_of_share, gate, share), power, at,
         _why_not_value(gate, share),
     )  # fmt: skip
-    return Plan(question, "exact, by the bound of Clopper and Pearson", power, "examples", (need,))
+    return Plan(question, "exact, by the bound of Clopper and Pearson", power, _unit(gate, "examples"), (need,))
 
 
 def _why_not_value(gate: Gate, share: float) -> str | None:
@@ -216,7 +246,14 @@ def _plan_shares(
         )
     }  # fmt: skip
     needs = tuple(_find_paired(gate, text, new - old, share, power, confidence, at) for text, share in assumed.items())
-    return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, "examples", needs)
+    unit = _unit(gate, "examples")
+    return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, unit, needs)
+
+
+def _unit(gate: Gate | None, unit: str) -> str:
+    """What is counted; for a gate on one group, its examples."""
+    where = " and ".join(f"{name}={value}" for name, value in gate.where) if gate else ""
+    return f"{unit} with {where}" if where else unit
 
 
 def _find_paired(
@@ -231,7 +268,7 @@ def _why_not_difference(gate: Gate | None, difference: float) -> str | None:
     margin = _margin(gate)
     if gate is None and difference == 0:
         return "there is no difference to find"
-    if gate is not None and difference <= -margin:
+    if gate is not None and (difference <= -margin or (gate.relation == EQUAL and difference >= margin)):
         return f"a true difference of {difference:+.3g} does not fulfil it, so more examples make it fail more surely"
     return None
 
@@ -246,16 +283,11 @@ def _power_of_pairs(gate: Gate | None, confidence: float, won: float, lost: floa
     """The chance that n independent pairs of 0 and 1 pass."""
     if gate is None:
         return power_of_mcnemar(n, won, lost, confidence)
-    level, margin = gate.level or LEVEL, _margin(gate)
-
-    def bound(wins: float, losses: float) -> float:
-        return paired_score(wins, losses, n, 2 * level - 1, correction=0.5)[0]
-
-    return power_of_pairs(bound, -margin, n, won, lost)
+    return power_of_pairs(gate.level or LEVEL, -_margin(gate), n, won, lost, both=gate.relation == EQUAL)
 
 
 def _margin(gate: Gate | None) -> float:
-    return gate.number if gate is not None and gate.relation == NOT_WORSE else 0.0
+    return gate.number if gate is not None and gate.relation in (NOT_WORSE, EQUAL) else 0.0
 
 
 def _find_need(
@@ -289,27 +321,32 @@ def _plan_pilot(
     confidence: float,
     at: Sequence[int],
 ) -> Plan:
-    if gate is not None and (gate.baseline is None or gate.relation in RELATIONS or gate.disparity):
-        raise SpecError(f"gate {gate.text!r}: a pilot plans for `better than` and `not worse than` a baseline")
+    if gate is not None and (gate.baseline is None or gate.relation in RELATIONS):
+        raise SpecError(
+            f"gate {gate.text!r}: a pilot plans for `better than`, `not worse than` and `equal to` a baseline"
+        )
     metric = metric or default_metric(gate.metric if gate else "accuracy")
+    _check_averages(gate, metric)
     by_variant = _read_pilot(pilot, _find_scorers(pilot, gate, scorer), metric, dict(gate.where) if gate else None)
     rows = _mean_of(by_variant)
     sample = Sample.from_rows(rows, 0, 1, metric)
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
     sign = -1.0 if metric.direction == "lower" else 1.0
-    assumed = _assumed_differences(sample, sign)
+    is_equality = gate is not None and gate.relation == EQUAL
+    signs = (1.0, -1.0) if is_equality else (sign,)
+    assumed = _assumed_differences(sample, sign, is_equality)
     if sample.independent and sample.binary:
         differ = float(np.mean(sample.change != 0))
         needs = tuple(
             _find_paired(gate, text, sign * d, max(differ, abs(d)), power, confidence, at) for text, d in assumed
         )
-        return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, "examples", needs)
+        return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, _unit(gate, "examples"), needs)
     needs = tuple(
         _find_need(
             text,
             difference,
-            DrawnPower(gate, confidence, sample, difference, _margin(gate), sign),
+            DrawnPower(gate, confidence, sample, difference, _margin(gate), signs),
             power,
             at,
             _why_not_difference(gate, sign * difference),
@@ -318,7 +355,7 @@ def _plan_pilot(
     )
     clustered = rows.cluster is not None
     method = f"by {_describe_test(gate, binary=False)}, for {DRAWS:,} draws of the pilot's"
-    unit = "clusters" if clustered else "examples"
+    unit = _unit(gate, "clusters" if clustered else "examples")
     examples = next((need.examples for need in needs if need.examples), None)
     is_split = not (clustered or examples is None or getattr(metric, "weighted", False))
     variance = split_variance(by_variant, examples) if is_split and examples else None
@@ -357,10 +394,11 @@ def _mean_of(by_variant: Sequence[Sequence[PairedRows]]) -> PairedRows:
     return replace(by_variant[0][0], value=value)
 
 
-def _assumed_differences(sample: Sample, sign: float) -> Iterator[tuple[str, float]]:
+def _assumed_differences(sample: Sample, sign: float, is_equality: bool) -> Iterator[tuple[str, float]]:
     """The pilot's difference, and the ends of its 80 % interval, the cautious one first after it."""
     low, high = sample.interval(0.8)
     ends = (low, high) if sign > 0 else (high, low)
+    ends = (max(ends, key=abs), min(ends, key=abs)) if is_equality else ends
     yield f"the difference is that of the pilot, {sample.value:+.3g}", sample.value
     if not math.isnan(low):
         yield f"it is the worse end of the pilot's 80 % interval, {ends[0]:+.3g}", ends[0]
@@ -369,7 +407,7 @@ def _assumed_differences(sample: Sample, sign: float) -> Iterator[tuple[str, flo
 
 def _check_share(name: str, share: float | None) -> float:
     if share is None:
-        raise SpecError(f"{name} is missing: give the assumed share of right rows, or a pilot")
+        raise SpecError(f"{name} is missing: give the assumed share of right rows (--{name}), or a pilot (--pilot)")
     if not 0 <= share <= 1:
         raise SpecError(f"{name} is a share between 0 and 1, not {share!r}")
     return float(share)

@@ -10,7 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.metrics.stats.intervals import normal_quantile, normal_tail
+from evaluand.metrics.stats.intervals import (
+    BOUND_CORRECTION,
+    is_pair_above,
+    normal_quantile,
+    normal_tail,
+    paired_score,
+)
 
 MOST_ROWS: Final = 1_000_000
 """No more rows are searched for."""
@@ -60,36 +66,44 @@ def _fewest_wins(rows: int, confidence: float) -> int:
     return int(np.searchsorted(-tail, -(1 - confidence + 1e-12) / 2))
 
 
-def power_of_pairs(bound: Callable[[float, float], float], least: float, n: int, won: float, lost: float) -> float:
-    """The chance that a lower bound of the difference exceeds a number, over all numbers of rows won and lost.
+def power_of_pairs(level: float, least: float, n: int, won: float, lost: float, *, both: bool = False) -> float:
+    """The chance that the lower bound of gates exceeds a number, over all numbers of rows won and lost.
 
     Above `MANY_DIFFER` rows that differ, the bound is taken to be as far from the difference as for expected counts.
 
     Args:
-        bound: of rows won and lost; it rises with the rows won, and falls with the rows lost.
-        least: what it must exceed.
+        level: of the bound, which rises with the rows won, and falls with the rows lost.
+        least: what it must exceed, at most 0.
         n: independent rows.
         won: the chance that a row is won.
         lost: that it is lost.
+        both: the same must hold of the opposite difference, as for equality.
     """
+    confidence = 2 * level - 1
     if n * (won + lost) > MANY_DIFFER:
         spread = math.sqrt(max(won + lost - (won - lost) ** 2, 1e-300) / n)
-        return 1 - normal_tail((bound(won * n, lost * n) - least) / spread)
+        sides = ((won, lost), (lost, won)) if both else ((won, lost),)
+        bounds = [paired_score(a * n, b * n, n, confidence, correction=BOUND_CORRECTION)[0] for a, b in sides]
+        return max(1 - sum(normal_tail((bound - least) / spread) for bound in bounds), 0.0)
 
     def passes(lost_rows: int, won_rows: int) -> bool:
-        return bound(won_rows, lost_rows) > least
+        return is_pair_above(won_rows, lost_rows, n, least, confidence, correction=BOUND_CORRECTION)
+
+    def exceeds(lost_rows: int, won_rows: int) -> bool:
+        return not is_pair_above(lost_rows, won_rows, n, least, confidence, correction=BOUND_CORRECTION)
 
     chance = binomial(n, lost)
     losses = np.flatnonzero(chance > _UNLIKELY)
     shown = losses[np.unique(np.linspace(0, len(losses) - 1, _MOST_LOSSES).round().astype(np.int64))]
-    wins, fewest = [], 0
+    wins, too_many = [0], [0]
     for lost_rows in shown.tolist():
-        fewest = first_that(partial(passes, lost_rows), fewest, n - lost_rows + 1)
-        wins.append(fewest)
-    needed = np.ceil(np.interp(losses, shown, wins) - 1e-9).astype(np.int64)
+        wins.append(first_that(partial(passes, lost_rows), wins[-1], n - lost_rows + 1))
+        too_many.append(first_that(partial(exceeds, lost_rows), too_many[-1], n - lost_rows + 1) if both else n + 1)
+    needed = np.ceil(np.interp(losses, shown, wins[1:]) - 1e-9).astype(np.int64)
+    beyond = np.floor(np.interp(losses, shown, too_many[1:]) + 1e-9).astype(np.int64)
     total = 0.0
-    for lost_rows, least in zip(losses.tolist(), needed.tolist(), strict=True):
-        total += float(chance[lost_rows] * binomial(n - lost_rows, min(won / (1 - lost), 1.0))[least:].sum())
+    for lost_rows, fewest, most in zip(losses.tolist(), needed.tolist(), beyond.tolist(), strict=True):
+        total += float(chance[lost_rows] * binomial(n - lost_rows, min(won / (1 - lost), 1.0))[fewest:most].sum())
     return min(total, 1.0)
 
 

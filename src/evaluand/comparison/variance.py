@@ -36,6 +36,20 @@ class VarianceSplit:
     options: tuple[Mapping[str, Any], ...]
 
     @property
+    def design(self) -> str:
+        """How often each example is asked and judged in the pilot, after the number of examples."""
+        parts = [
+            f"{word} {self.sizes[facet]} {name}"
+            for facet, word, name in (
+                (REPLICATIONS, "with", "answers each"),
+                (VARIANTS, "under", "variants"),
+                (JUDGES, "by", "judges"),
+            )
+            if self.sizes[facet] > 1
+        ]
+        return "".join(f" {part}" for part in parts)
+
+    @property
     def verdict(self) -> str:
         """What would help, in a sentence or two."""
         return "; ".join([*self._verdicts()])

@@ -395,6 +395,20 @@ def paired_score(won: float, lost: float, n: int, confidence: float, *, correcti
     return -_paired_end(lost, won, n, z, correction), _paired_end(won, lost, n, z, correction)
 
 
+BOUND_CORRECTION = 0.5
+"""The correction of `paired_score` with which a one-sided bound errs at most as often as its level says."""
+
+
+def is_pair_above(won: float, lost: float, n: int, limit: float, confidence: float, *, correction: float = 0.0) -> bool:
+    """Whether the lower end of `paired_score` lies above a limit of at most 0, without the search for it.
+
+    Example:
+        >>> [is_pair_above(7, 1, 21, limit, 0.95) for limit in (0.0, -0.02)], round(paired_score(7, 1, 21, 0.95)[0], 3)
+        ([True, True], 0.026)
+    """
+    return _below(lost, won, n, -limit, correction) > normal_quantile(confidence)
+
+
 def _paired_end(won: float, lost: float, n: int, z: float, correction: float) -> float:
     """The largest difference that the counts do not contradict, by bisection."""
     low, high = (won - lost) / n, 1.0
