@@ -24,8 +24,8 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.stats.disparity import IntervalEnds
-from evaluand.metrics.stats.intervals import wilson
-from evaluand.metrics.stats.shrinkage import shrink, spread_between
+from evaluand.metrics.stats.intervals import normal_quantile, wilson
+from evaluand.metrics.stats.shrinkage import shrink
 from tests.support.compas import COUNTS, write_compas
 
 RACES = ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other")
@@ -179,13 +179,33 @@ def test_wrong_rules_are_refused(rules: Any, fault: str) -> None:
         read_rules([("race",)], **rules)
 
 
-def test_the_spread_between_groups_solves_paule_and_mandels_equation() -> None:
+def test_shrunk_values_are_means_over_all_spreads_between_groups() -> None:
+    """By numerical integration over the mean and the spread of normal groups, with flat priors for both."""
     value, error = np.array([0.1, 0.3, 0.35, 0.7]), np.array([0.05, 0.04, 0.1, 0.2])
-    spread = spread_between(value, error)
-    weight = 1 / (error**2 + spread)
-    mean = (weight * value).sum() / weight.sum()
-    assert (weight * (value - mean) ** 2).sum() == pytest.approx(3)
-    assert spread_between(np.array([0.5, 0.51, 0.49]), np.full(3, 0.1)) == 0
+    z = normal_quantile(0.95)
+    found = shrink(IntervalEnds(value, value - z * error, value + z * error), 0.95, (0.0, 1.0))
+    spread, centre = np.meshgrid(np.linspace(0, 40, 20_001)[1:], np.linspace(-1.5, 2, 141), indexing="ij")
+    total = error**2 + spread[..., None] ** 2
+    joint = np.prod(np.exp(-0.5 * (value - centre[..., None]) ** 2 / total) / np.sqrt(total), axis=-1)
+    own = spread[..., None] ** 2 / total
+    mean = own * value + (1 - own) * centre[..., None]
+    expected = (joint[..., None] * mean).sum(axis=(0, 1)) / joint.sum()
+    assert found.value == pytest.approx(expected, abs=3e-3)
+    square = (joint[..., None] * (own * error**2 + (mean - expected) ** 2)).sum(axis=(0, 1)) / joint.sum()
+    assert (found.high - found.low)[:3] / (2 * z) == pytest.approx(np.sqrt(square)[:3], rel=0.02)
+
+
+@pytest.mark.parametrize(("groups", "spread"), [(3, 0.0), (3, 0.05), (5, 0.02), (12, 0.05), (40, 0.15)])
+def test_shrunk_intervals_cover_the_truth(groups: int, spread: float) -> None:
+    rng = np.random.default_rng(groups)
+    covered = []
+    for _ in range(200):
+        n = np.maximum(rng.lognormal(4.5, 1.2, groups).astype(int), 5)
+        truth = np.clip(rng.normal(0.3, spread, groups), 0.01, 0.99)
+        right = rng.binomial(n, truth)
+        shrunk = shrink(IntervalEnds(right / n, *wilson(right, n, 0.95)), 0.95, (0.0, 1.0))
+        covered.append(((shrunk.low <= truth) & (truth <= shrunk.high)).mean())
+    assert np.mean(covered) > 0.92
 
 
 def test_shrunk_values_are_closer_to_the_truth_than_raw_ones() -> None:

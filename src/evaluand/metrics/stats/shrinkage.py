@@ -1,8 +1,9 @@
 """Shrinkage: the values of many groups, each drawn towards their mean as far as chance may have moved it.
 
-A small group that looks worst is often only small. Empirical Bayes asks how much groups truly differ, and how uncertain
-each value is: C. Morris, "Parametric empirical Bayes inference" (JASA 78, 1983), with the spread of the groups by
-R. Paule & J. Mandel, "Consensus values and weighting factors" (J. Res. NBS 87, 1982).
+A small group that looks worst is often only small. How much groups truly differ is uncertain too: few groups that
+look alike may differ all the same. So all spreads between groups count, each by its likelihood, with a flat prior:
+D. Rubin, "Estimation in parallel randomized experiments" (J. Educational Statistics 6, 1981); A. Gelman, "Prior
+distributions for variance parameters in hierarchical models" (Bayesian Analysis 1, 2006).
 """
 
 from typing import Final
@@ -17,7 +18,7 @@ def shrink(values: IntervalEnds, confidence: float, range: tuple[float, float]) 
     """Values drawn towards their mean, with intervals; NaN where a value has no interval, or if fewer than three have.
 
     The standard error of a value is its interval's width over twice the normal quantile. The intervals allow for the
-    error of the mean, and not for that of the spread between groups.
+    errors of the mean and of the spread between groups; how often they cover: docs/intervals.md.
 
     Args:
         values: of k groups, in one dimension, with intervals at this confidence.
@@ -34,40 +35,38 @@ def shrink(values: IntervalEnds, confidence: float, range: tuple[float, float]) 
     if known.sum() < _FEWEST:
         return IntervalEnds(blank, blank, blank)
     value, error = values.value[known], np.maximum((values.high - values.low)[known] / (2 * z), _TINY)
-    spread = spread_between(value, error)
-    weight = 1 / (error**2 + spread)
-    mean = float((weight * value).sum() / weight.sum())
-    own = spread / (error**2 + spread)
-    shrunk = own * value + (1 - own) * mean
-    reach = z * np.sqrt(own * error**2 + (1 - own) ** 2 / weight.sum())
+    shrunk, deviation = _posterior(value, error)
     ends = [blank.copy() for _ in IntervalEnds._fields]
-    for end, found in zip(ends, (shrunk, shrunk - reach, shrunk + reach), strict=True):
+    for end, found in zip(ends, (shrunk, shrunk - z * deviation, shrunk + z * deviation), strict=True):
         end[known] = np.clip(found, *range)
     return IntervalEnds(*ends)
 
 
-def spread_between(value: np.ndarray, error: np.ndarray) -> float:
-    """The variance between groups by which their weighted squared deviations are as large as expected; 0 or more.
+def _posterior(value: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each group's true value, over all spreads between groups.
 
     Args:
         value: of k groups.
         error: their standard errors, above 0.
     """
-    low, high = 0.0, float(np.square(value - value.mean()).sum()) + float(np.square(error).max())
-    if _excess(value, error, low) <= 0:
-        return 0.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _excess(value, error, middle) > 0 else (low, middle)
-    return (low + high) / 2
-
-
-def _excess(value: np.ndarray, error: np.ndarray, spread: float) -> float:
-    weight = 1 / (error**2 + spread)
-    mean = (weight * value).sum() / weight.sum()
-    return float((weight * np.square(value - mean)).sum()) - (len(value) - 1)
+    place = (np.arange(_SPREADS) + 0.5) / _SPREADS
+    scale = float(np.sqrt(np.mean(error**2)) + value.std())
+    variance = error**2 + np.square(scale * place / (1 - place))[:, None]  # spreads × groups
+    weight = 1 / variance
+    total = weight.sum(axis=1)
+    mean = (weight * value).sum(axis=1) / total
+    off = (weight * np.square(value - mean[:, None])).sum(axis=1)
+    likelihood = 0.5 * (np.log(weight).sum(axis=1) - np.log(total) - off) - 2 * np.log(1 - place)
+    share = np.exp(likelihood - likelihood.max())
+    share = (share / share.sum())[:, None]
+    own = 1 - error**2 * weight  # of a group's own value; the rest is the mean's
+    centre = own * value + (1 - own) * mean[:, None]
+    spread = own * error**2 + np.square(1 - own) / total[:, None]
+    found = (share * centre).sum(axis=0)
+    return found, np.sqrt((share * (spread + np.square(centre - found))).sum(axis=0))
 
 
 _FEWEST: Final = 3
-_STEPS: Final = 60
+_SPREADS: Final = 400
+"""The spreads between groups that are tried, from 0 to infinity."""
 _TINY: Final = 1e-9
