@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, strategies as st
 
+from evaluand.aggregation.random_order import draw_positions
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
-from evaluand.experiment.random_order import draw_positions
 
 EXPERIMENT = """
 name: quiz
@@ -64,7 +64,7 @@ def test_a_clear_difference_ends_the_run_early(folder: Path) -> None:
     result = run(folder, 0.9, "--until", "accuracy better than base", "--json")
     assert result.exit_code == 0
     found = until(result)
-    assert (found["passed"], found["why"]) == (True, "mine is shown to hold")
+    assert (found["passed"], found["why"]) == (True, "is shown to hold for mine")
     assert 20 <= found["examples"] < 150
     assert f"after {found['examples']} of 300 examples" in result.stderr
     assert len(list((folder / "store" / "runs").iterdir())) == 2 * found["looks"]
@@ -73,7 +73,7 @@ def test_a_clear_difference_ends_the_run_early(folder: Path) -> None:
 def test_what_is_shown_not_to_hold_ends_the_run_and_fails(folder: Path) -> None:
     found = run(folder, 0.1, "--until", "accuracy not worse than base by 0.05", "--json")
     assert found.exit_code == 3
-    assert until(found)["why"] == "mine is shown not to hold"
+    assert until(found)["why"] == "is shown not to hold for mine"
     assert until(found)["examples"] < 200
 
 
@@ -81,10 +81,10 @@ def test_a_run_ends_where_the_examples_that_remain_cannot_show_it(folder: Path) 
     words = ("--until", "accuracy better than base", "--json")
     found = until(run(folder, 0.5, *words, "--limit", "40", shift=1))
     assert found["passed"] is False
-    assert str(found["why"]).startswith("mine is no longer possible to show with the")
+    assert str(found["why"]).startswith("can no longer be shown to hold with the")
     assert (found["examples"], found["of"]) < (40, 41)
     to_the_end = until(run(folder, 0.6, *words, "--limit", "20"))
-    assert (to_the_end["examples"], to_the_end["why"]) == (20, "mine is not decided")
+    assert (to_the_end["examples"], to_the_end["why"]) == (20, "not decided for mine")
 
 
 def test_the_value_of_one_system_may_be_awaited(folder: Path) -> None:
@@ -99,13 +99,23 @@ def test_a_sorted_file_is_looked_at_in_a_random_order(folder: Path) -> None:
         "def base(x):\n    return 'yes' if x >= 100 else 'no'\n\ndef mine(x):\n    return 'yes' if x < 100 else 'no'\n"
     )
     found = call("run", "quiz.yaml", "--until", "accuracy better than base", "--json")
-    assert until(found)["why"] == "mine is shown not to hold"
+    assert until(found)["why"] == "is shown not to hold for mine"
     assert until(found)["examples"] < 300
     again = call("run", "quiz.yaml", "--until", "accuracy better than base", "--json")
     assert json.loads(again.stdout) | {"tasks": 0} == json.loads(found.stdout) | {"tasks": 0}
     whole = call("run", "quiz.yaml", "--json")
     reused = [task["run"]["receipt"]["reused"] for task in json.loads(whole.stdout)["tasks"]]
     assert reused == [until(found)["examples"]] * 2
+
+
+def test_examples_that_a_stored_baseline_lacks_are_not_spent_on(folder: Path) -> None:
+    run(folder, 0.5, "--task", "base", "--limit", "60")
+    found = run(
+        folder, 0.5, "--task", "mine", "--until", "accuracy not worse than quiz/base by 0.01", "--json", shift=1
+    )
+    assert "note: quiz/base has 60 of the 300 examples" in found.stderr
+    assert until(found)["of"] == 60
+    assert "are those of a single look" in found.stderr
 
 
 def test_a_look_that_was_killed_is_resumed_over_the_same_examples(folder: Path) -> None:
@@ -155,6 +165,7 @@ def test_later_rows_leave_the_order_of_the_others(content: list[int], n: int, se
     ("words", "message"),
     [
         (["--until", "accuracy >= 0.6"], "only a rule with a confidence level can be decided early"),
+        (["--until", "accuracy difference by g <= 0.1 at 95%"], "disparities have no bound for repeated looks"),
         (["--until", "accuracy better than base", "--fresh"], "--until looks several times"),
         (["--anytime"], "--anytime needs gates"),
         (["--until", "accuracy better than"], "expected the name of a baseline"),

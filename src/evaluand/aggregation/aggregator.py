@@ -478,7 +478,7 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
     try:
         with naming_scorer(measure.scorer, [metric]):
             found = worst_groups_of_shards(
-                lambda: read_shards(tables()), metric, search, repeated=is_repeated(evaluation)
+                lambda: read_shards(tables()), metric, search, dataset, repeated=is_repeated(evaluation)
             )
     except DataError:  # the row of the value says why
         return []

@@ -17,13 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRow, Summary, summary_of_shards
+from evaluand.aggregation.random_order import draw_second_half
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values
 from evaluand.aggregation.shard import Shard
 from evaluand.core.errors import SpecError
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.key_columns import INDEX
-from evaluand.metrics.base.metric import CLUSTER, Metric, check_whole_number
-from evaluand.metrics.stats.intervals import normal_quantile, random_bits
+from evaluand.data.dataset import Dataset
+from evaluand.metrics.base.metric import Metric, check_whole_number
+from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,18 @@ class WorstGroup(NamedTuple):
 
 
 def worst_groups_of_shards(
-    tables: Callable[[], Iterable[pa.Table]], metric: Metric, search: GroupSearch, *, repeated: bool = False
+    tables: Callable[[], Iterable[pa.Table]],
+    metric: Metric,
+    search: GroupSearch,
+    dataset: Dataset,
+    *,
+    repeated: bool = False,
 ) -> list[WorstGroup]:
     """The groups for which a metric is worst, by target, the most clearly different on the first half first.
 
     Args:
         tables: a function that reads the table of a scorer in shards with the attributes, see `shards`; read twice.
+        dataset: that of the table.
         repeated: whether examples have several replications.
 
     Raises:
@@ -127,11 +135,12 @@ def worst_groups_of_shards(
     """
     search.check(metric)
     sign = 1.0 if metric.direction == "lower" else -1.0
-    shards = _half(tables(), search.seed, 0)
+    is_second, indices = draw_second_half(dataset, search.seed), np.frombuffer(dataset.indices, np.int64)
+    shards = _take(tables(), indices, ~is_second)
     first = summary_of_shards(shards, [metric], [(), *search.groupings], repeated=repeated)
     found = [_choose(first, overall, search, sign) for overall in first.values(0, ())]
     marks = {mark: f"group {place}" for place, mark in enumerate(_marks(each.rows for each in found))}
-    shards = (_mark(table, marks) for table in _half(tables(), search.seed, 1))
+    shards = (_mark(table, marks) for table in _take(tables(), indices, is_second))
     second = summary_of_shards(shards, [metric], [(), *((name,) for name in marks.values())], repeated=repeated)
     alpha = 1 - metric.confidence  # type: ignore[attr-defined] # of a metric that was checked
     return [group for each in found for group in _judge(second, each, marks, alpha, sign)]
@@ -194,8 +203,7 @@ def _judge(
             group = group._replace(value=own.value, low=own.low, high=own.high, n=own.n_scored)
         if rest is not None:
             group = group._replace(rest=rest.value)
-        one_sided = _sides(second, name, of.target, 1 - 2 * alpha / n)
-        yield group._replace(confirmed=_is_worse(*one_sided, sign))
+        yield group._replace(confirmed=_is_worse(own, rest, sign, 1 - alpha / n))
 
 
 def _sides(
@@ -206,11 +214,18 @@ def _sides(
     return found.get(_IN), found.get(_REST)
 
 
-def _is_worse(own: MetricRow | None, rest: MetricRow | None, sign: float) -> bool:
-    """Whether a group is worse than the rest by more than the errors of both; they share no rows."""
+def _is_worse(own: MetricRow | None, rest: MetricRow | None, sign: float, level: float) -> bool:
+    """Whether a group is worse than the rest by more than the errors of both; they share no rows.
+
+    Of right and wrong rows the bound of the group is exact, as the score interval of few rows errs too often at so high
+    a level. Of other values it is the end of the two-sided interval.
+    """
     if own is None or rest is None:
         return False
-    end, other_end = (own.low, rest.high) if sign > 0 else (own.high, rest.low)
+    low, high = own.low, own.high
+    if isinstance(own.data, dict) and own.data.keys() == {"correct", "n"}:
+        low, high = clopper_pearson(own.data["correct"], own.data["n"], level)
+    end, other_end = (low, rest.high) if sign > 0 else (high, rest.low)
     return sign * (own.value - rest.value) > math.hypot(own.value - end, other_end - rest.value)
 
 
@@ -229,12 +244,10 @@ def _mark(table: pa.Table, marks: Mapping[_Mark, str]) -> pa.Table:
     return table
 
 
-def _half(tables: Iterable[pa.Table], seed: int, half: int) -> Iterator[pa.Table]:
-    """The rows of the clusters, or examples, of one half."""
+def _take(tables: Iterable[pa.Table], indices: np.ndarray, chosen: np.ndarray) -> Iterator[pa.Table]:
+    """The rows of the chosen examples."""
     for table in tables:
-        key = table[CLUSTER if CLUSTER in table.column_names else INDEX].to_numpy().astype(np.int64).view(np.uint64)
-        drawn = random_bits(key, seed + 1) & np.uint64(1)
-        yield table.filter(pa.array(drawn == half))
+        yield table.filter(pa.array(chosen[np.searchsorted(indices, table[INDEX].to_numpy())]))
 
 
 _IN, _REST = "in", "rest"

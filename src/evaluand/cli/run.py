@@ -40,8 +40,9 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
-from evaluand.cli.until import parse_until, run_until
+from evaluand.cli.until import parse_until, positions_in, run_until
 from evaluand.comparison.gates import check_fit, check_gates
+from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, EvaluandError, SpecError, nearest, plural
 from evaluand.core.provenance import look_for_git_changes
@@ -190,6 +191,7 @@ def command(
             results = carry_out(experiment, store, display(as_json, quiet), again, **options)
         else:
             allowed = allow_unmeasured or experiment.allow_unmeasured_judges
+            experiment = _only_shared(experiment, last_rule, tasks, store)
             most = min(len(experiment.dataset), limit or len(experiment.dataset))
             results, stop = run_until(
                 most,
@@ -205,6 +207,7 @@ def command(
                     found.evaluations,
                     measures=experiment.measures_of_all_rows,
                     allow_unmeasured_judges=allowed,
+                    drawn_from=experiment.dataset,
                 ),
             )
     checked: list[Facts] = []
@@ -214,6 +217,7 @@ def command(
             if stop is not None and last_rule is not None:
                 checked = [one | ({"until": stop.facts} if one["gate"] == last_rule.text else {}) for one in checked]
                 click.echo(f"{last_rule.text}: {safe(stop)}", err=True)
+                click.echo(_ONE_LOOK, err=True)
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
@@ -227,6 +231,24 @@ def command(
         if report:
             _write_report(store, experiment.name, results, checked)
     conclude(checked, junit, failed=failed)
+
+
+_ONE_LOOK: Final = (
+    "note: this rule allows for all looks; other intervals, p values and gates are those of a single look, and too sure"
+    " after several"
+)
+
+
+def _only_shared(experiment: Experiment, rule: Gate, tasks: Sequence[str], store: DirectoryStore) -> Experiment:
+    """The experiment over the examples that a stored baseline of the rule has too."""
+    if rule.baseline is None or rule.baseline in tasks:
+        return experiment
+    for baseline in find_evaluations(store, rule.baseline):
+        shared, every = positions_in(baseline, experiment.dataset), len(experiment.dataset)
+        if len(shared) < every:
+            click.echo(f"note: {safe(rule.baseline)} has {len(shared):,} of the {every:,} examples", err=True)
+            experiment = replace(experiment, dataset=experiment.dataset.take(shared))
+    return experiment
 
 
 def _read_experiment(file: Path, model: str | None, where: str | None, budget: Budget | None) -> Experiment:

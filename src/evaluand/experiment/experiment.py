@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
+from evaluand.aggregation.random_order import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
@@ -39,7 +40,6 @@ from evaluand.experiment.preflight import (
     check_tournaments,
     check_trade,
 )
-from evaluand.experiment.random_order import draw_positions
 from evaluand.experiment.tournament import MatchResults, Tournament
 from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
