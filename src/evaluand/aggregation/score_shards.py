@@ -129,6 +129,12 @@ def _example_columns(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
     return found
 
 
+def weights_of(dataset: Dataset) -> np.ndarray | None:
+    """The weight of each example; None without weights."""
+    name = dataset.roles.weight
+    return None if name is None else np.asarray(_column(dataset, name).cast(pa.float64()).to_numpy())
+
+
 def clusters_of(dataset: Dataset) -> np.ndarray | None:
     """The key of each example's cluster; None without clusters."""
     keys = _clusters_of(dataset)

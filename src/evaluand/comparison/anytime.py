@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evaluand.aggregation.score_shards import clusters_of, dataset_of, weights_of
 from evaluand.comparison.difference import Sample, row_weights
 from evaluand.comparison.pairing import pair_rows
 from evaluand.comparison.rule import ANYTIME
 from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.anytime import anytime_least_mean, fewest_to_exceed
 from evaluand.metrics.stats.intervals import cluster_sums
+from evaluand.metrics.stats.least_mean import least_mean
 
 
 class Seen(NamedTuple):
@@ -25,18 +28,27 @@ class Seen(NamedTuple):
         total: the weighted sum of each cluster.
         weight: of each cluster.
         range: the lowest and the highest possible value of a row.
+        heaviest: the weight of the heaviest cluster that may come, see `heaviest_cluster`.
     """
 
     total: np.ndarray
     weight: np.ndarray
     range: tuple[float, float]
+    heaviest: float
 
     def bounds(self, level: float) -> tuple[float, float]:
         """The lower and the upper bound, each at the level; NaN where nothing has been seen."""
         if not len(self.weight):
             return math.nan, math.nan
-        low = anytime_least_mean(self.total, self.weight, self.range[0], level)
-        return low, -anytime_least_mean(-self.total, self.weight, -self.range[1], level)
+        low = anytime_least_mean(self.total, self.weight, self.range[0], level, self.heaviest)
+        return low, -anytime_least_mean(-self.total, self.weight, -self.range[1], level, self.heaviest)
+
+    def bounds_of_one_look(self, level: float) -> tuple[float, float]:
+        """Bounds that allow for a value that no row has shown, see `least_mean`; NaN where nothing has been seen."""
+        if not len(self.weight):
+            return math.nan, math.nan
+        low = least_mean(self.total, self.weight, self.range[0], level)
+        return low, -least_mean(-self.total, self.weight, -self.range[1], level)
 
     def facts(self, side: str, limit: float, level: float) -> dict[str, Any]:
         """What decides whether to look again.
@@ -52,22 +64,40 @@ class Seen(NamedTuple):
             return {"anytime": True, "opposite": None, "refuted": False, "needed": None}
         low, high = self.bounds(level)
         total, range = (self.total, self.range) if side == "low" else (-self.total, (-self.range[1], -self.range[0]))
-        needed = fewest_to_exceed(total, self.weight, range, limit if side == "low" else -limit, level)
+        limit = limit if side == "low" else -limit
+        needed = fewest_to_exceed(total, self.weight, range, limit, level, self.heaviest)
         return {
             "anytime": True,
             "opposite": high if side == "low" else low,
-            "refuted": high < limit if side == "low" else low > limit,
+            "refuted": high < limit if side == "low" else low > -limit,
             "needed": int(needed) if math.isfinite(needed) else None,
         }
 
 
-def seen_differences(sample: Sample) -> Seen:
+def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | None = None) -> float:
+    """The weight of the heaviest cluster of a dataset, run or not; without clusters, of an example.
+
+    Args:
+        dataset: from which the examples of the evaluation were drawn; by default its own.
+    """
+    dataset = dataset_of(evaluation) if dataset is None else dataset
+    keys: Any = clusters_of(dataset)
+    if keys is None:  # equal examples count as one cluster
+        keys = np.array(list(dataset.example_digests()))
+    _, cluster = np.unique(keys, return_inverse=True)
+    weight = weights_of(dataset) if getattr(metric, "weighted", False) else None
+    run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
+    times = 1 if metric.over_replications else run["spec"]["replications"]
+    return float(np.bincount(cluster, weight).max(initial=0)) * times
+
+
+def seen_differences(sample: Sample, heaviest: float) -> Seen:
     """The differences between two systems by cluster."""
-    return Seen(sample.state["cluster_sum"], sample.state["cluster_weight"], (-sample.span, sample.span))
+    return Seen(sample.state["cluster_sum"], sample.state["cluster_weight"], (-sample.span, sample.span), heaviest)
 
 
 def seen_values(
-    evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str]
+    evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str], heaviest: float
 ) -> dict[str | None, Seen]:
     """The values of one system by cluster: target → clusters."""
     rows = pair_rows([evaluation], scorer, metric, where)
@@ -78,7 +108,7 @@ def seen_values(
         chosen, weight = chosen.take(weight > 0), weight[weight > 0]
         cluster = chosen.example if chosen.cluster is None else chosen.cluster
         state = cluster_sums(chosen.value[0], weight, cluster, np.zeros(len(weight), np.int64))
-        found[key[0]] = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range)
+        found[key[0]] = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range, heaviest)
     return found
 
 
@@ -90,11 +120,11 @@ def check_anytime(gate: str, metric: Metric) -> None:
     """
     if not metric.averages or (metric.reduce == "all" and not metric.over_replications):
         raise SpecError(
-            f"gate {gate!r}: bounds for repeated looks exist for means of one number per row, not for {metric.kind};"
-            f" leave out `{ANYTIME}`"
+            f"gate {gate!r}: bounds for repeated looks (`{ANYTIME}`, --until) exist for means of one number per row,"
+            f" not for {metric.kind}"
         )
     if not np.isfinite(metric.row_range).all():
         raise SpecError(
-            f"gate {gate!r}: a bound for repeated looks needs the lowest and the highest possible value of"
-            f" {metric.kind}; declare its range under metrics of the experiment, or leave out `{ANYTIME}`"
+            f"gate {gate!r}: a bound for repeated looks (`{ANYTIME}`, --until) needs the lowest and the highest"
+            f" possible value of {metric.kind}; declare its range under metrics of the experiment"
         )
