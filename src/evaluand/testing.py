@@ -72,7 +72,7 @@ def assert_gate(
         _refuse_options(baseline, scorer, missing)
         checked = evaluate_match_gates([rule], result.ratings, result.unrated, **judges)
     else:
-        checked = _check_evaluations(result, gate, baseline, scorer, missing, **judges)
+        checked = _check_evaluations(result, gate, baseline, scorer, missing, allow_unmeasured_judges)
     if not all(one.passed for one in checked):
         lines = (
             f"  {'passed' if one.passed else 'FAILED'}  {safe(one.subject)}: {safe(one.message)}" for one in checked
@@ -87,7 +87,7 @@ def _refuse_options(*options: Any) -> None:
 
 
 def _check_evaluations(
-    result: Any, gate: str, baseline: Any, scorer: str | None, missing: Missing | None, **judges: bool
+    result: Any, gate: str, baseline: Any, scorer: str | None, missing: Missing | None, allow_unmeasured_judges: bool
 ) -> list[GateResult]:
     subjects = _read_subjects(result)
     others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
@@ -102,7 +102,7 @@ def _check_evaluations(
         scorer=scorer,
         missing=missing,
         metric_by_name=subjects.metric_by_name,
-        **judges,
+        allow_unmeasured_judges=allow_unmeasured_judges,
     )
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import scipy.stats
 from click.testing import CliRunner, Result
@@ -39,6 +40,7 @@ from evaluand.evaluation.scorer import Score
 from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.column_statistics import Quantile
 from evaluand.metrics.stats.intervals import paired_score
+from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.store.store import Store
 from evaluand.testing import assert_gate
@@ -273,6 +275,35 @@ def test_a_gate_says_why_it_passes_or_fails_with_an_interval_that_seems_to_say_o
     bound, low = (held.facts["values"][0][name] for name in ("bound", "low"))
     assert bound < -0.5 < low
     assert held.message.endswith("the bound allows for an unseen one that differs by 10")
+
+
+def test_a_mean_at_a_level_allows_for_values_that_no_row_has_shown(store: MemoryStore) -> None:
+    """By the bound of Gaffke, where the interval of forty values between 0 and 1 would end near them."""
+    values = {i: 0.9 + i % 10 / 100 for i in range(N)}
+    own = evaluated(store, "own", values)
+    measures = [Measure("score", Mean(range=(0, 10)))]
+    low = least_mean(np.array([*values.values()]), np.ones(N), 0.0, 0.9)
+    high = -least_mean(-np.array([*values.values()]), np.ones(N), -10.0, 0.95)
+    found = one(own, "mean <= 1.5 at 95%", measures=measures)
+    assert not found.passed
+    assert found.facts["values"][0]["bound"] == pytest.approx(high)
+    [plain] = one(own, "mean >= 0.8", measures=measures).facts["values"]
+    assert one(own, "mean >= 0.8 at 90%", measures=measures).facts["values"][0]["bound"] <= low
+    assert plain["high"] < 1.5 < high
+
+
+def test_zeros_and_ones_of_a_wider_range_are_no_proportion(store: MemoryStore) -> None:
+    a, b = ({i: float(i % 2 == side) for i in range(N)} for side in (0, 1))
+    b |= dict.fromkeys(range(10), 1.0)
+    sides = [evaluated(store, name, each) for name, each in (("a", a), ("b", b))]
+    narrow, wide = (
+        one(sides[1], "mean better than a", sides[0], measures=[Measure("score", Mean(range=each))])
+        for each in ((0, 1), (-10, 1))
+    )
+    assert wide.facts["values"][0]["bound"] < narrow.facts["values"][0]["bound"] - 0.2
+    changed = evaluated(store, "c", b | {0: 0.999})
+    almost = one(changed, "mean better than a", sides[0], measures=[Measure("score", Mean(range=(-10, 1)))])
+    assert almost.facts["values"][0]["bound"] == pytest.approx(wide.facts["values"][0]["bound"], abs=0.01)
 
 
 def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: MemoryStore) -> None:

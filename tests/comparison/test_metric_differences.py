@@ -9,6 +9,7 @@ import pytest
 
 import evaluand
 from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.group_rules import read_rules
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gates import check_gates
 from evaluand.core.errors import SpecError
@@ -279,6 +280,33 @@ def test_a_disparity_is_compared_with_that_of_a_baseline() -> None:
     assert found.passed
     with pytest.raises(SpecError, match="kind 'max' has no difference with an interval; take difference or ratio"):
         check_gates(["accuracy max by sex better than base"], {"mine": fair}, {"base": unfair})
+
+
+def test_groups_below_the_declared_size_count_in_no_gate_on_a_disparity() -> None:
+    """Six rows of a third group would hide what thousands show, and no difference of two rates exceeds 1."""
+    store, rng = MemoryStore(), np.random.default_rng(8)
+    group = np.array(["a"] * 1500 + ["b"] * 800 + ["tiny"] * 6)
+    truth = rng.integers(0, 2, len(group))
+    wrong = np.where(group == "b", [[0.3], [0.1]], 0.1)
+    wrong[0, group == "tiny"] = 0.9
+    sides = [np.where(rng.random(len(group)) < each, 1 - truth, truth) for each in wrong]
+    unfair, fair = (graded(store, name, truth, side, group) for name, side in zip(("a", "b"), sides, strict=True))
+    rules = ["fpr difference by sex better than base", "fpr difference by sex <= 0.3"]
+    without, of_all = (
+        [Measure("prediction", make_metric("fpr", label="c1"), ("sex",), ("difference",), rules=each)]
+        for each in (read_rules([("sex",)], smallest=30), None)
+    )
+    [better, _, absolute] = check_gates(rules, {"fair": fair, "unfair": unfair}, {"base": unfair}, measures=without)[:3]
+    assert better.passed
+    assert absolute.passed
+    assert "too few rows, so not judged: sex=stiny" in better.message
+    [facts] = better.facts["values"]
+    fprs = [[np.mean(side[(group == name) & (truth == 0)]) for name in ("a", "b")] for side in (sides[1], sides[0])]
+    assert facts["difference"] == pytest.approx(np.ptp(fprs[0]) - np.ptp(fprs[1]))
+    [better] = check_gates(rules[:1], {"fair": fair}, {"base": unfair}, measures=of_all)
+    assert "few rows: sex=stiny" in better.message
+    [facts] = better.facts["values"]
+    assert -1 <= facts["low"] <= facts["high"] <= 1
 
 
 def test_equality_needs_both_bounds_within_the_margin() -> None:

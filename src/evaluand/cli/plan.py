@@ -1,10 +1,12 @@
 """`evaluand plan`: how many examples a gate or a comparison needs, before anything is spent."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from evaluand.aggregation.aggregator import Measure
 from evaluand.cli.options import confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
@@ -13,7 +15,6 @@ from evaluand.comparison.planning import examples_for_width, plan
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Metric
 from evaluand.report.terminal.plan import plan_table
 from evaluand.store.directory import DirectoryStore
 
@@ -100,14 +101,15 @@ def command(
     with show_notes():
         store = DirectoryStore(folder)
         pairs = [_read_pilot(store, names) for names in pilots]
+        declared = _declared_measures(rule, pairs[0], scorers) if pairs else []
         found = plan(
             rule,
             value=value,
             base=base,
             differ=differ,
             pilot=pairs or None,
-            scorer=scorers,
-            metric=_declared_metric(rule, pairs[0]) if pairs else None,
+            scorer=scorers or [each.scorer for each in declared],
+            metric=declared[0].metric if declared else None,
             power=power,
             confidence=confidence,
             at=numbers,
@@ -134,8 +136,13 @@ def _read_pilot(store: DirectoryStore, names: tuple[str, str]) -> tuple[Evaluati
     return found[0], found[1]
 
 
-def _declared_metric(rule: str | None, evaluations: tuple[Evaluation, Evaluation]) -> Metric | None:
-    """The metric of the rule as the pilot's experiment declares it, with its direction and range."""
-    kind = "accuracy" if rule is None else Gate.parse(rule).metric
-    measures = declared_measures(evaluations)
-    return next((measure.metric for measure in measures if measure.metric.kind == kind), None)
+def _declared_measures(
+    rule: str | None, evaluations: tuple[Evaluation, Evaluation], scorers: Sequence[str]
+) -> list[Measure]:
+    """The metric of the rule as the pilot's experiment declares it, with its scorer; none if that is unclear."""
+    gate = None if rule is None else Gate.parse(rule)
+    kind, named = ("accuracy", None) if gate is None else (gate.metric, gate.scorer)
+    wanted = [*scorers, *([named] if named else [])]
+    found = [measure for measure in declared_measures(evaluations) if measure.metric.kind == kind]
+    found = [measure for measure in found if not wanted or measure.scorer in wanted]
+    return found[:1] if wanted or len({measure.scorer for measure in found}) == 1 else []

@@ -206,7 +206,7 @@ class Sample:
         weight: of each row.
         state: sums by cluster; each row is a cluster where rows are independent.
         independent: rows share no example and no cluster, and all have the same weight.
-        binary: all values are 0 or 1.
+        binary: all values are 0 or 1, and the metric knows no others.
         span: the largest possible distance of two values; infinite where unknown.
         observed: the largest observed distance of two values.
         value: the weighted mean of `change`.
@@ -237,7 +237,7 @@ class Sample:
             weight=weight,
             state=state,
             independent=not repeated and not _is_weighted(metric),
-            binary=bool(((values == 0) | (values == 1)).all()),
+            binary=(low, high) in _OF_BINARY and bool(((values == 0) | (values == 1)).all()),
             span=high - low,
             observed=float(np.ptp(values)) if values.size else 0.0,
             value=float(weight @ change / total) if total > 0 else math.nan,
@@ -311,6 +311,8 @@ class Sample:
         return least if 0 < least < math.inf else math.nan
 
 
+_OF_BINARY: Final = ((0.0, 1.0), (-math.inf, math.inf))
+"""The ranges of values that may all be 0 or 1; of others, one that is neither may not have been seen."""
 _ROUNDING: Final = 1e-12
 _ULPS: Final = 64
 _Z_POWER: Final = NormalDist().inv_cdf(POWER)

@@ -4,11 +4,12 @@ As for other metrics (`metric_differences`), both disparities are computed again
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from evaluand.aggregation.disparity import SMALL
 from evaluand.aggregation.groups import shown_fill
 from evaluand.comparison.difference import count_pairs, row_weights
 from evaluand.comparison.metric_differences import MetricSample, read_columns
@@ -31,11 +32,15 @@ class DisparityDifference(NamedTuple):
         target: None without targets.
         sample: the two disparities; `b` minus `a`.
         counts: of pairs, see `count_pairs`.
+        small: compared groups whose values rest on few rows.
+        unjudged: groups that are too small to be compared.
     """
 
     target: str | None
     sample: MetricSample
     counts: dict[str, int]
+    small: Sequence[Mapping[str, str]]
+    unjudged: Sequence[Mapping[str, str]]
 
 
 def better_disparity(kind: str) -> Literal["higher", "lower"]:
@@ -44,7 +49,12 @@ def better_disparity(kind: str) -> Literal["higher", "lower"]:
 
 
 def disparity_differences(
-    evaluations: Sequence[Evaluation], scorer: str, metrics: Sequence[Metric], kind: Kind, by: Sequence[str]
+    evaluations: Sequence[Evaluation],
+    scorer: str,
+    metrics: Sequence[Metric],
+    kind: Kind,
+    by: Sequence[str],
+    smallest: int = 0,
 ) -> Iterator[DisparityDifference]:
     """The differences of a disparity between two evaluations, by target.
 
@@ -55,6 +65,7 @@ def disparity_differences(
         metrics: of several, the largest disparity counts, as for equalized odds.
         kind: one of `COMPARED`.
         by: the attributes whose groups are compared.
+        smallest: groups that fewer rows rest on, on either side, are left out.
 
     Raises:
         SpecError: the scorer, a column or an attribute does not exist, or the metric has no such differences.
@@ -66,18 +77,30 @@ def disparity_differences(
         groups = [place for place, key in enumerate(keys) if key[0] == target and None not in key[1:]]
         here = np.isin(paired[0].group, groups)
         parts = [rows.take(here & known) for rows in paired]
-        yield DisparityDifference(target, _sample(parts, groups, kind), count_pairs(paired[0].take(here), 0, 1))
+        sample, basis = _sample(parts, groups, kind, smallest)
+        named = [dict(zip(by, map(str, keys[group][1:]), strict=True)) for group in groups]
+        small, unjudged = (basis >= smallest) & (basis < SMALL), basis < smallest
+        counts = count_pairs(paired[0].take(here), 0, 1)
+        few, left = ([named[place] for place in np.flatnonzero(some)] for some in (small, unjudged))
+        yield DisparityDifference(target, sample, counts, few, left)
 
 
-def _sample(parts: Sequence[PairedRows], groups: Sequence[int], kind: Kind) -> MetricSample:
+def _sample(
+    parts: Sequence[PairedRows], groups: Sequence[int], kind: Kind, smallest: int
+) -> tuple[MetricSample, np.ndarray]:
+    """The disparities of both sides, and the rows that each group's values rest on."""
     rows = parts[0]
     keys, place = np.unique(rows.example if rows.cluster is None else rows.cluster, return_inverse=True)
     most = min((part.metric.most_blocks(len(place)) for part in parts), default=0)
     n = max(min(len(keys), most, _MOST_VALUES // max(len(groups), 1)), 1)
     blocks = Blocks(place % n, n)
     found = [_values(part, groups, blocks) for part in parts] if len(keys) > 1 else []
+    basis = np.min([one.basis for one in found], axis=0) if found else np.zeros(len(groups))
+    for side in (side for one in found for side in one.sides):
+        side[:, basis < smallest] = np.nan
     low, high = rows.metric.range
-    return MetricSample(disparity_change(found, kind, len(keys)), len(keys), 1.0 if kind == "ratio" else high - low)
+    change = disparity_change([one.sides for one in found], kind, len(keys))
+    return MetricSample(change, len(keys), 1.0 if kind == "ratio" else high - low), basis
 
 
 def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind, n: int) -> PairedChange:
@@ -93,10 +116,21 @@ def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind
     return PairedChange(float(a[0]), float(b[0]), a[1:], b[1:], _UNBOUNDED, n, edge, distances)
 
 
-def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
-    """By side, the values of the groups (the first row), and those without each block; NaN where one side has none."""
+class _Values(NamedTuple):
+    """Values of groups on both sides.
+
+    Attributes:
+        sides: the values of the groups (the first row), and those without each block; NaN where one side has none.
+        basis: the rows that the value of each group rests on, on the side with fewer.
+    """
+
+    sides: tuple[np.ndarray, np.ndarray]
+    basis: np.ndarray
+
+
+def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> _Values:
     position = np.searchsorted(groups, rows.group)
-    sides = []
+    sides, basis = [], []
     for side in (0, 1):
         columns, row = read_columns(rows, side, rows.metric, shown_fill(rows.metric))
         left = rows.metric.leave_out(columns, position[row], len(groups), blocks._replace(of_row=blocks.of_row[row]))
@@ -106,11 +140,12 @@ def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> tuple[np
                 " or the disparity of another metric"
             )
         sides.append(np.vstack([left.value[None], left.without]))
+        basis.append(left.basis * np.bincount(position[row], minlength=len(groups)))
     undefined = np.isnan(sides[0][0]) | np.isnan(sides[1][0])
     for each in sides:
         each[np.isnan(each[:, ~undefined]).any(axis=1)] = np.nan  # a group that loses its value is not left out
         each[:, undefined] = np.nan
-    return sides[0], sides[1]
+    return _Values((sides[0], sides[1]), np.minimum(*basis))
 
 
 def _disparity(values: Sequence[np.ndarray], kind: Kind) -> np.ndarray:

@@ -1,9 +1,12 @@
 """The outcome of a gate for one target, and that of a difference from a baseline."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from evaluand.aggregation.groups import MetricRow
 from evaluand.comparison.anytime import seen_differences
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.gate_result import bound_facts
@@ -46,10 +49,15 @@ def judge_difference(
     level: float,
     is_same: bool,
     counts: dict[str, int],
+    heaviest: float = 0.0,
 ) -> Outcome:
-    """Compares a difference with the margin of a gate; `better` is the direction."""
+    """Compares a difference with the margin of a gate; `better` is the direction.
+
+    Args:
+        heaviest: the weight of the heaviest cluster that a growing run can have.
+    """
     difference, (low, high) = sample.value, sample.interval(level)
-    seen = seen_differences(sample) if gate.anytime and isinstance(sample, Sample) else None
+    seen = seen_differences(sample, heaviest) if gate.anytime and isinstance(sample, Sample) else None
     lower, upper = seen.bounds(level) if seen else sample.bounds(level)
     both = gate.relation == EQUAL  # the bound nearer to its margin decides
     which = "low" if (lower <= -upper if both else better == "higher") else "high"
@@ -118,3 +126,15 @@ def format_pair_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(
         [plural(counts["n"], "pair"), *(f"{counts[n]:,} {word}" for n, word in words.items() if counts[n])]
     )
+
+
+def format_counts(row: MetricRow) -> str:
+    """The rows behind a value, with those that have none."""
+    parts = [f"{plural(row.n, 'row')}: {row.n_scored:,} scored"]
+    parts += [
+        f"{n:,} {word}"
+        for n, word in ((row.n_failed, "failed"), (row.n_abstained, "abstained"), (row.n_skipped, "more skipped"))
+        if n
+    ]
+    bounds = "" if row.worst == row.best or math.isnan(row.worst) else f", worst {row.worst:.4g} … best {row.best:.4g}"
+    return ", ".join(parts) + bounds

@@ -33,21 +33,23 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from evaluand.aggregation.aggregator import Measure, compute_measures
-from evaluand.aggregation.group_rules import GroupRules, read_rules
-from evaluand.aggregation.groups import MetricRow, group_text, summarise
+from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.fairness import CRITERIA
+from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
-from evaluand.comparison.anytime import seen_values
+from evaluand.comparison.anytime import Seen, heaviest_cluster, seen_values
 from evaluand.comparison.difference import Sample, count_pairs
-from evaluand.comparison.disparity_differences import COMPARED, better_disparity, disparity_differences
+from evaluand.comparison.disparity_gates import check_disparities, check_disparity_differences, declared_smallest
+from evaluand.comparison.gate_checks import at_level, check_attributes, check_decidable, check_number
 from evaluand.comparison.gate_outcome import (
     UNSURE,
     Outcome,
     format_bound_name,
+    format_counts,
     format_pair_counts,
     format_target,
     judge_difference,
@@ -68,24 +70,22 @@ from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.ranges import check_ranges, find_ranges
 from evaluand.comparison.rule import (
     BASELINE,
-    EQUAL,
     LEVEL,
     RELATIONS,
     WIN_RATE,
     Gate,
-    check_threshold,
     quote_word,
 )
-from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
+from evaluand.core.errors import DataError, NotFound, SpecError, nearest
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
+from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.judges.cards.standing import Standing, standings
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.names import is_name
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
-from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
 
@@ -100,6 +100,7 @@ def check_gates(
     missing: Missing | None = None,
     metric_by_name: Callable[[str], Metric] = default_metric,
     allow_unmeasured_judges: bool = False,
+    drawn_from: Dataset | None = None,
 ) -> list[GateResult]:
     """Checks each gate for each evaluation.
 
@@ -115,6 +116,8 @@ def check_gates(
         metric_by_name: the metric of a name that no measure has.
         allow_unmeasured_judges: whether verdicts of judges count that have no card, only one from before they
             changed, or one that does not show agreement with people; otherwise gates on them are refused, and fail.
+        drawn_from: the dataset of which the evaluated examples were drawn, for bounds at repeated looks; by default
+            their own.
 
     Raises:
         SpecError: a text is no gate, or names a metric, scorer, attribute or baseline that does not exist.
@@ -148,7 +151,11 @@ def check_gates(
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             metrics = find_ranges(metrics, chosen, [one for one in (base, evaluations[label]) if one is not None])
             check_ranges(gate, chosen, metrics)
-            check = partial(_check_gate, gate, label, evaluations[label], base, chosen, metrics, missing)
+            smallest = declared_smallest(gate, chosen, metrics, found[label])
+            heaviest = heaviest_cluster(evaluations[label], metrics[0], drawn_from) if gate.anytime else 0.0
+            check = partial(
+                _check_gate, gate, label, evaluations[label], base, chosen, metrics, missing, smallest, heaviest
+            )
             reads_labels = all(metric.reads_labels for metric in metrics)  # then people measure the judge here and now
             judges = [] if reads_labels else _find_judges([evaluations[label], base], chosen, known)
             correct = partial(correct_value, gate, evaluations[label], chosen)
@@ -200,17 +207,11 @@ def check_fit(
         metrics = _find_metrics(gate, scorer, measures)
         if {metric.kind for metric in metrics} <= {each.metric.kind for each in measures if each.scorer == scorer}:
             check_ranges(gate, scorer, metrics)
-        _check_attributes(gate, attributes)
+        check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
             base = _find_stored_baseline(gate, gate.baseline, store, baselines)
             _find_scorer(dataclasses.replace(gate, scorer=scorer), base.scorers, None)
-            _check_attributes(gate, dataset_of(base).roles.attributes)
-
-
-def _check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
-    unknown = [name for name in (*dict(gate.where), *gate.by, *gate.given) if name not in attributes]
-    if unknown:
-        raise SpecError(f"gate {gate.text!r}: {unknown[0]!r} is not an attribute{nearest(unknown[0], attributes)}")
+            check_attributes(gate, dataset_of(base).roles.attributes)
 
 
 def _check_gate(
@@ -221,19 +222,25 @@ def _check_gate(
     scorer: str,
     metrics: Sequence[Metric],
     missing: Missing | None,
+    smallest: int,
+    heaviest: float,
 ) -> GateResult:
     metric = metrics[0]
     try:
         if gate.disparity is not None and base is not None:
             filled = [_with_missing(one, missing or _usual_fill(one)) for one in metrics]
-            found = list(_check_disparity_differences(gate, base, evaluation, scorer, filled))
+            found = list(check_disparity_differences(gate, base, evaluation, scorer, filled, smallest))
         elif gate.disparity is not None:
-            found = list(_check_disparities(gate, evaluation, scorer, [_with_missing(one, missing) for one in metrics]))
+            filled = [_with_missing(one, missing) for one in metrics]
+            found = list(check_disparities(gate, evaluation, scorer, filled, smallest))
         elif base is None:
-            found = list(_check_values(gate, evaluation, scorer, _with_missing(metric, missing)))
+            found = list(_check_values(gate, evaluation, scorer, _with_missing(metric, missing), heaviest))
         else:
-            check = _check_differences if gate.level is not None else _check_point_differences
-            found = list(check(gate, base, evaluation, scorer, _with_missing(metric, missing or _usual_fill(metric))))
+            filled = [_with_missing(metric, missing or _usual_fill(metric))]
+            if gate.level is None:
+                found = list(_check_point_differences(gate, base, evaluation, scorer, filled[0]))
+            else:
+                found = list(_check_differences(gate, base, evaluation, scorer, filled[0], heaviest))
     except DataError as error:
         found = [Outcome(False, str(error), {}, is_decided=False)]
     except SpecError as error:
@@ -252,26 +259,31 @@ def _usual_fill(metric: Metric) -> Missing:
     return "wrong" if math.isfinite(metric.ends[0]) else metric.missing
 
 
-def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[Outcome]:
+def _check_values(
+    gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric, heaviest: float
+) -> Iterator[Outcome]:
     """Compares a value with a threshold, by target."""
     if gate.level is not None:
-        metric = _at_level(gate, metric)
+        metric = at_level(gate, metric)
     rows = [
         row
         for row in _summarise(gate, evaluation, scorer, metric)
         if [*row.by.values()] == [value for _, value in gate.where]
     ]
-    seen = seen_values(evaluation, scorer, metric, dict(gate.where)) if gate.anytime else {}
+    seen = _seen_values(gate, evaluation, scorer, metric, heaviest)
     for row in rows:
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         of_looks: dict[str, Any] = {}
-        if gate.level is not None and row.target in seen:
+        if gate.anytime and gate.level is not None and row.target in seen:
             low, high = seen[row.target].bounds(gate.level)
             row = row._replace(low=low, high=high)
             of_looks = seen[row.target].facts(str(end), gate.number, gate.level)
         elif gate.level is not None and _is_exact(row):
             low, high = clopper_pearson(row.data["correct"], row.data["n"], gate.level)
             row = row._replace(low=low, high=high)
+        elif gate.level is not None and row.target in seen:
+            low, high = seen[row.target].bounds_of_one_look(gate.level)
+            row = row._replace(low=float(np.fmin(row.low, low)), high=float(np.fmax(row.high, high)))
         number = row.value if end is None else getattr(row, end)
         about = "about " if end and not (of_looks or _is_exact(row)) else ""
         unsure = UNSURE if end and not math.isfinite(metric.range[1] - metric.range[0]) else ""
@@ -283,63 +295,10 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
         if math.isnan(number):
             why = row.reason or ("the metric has no interval" if end else "it is undefined")
-            yield Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts | counts, is_decided=False)
+            yield Outcome(False, f"undefined: {why}; {format_counts(row)}", facts | counts, is_decided=False)
         else:
             passed = RELATIONS[gate.relation](number, gate.number)
-            yield Outcome(passed, f"{shown}; {_format_counts(row)}", facts | counts)
-
-
-def _check_disparities(gate: Gate, evaluation: Evaluation, scorer: str, metrics: Sequence[Metric]) -> Iterator[Outcome]:
-    """Compares a disparity with a threshold, by target."""
-    dataset = dataset_of(evaluation)
-    _check_attributes(gate, dataset.roles.attributes)
-    kind: Kind = gate.disparity  # type: ignore[assignment]
-    # the end whose errors are more frequent
-    nearer = kind.startswith("difference" if gate.relation in (">=", ">") else "ratio")
-    chosen = metrics if gate.level is None else [_at_level(gate, one, AT_MOST if nearer else 0.5) for one in metrics]
-    rules = _group_rules(gate)
-    measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric, rules=rules) for metric in chosen]
-    found = compute_measures(
-        measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False
-    )
-    overall = {row.target: row for _, row in found.values if not row.by}
-    for _, row in found.disparities:
-        if bool(row.other) != bool(gate.other) or row.given != (dict.fromkeys(gate.given) or None):
-            continue
-        end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
-        number = row.value if end is None else getattr(row, end)
-        facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "n_groups")}
-        facts |= {"lowest": row.lowest, "highest": row.highest} | bound_facts(end, number)
-        counts = _format_counts(overall[row.target])
-        if math.isnan(number):
-            yield Outcome(False, f"undefined: {row.reason or 'it is undefined'}; {counts}", facts, is_decided=False)
-            continue
-        groups = f"from {group_text(row.lowest)} to {group_text(row.highest)}; " if row.lowest and row.highest else ""
-        about = "about " if end else ""
-        shown = f"{format_bound_name(end, gate.level)}{about}{format_target(row.target)}{number:.4g}; {groups}{counts}"
-        if row.small:
-            shown += f"; few rows: {' | '.join(map(group_text, row.small))}"
-        yield Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts)
-
-
-def _check_disparity_differences(
-    gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metrics: Sequence[Metric]
-) -> Iterator[Outcome]:
-    """Compares the difference of a disparity from that of the baseline with a margin, by target."""
-    level, is_same = gate.level or LEVEL, base.id == evaluation.id
-    better, kind = better_disparity(str(gate.disparity)), cast("Kind", gate.disparity)
-    for target, sample, n in disparity_differences([base, evaluation], scorer, metrics, kind, gate.by):
-        yield judge_difference(gate, sample, target, better, level, is_same, name_counts(n))
-
-
-def _group_rules(gate: Gate) -> GroupRules | None:
-    """The groups that a gate compares; None for the two that differ most."""
-    pairs = [[[*gate.reference], [*gate.other]]] if gate.other else []
-    reference = None if gate.other else [*gate.reference] or None
-    try:
-        return read_rules((gate.by,), reference=reference, pairs=pairs, given=gate.given)
-    except SpecError as error:
-        raise SpecError(f"gate {gate.text!r}: {error}") from None
+            yield Outcome(passed, f"{shown}; {format_counts(row)}", facts | counts)
 
 
 def _check_point_differences(
@@ -368,12 +327,12 @@ def _check_point_differences(
         facts["baseline_value"] = None if other is None else none_if_nan(other.value)
         if other is None or math.isnan(difference):
             why = (None if other is None else other.reason) or row.reason or "one side has no value"
-            yield Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts, is_decided=False)
+            yield Outcome(False, f"undefined: {why}; {format_counts(row)}", facts, is_decided=False)
             continue
         values = f"{format_target(target)}{row.value:.4g} against {other.value:.4g}, difference {difference:+.4g}"
         note = f"a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}"
         passed = RELATIONS[gate.relation](_rounded(difference), gate.number)
-        yield Outcome(passed, f"{values}: {note}; {_format_counts(row)}", facts)
+        yield Outcome(passed, f"{values}: {note}; {format_counts(row)}", facts)
 
 
 def _rounded(difference: float) -> float:
@@ -391,16 +350,25 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
     return f"`{against}`" if worse else f"`{gate.metric} better than {quote_word(str(gate.baseline))}`"
 
 
+def _seen_values(
+    gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric, heaviest: float
+) -> dict[str | None, Seen]:
+    """The clusters of a mean of values with a range, of which rare ones may not have been seen; by target."""
+    if gate.level is None or not (metric.averages and np.isfinite(metric.row_range).all()) or why_unpairable(metric):
+        return {}
+    return seen_values(evaluation, scorer, metric, dict(gate.where), heaviest)
+
+
 def _summarise(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> list[MetricRow]:
     """The values of a metric by target, over all rows and by the attributes of a gate's group."""
     by, dataset = tuple(name for name, _ in gate.where), dataset_of(evaluation)
-    _check_attributes(gate, dataset.roles.attributes)
+    check_attributes(gate, dataset.roles.attributes)
     rows = shards(evaluation, dataset, scorer, by, labelled_for=metric if metric.reads_labels else None)
     return summarise(rows, [metric], [attribute_columns(by)], repeated=is_repeated(evaluation))
 
 
 def _check_differences(
-    gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric
+    gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric, heaviest: float
 ) -> Iterator[Outcome]:
     """Compares the difference to the baseline with a margin, by target."""
     level = gate.level or LEVEL
@@ -409,11 +377,12 @@ def _check_differences(
         for place, key in enumerate(every.rows.keys):
             own = every.take(every.rows.group == place)
             sample = LabelledSample.from_rows(own, 0, 1)
-            yield _check_difference(gate, own.rows, key[0], metric, level, base.id == evaluation.id, sample)
+            yield _check_difference(gate, own.rows, key[0], metric, level, base.id == evaluation.id, heaviest, sample)
         return
     rows = pair_rows([base, evaluation], scorer, metric, dict(gate.where))
     for place, key in enumerate(rows.keys):
-        yield _check_difference(gate, rows.take(rows.group == place), key[0], metric, level, base.id == evaluation.id)
+        own_rows, is_same = rows.take(rows.group == place), base.id == evaluation.id
+        yield _check_difference(gate, own_rows, key[0], metric, level, is_same, heaviest)
 
 
 def _check_difference(
@@ -423,6 +392,7 @@ def _check_difference(
     metric: Metric,
     level: float,
     is_same: bool,
+    heaviest: float,
     labelled: LabelledSample | None = None,
 ) -> Outcome:
     known = np.all(rows.known, axis=0)
@@ -438,7 +408,7 @@ def _check_difference(
     ):
         why = f"undefined: rows without a score have no worst value; {format_pair_counts(counts)}"
         return Outcome(False, why, {"target": target, "level": level} | counts, is_decided=False)
-    return judge_difference(gate, sample, target, metric.direction, level, is_same, counts)
+    return judge_difference(gate, sample, target, metric.direction, level, is_same, counts, heaviest)
 
 
 def _find_baseline(
@@ -515,8 +485,8 @@ def _find_metrics(
         else [_find_metric(gate, scorer, own, missing, metric_by_name)]
     )
     for metric in found:
-        _check_number(gate, metric)
-        _check_decidable(gate, scorer, metric)
+        check_number(gate, metric)
+        check_decidable(gate, scorer, metric)
     return found
 
 
@@ -545,6 +515,11 @@ def _find_metric(
     try:
         return by_name(gate.metric)
     except SpecError as error:
+        if gate.metric in CRITERIA:
+            raise SpecError(
+                f"gate {gate.text!r}: {gate.metric} is a criterion of fairness, which the experiment must declare:"
+                f" fairness: [{{criterion: {gate.metric}, by: [{', '.join(gate.by) or '…'}], label: …}}]"
+            ) from None
         known = [*dict.fromkeys(name for measure in measures for name in (*measure.called, measure.criterion) if name)]
         near = nearest(gate.metric, known)
         hint = f"; known names: {', '.join(known)}" if known else ""
@@ -590,79 +565,10 @@ def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> Itera
         yield f"{gate.metric}({', '.join(words)})"
 
 
-def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
-    """Refuses a difference or a bound that the metric never has."""
-    if gate.baseline is None:
-        if gate.level is not None:
-            _at_level(gate, metric)
-        return
-    if gate.relation in RELATIONS:
-        return
-    if gate.disparity is not None:
-        if gate.disparity not in COMPARED:
-            raise SpecError(
-                f"gate {gate.text!r}: a disparity of kind {gate.disparity!r} has no difference with an interval; take"
-                f" {' or '.join(COMPARED)}"
-            )
-        if gate.reference or gate.given:
-            raise SpecError(
-                f"gate {gate.text!r}: against a baseline all groups count; leave out `from …` and `given …`"
-            )
-    if why := why_unpairable(metric):
-        point = f"{gate.metric} {'<=' if metric.direction == 'lower' else '>='} {quote_word(gate.baseline)}"
-        raise SpecError(f"gate {gate.text!r}: {why}; or compare the values themselves: `{point}`")
-    if metric.direction is None and gate.relation != EQUAL and gate.disparity is None:
-        raise SpecError(
-            f"gate {gate.text!r}: {metric.kind} of {scorer!r} has no direction; declare under metrics of the experiment"
-            f" whether higher or lower is better, and run it: {{kind: {metric.kind}, scorer: {scorer},"
-            " direction: lower}"
-        )
-
-
-def _check_number(gate: Gate, metric: Metric) -> None:
-    """Refuses a threshold that no value can have, and a margin by which no two values can differ."""
-    low, high = metric.range
-    if gate.baseline is None:
-        what = gate.metric if gate.disparity is None else f"the {gate.disparity} of {gate.metric}"
-        if gate.disparity is not None and gate.disparity not in ("min", "max"):
-            low, high = (0.0, 1.0) if gate.disparity.startswith("ratio") else (0.0, high - low)
-        check_threshold(gate, what, low, high)
-        return
-    number = abs(gate.number)
-    if number > high - low:
-        hint = f"; did you mean {number / 100:g}?" if (low, high) == (0, 1) and number <= 100 else ""
-        raise SpecError(
-            f"gate {gate.text!r}: values of {gate.metric} differ by at most {high - low:g}, never by {number:g}{hint}"
-        )
-
-
 def _with_missing(metric: Metric, missing: Missing | None) -> Metric:
     return metric if missing is None else dataclasses.replace(metric, missing=missing)
-
-
-def _at_level(gate: Gate, metric: Metric, share: float = 0.5) -> Metric:
-    """The metric with an interval whose ends are one-sided bounds of the gate's level.
-
-    Args:
-        share: the fraction of an interval's errors that fall on this end.
-    """
-    if gate.level is None or not hasattr(metric, "confidence"):
-        raise SpecError(f"gate {gate.text!r}: {metric.kind} has no interval; leave out `at …`")
-    confidence = 2 * gate.level - 1 if share == 0.5 else 1 - (1 - gate.level) / share
-    return dataclasses.replace(metric, confidence=confidence)  # type: ignore[call-arg]
 
 
 def _is_exact(row: MetricRow) -> bool:
     """Whether the value is a proportion of independent rows, for which an exact bound is known."""
     return isinstance(row.data, dict) and row.data.keys() == {"correct", "n"}
-
-
-def _format_counts(row: MetricRow) -> str:
-    parts = [f"{plural(row.n, 'row')}: {row.n_scored:,} scored"]
-    parts += [
-        f"{n:,} {word}"
-        for n, word in ((row.n_failed, "failed"), (row.n_abstained, "abstained"), (row.n_skipped, "more skipped"))
-        if n
-    ]
-    bounds = "" if row.worst == row.best or math.isnan(row.worst) else f", worst {row.worst:.4g} … best {row.best:.4g}"
-    return ", ".join(parts) + bounds

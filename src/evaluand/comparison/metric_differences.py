@@ -110,11 +110,12 @@ class MetricSample:
         return self.change.value
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        return self.change.interval(confidence)
+        low, high = self.change.interval(confidence)
+        return max(low, -self.span), min(high, self.span)
 
     def bounds(self, level: float) -> tuple[float, float]:
         """One-sided bounds at a level such as 0.95."""
-        return self.change.interval(2 * level - 1)
+        return self.interval(2 * level - 1)
 
 
 def paired_change(a: LeftOut, b: LeftOut, metric: Metric, clusters: int) -> PairedChange:

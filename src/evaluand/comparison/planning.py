@@ -153,6 +153,8 @@ def plan(
         return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)  # type: ignore[arg-type]
     _check_shares(gate)
     if gate is not None and gate.baseline is None:
+        if not (base is differ is None):
+            raise SpecError(f"gate {gate.text!r} has no baseline; leave out base and differ")
         return _plan_value(gate, question, value, power, at)
     if gate is not None and gate.relation in RELATIONS:
         raise SpecError(f"gate {gate.text!r} compares the values themselves and ignores chance; write `not worse than`")
