@@ -76,6 +76,28 @@ def test_a_row_outside_of_the_range_fails_and_a_missing_score_is_no_answer(tmp_p
     assert rows[2]["scores"] == [{"label": "0", "score": 1 - 6 / 9}, {"label": "1", "score": 6 / 9}]
 
 
+@pytest.mark.parametrize(
+    ("setting", "found", "reason"),
+    [
+        ({"score": SCORE | {"column": "s"}}, ["failed", 1, 0, None, None], "f.csv:2: s is 'high', not a number from 1"),
+        (
+            {"decision": {"column": "step", "negative": 1, "positive": [2, 3]}},
+            [0, "failed", 1, 1, None],
+            "f.csv:3: step is '1 or 2', and decision names it neither",
+        ),
+    ],
+)
+def test_a_word_among_numbers_fails_only_its_own_row(
+    tmp_path: Path, setting: Any, found: list[Any], reason: str
+) -> None:
+    (tmp_path / "f.csv").write_text("id,s,step\na,high,1\nb,7,1 or 2\nc,4.0,2\nd,NaN,2.0\ne,,\n")
+    data = Dataset.from_rows([{"id": name, "input": name, "expected": 1} for name in "abcde"])
+    run = Runner().run(RecordedTask(path=str(tmp_path / "f.csv"), by="id", **setting), data)
+    rows = Evaluator().evaluate(run, {"p": Prediction(type="integer")}).table("p").to_pylist()
+    assert [row["status"] if row["status"] == "failed" else row["prediction"] for row in rows] == found
+    assert [reason in row["reason"] for row in rows if row["status"] == "failed"] == [True]
+
+
 def test_words_decide_only_as_they_are_named() -> None:
     reading = reading_of(None, DECISION | {"labels": [False, True]})
     assert reading is not None

@@ -22,7 +22,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
-from evaluand.run.tasks.recorded_score import Reading, reading_of
+from evaluand.run.tasks.recorded_score import BEHAVIOUR, Reading, reading_of
 from evaluand.store import tables as rows
 from evaluand.trace.spans import TaskSpan
 
@@ -154,7 +154,7 @@ class RecordedTask(Task[Any, Any]):
             return code_identity("task", self, self.name, files=[self.path])
         spec: dict[str, Any] = {
             "kind": self.kind,
-            "version": self.behaviour,
+            "version": self.behaviour if self._reading is None else BEHAVIOUR,
             "file": digest_of_files(self.path),
             "response": self.response,
             "by": self.by,

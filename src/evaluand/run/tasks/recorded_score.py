@@ -1,12 +1,14 @@
 """Scores and decisions as a file has them: deciles from 1 to 10, or words such as Low, Medium and High.
 
 They become what the scorer `prediction` reads: a label, and for a score also that of both labels. So a published file
-is evaluated as it is, without a copy in which someone has computed the decisions before.
+is evaluated as it is, without a copy in which someone has computed the decisions before. A number counts as one also
+where it is text, since a single other word makes text of a whole column of a CSV file.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -15,6 +17,9 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, nearest
 
 Label = str | int | bool
+
+BEHAVIOUR: Final = 2
+"""The version of how columns are read, which is part of a task's identity."""
 
 
 class Reading(Protocol):
@@ -67,15 +72,16 @@ class ScoreReading:
         Raises:
             DataError: the value is no number, or outside of the range.
         """
-        if value is None or (isinstance(value, float) and math.isnan(value)):
+        number = _as_number(value)
+        if number is None or (isinstance(number, float) and math.isnan(number)):
             return None
         low, high = self.range
-        if not _is_number(value) or not low <= value <= high:
+        if not _is_number(number) or not low <= number <= high:
             raise DataError(f"{self.column} is {value!r}, not a number from {low:g} to {high:g} (score: range)")
-        place = (value - low) / (high - low)
+        place = (number - low) / (high - low)
         names = [label if isinstance(label, str) else identity.encode(label).decode() for label in self.labels]
         return {
-            "prediction": self.labels[value >= self.threshold],
+            "prediction": self.labels[number >= self.threshold],
             "probabilities": dict(zip(names, (1 - place, place), strict=True)),
         }
 
@@ -108,9 +114,10 @@ class DecisionReading:
         """
         if value is None:
             return None
-        for label, values in zip(self.labels, (self.negative, self.positive), strict=True):
-            if any(type(one) is type(value) and one == value for one in values):
-                return {"prediction": label}
+        for given in (value, _as_number(value)):
+            for label, values in zip(self.labels, (self.negative, self.positive), strict=True):
+                if any(_are_same(one, given) for one in values):
+                    return {"prediction": label}
         raise DataError(f"{self.column} is {value!r}, and decision names it neither under negative nor under positive")
 
 
@@ -177,11 +184,29 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) == 2
 
 
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of one type; integers and other numbers are."""
+    return one == other and (type(one) is type(other) or (_is_number(one) and _is_number(other)))
+
+
+def _as_number(value: Any) -> Any:
+    """The number that a text is; any other value unchanged."""
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        return float(value)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 _LABELS: Final = (0, 1)
+_NUMBER: Final = re.compile(
+    r"\s*([+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|nan)\s*", re.IGNORECASE | re.ASCII
+)
 _EXAMPLES: Final = {
     "score": "{column: decile_score, range: [1, 10], threshold: 5}",
     "decision": "{column: score_text, negative: [Low], positive: [Medium, High]}",
