@@ -43,6 +43,22 @@ def test_recorded_columns_of_the_same_file_are_no_part_of_the_input(tmp_path: Pa
     assert Experiment.from_file(tmp_path / "a.yaml").dataset.roles.input == ("prediction",)
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "score: {column: prediction, range: [1, 10], threshold: 5, labels: [x, y]}",
+        "decision: {column: prediction, negative: 1, positive: [7, 9], labels: [x, y]}",
+    ],
+)
+def test_files_with_other_scores_have_the_same_examples(tmp_path: Path, setting: str) -> None:
+    found = []
+    for name, scores in (("a", "1719"), ("b", "7117")):
+        path = write(tmp_path, name, scores)
+        path.write_text(path.read_text().replace("response: prediction", setting))
+        found.append(Experiment.from_file(path).dataset.digest)
+    assert found[0] == found[1]
+
+
 def test_other_columns_stay_the_input(tmp_path: Path) -> None:
     write(tmp_path, "a", "xyyy")
     lines = (tmp_path / "a.csv").read_text().splitlines()

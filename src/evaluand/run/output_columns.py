@@ -25,6 +25,7 @@ def output_columns(task: Mapping[str, Any]) -> Iterator[str]:
         return
     response = task.get("response")
     places = [response] if isinstance(response, str) else [*response.values()] if isinstance(response, Mapping) else []
-    for place in (*places, task.get("replication"), task.get("fold_key")):
+    readings = [entry.get("column") for entry in map(task.get, ("score", "decision")) if isinstance(entry, Mapping)]
+    for place in (*places, *readings, task.get("replication"), task.get("fold_key")):
         if isinstance(place, str) and (steps := Selector(place).steps) and isinstance(steps[0], str):
             yield steps[0]
