@@ -24,6 +24,7 @@ from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
+from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_labels
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values, dataset_of, is_repeated, shards
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
@@ -279,7 +280,10 @@ class Aggregator:
         for evaluation in evaluations:
             columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
             check_measures(measures, columns, dataset_of(evaluation).roles)
-        found = [_compute_rows(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
+        results = [_compute_results(evaluation, measures) for evaluation in evaluations]
+        for doubt in dict.fromkeys(doubt for each in results for _, doubt in each.doubts):
+            warn(doubt, AbsentLabel)
+        found = [_rows(i, evaluations[i], measures, each) for i, each in enumerate(results)]
         tables = _own_tables(found) | dict(sorted(further(measures).items()))
         with drafted(store, "aggregations", id) as draft:
             for table, batch in tables.items():
@@ -424,13 +428,18 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _compute_rows(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every table of an aggregation, by measure in order."""
+def _compute_results(evaluation: Evaluation, measures: Sequence[Measure]) -> MeasureResults:
     dataset = dataset_of(evaluation)
-    results = compute_accepted(
+    return compute_accepted(
         measures,
         partial(compute_measures, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation)),
     )
+
+
+def _rows(
+    number: int, evaluation: Evaluation, measures: Sequence[Measure], results: MeasureResults
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table of an aggregation, by measure in order."""
     key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
     return {
         "metrics": [key | {"scorer": scorer} | _metric_row(row) for scorer, row in results.values],
@@ -535,15 +544,16 @@ def _count_refused(
     unknown: dict[str, Any] = {"metric": metric.kind, "signature": signature, "data": None}
     unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
     unknown |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
-    return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [])
+    return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [], [])
 
 
 class MeasureResults(NamedTuple):
-    """The results of measures, each with its scorer."""
+    """The results of measures, each with its scorer, and sentences about metrics that are doubtful."""
 
     values: list[tuple[str, MetricRow]]
     disparities: list[tuple[str, DisparityRow]]
     curves: list[tuple[str, _Curve]]
+    doubts: list[tuple[Metric, str]]
 
 
 def compute_measures(
@@ -568,7 +578,7 @@ def compute_measures(
         given = measure.rules.given if measure.rules else ()
         key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where, labelled_for, given)
         positions_of.setdefault(key, []).append(position)
-    of: list[MeasureResults] = [MeasureResults([], [], []) for _ in measures]
+    of: list[MeasureResults] = [MeasureResults([], [], [], []) for _ in measures]
     for (scorer, by, _, where, labelled_for, given), positions in positions_of.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
@@ -585,6 +595,8 @@ def compute_measures(
                 rows = (row for each in groupings for row in summary.values(place, each))
                 own_rows = (row._replace(by=attribute_values(row.by)) for row in rows)
                 of[position].values.extend((scorer, _with_condition(row, where)) for row in own_rows)
+                doubt = describe_absent_labels(metrics[place], summary.labels[place], scorer, where)
+                of[position].doubts.extend([(metrics[place], doubt)] if doubt else [])
                 source = drawing[place]
                 if source is not None:
                     found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))

@@ -7,6 +7,7 @@ object, except where values are lists, objects or of mixed types.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,9 +21,10 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.metric_errors import MetricFailed
+from evaluand.aggregation.named_labels import AbsentLabel
 from evaluand.aggregation.score_shards import attribute_columns, cluster_keys
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.errors import SpecError, kind_of, warn
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.near_arguments import missing_attribute, near_arguments
 from evaluand.data.dataset import Dataset
@@ -223,6 +225,9 @@ def evaluate(
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
     compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
     results = compute_accepted(measures, compute, MetricFailed)
+    for metric, doubt in dict.fromkeys(results.doubts):
+        if arrays.proposals.target.positive not in metric.named_labels:  # of which the notes speak
+            warn(doubt, AbsentLabel)
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     result = ArrayEvaluation(values, disparity, tuple(measures), arrays)
     for facts in result.to_dict():
@@ -376,7 +381,8 @@ class ArrayEvaluation:
             {SCORER: predictions.scorer},
             list(self.measures),
         )
-        return experiment.run(store, known_scores={TASK: {SCORER: predictions.scored_rows()}})
+        with warnings.catch_warnings(action="ignore", category=AbsentLabel):  # it was said when they were computed
+            return experiment.run(store, known_scores={TASK: {SCORER: predictions.scored_rows()}})
 
     def to_evaluation(self, store: Store, name: str) -> Evaluation:
         """The evaluation in a store, by which `compare` compares results; see `save`."""

@@ -1,6 +1,7 @@
 """Shares of a class's rows: of what was expected, of what was predicted, or of the rest."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -201,6 +202,10 @@ class SelectionRate(Accuracy):
     @property
     def label_columns(self) -> tuple[str, ...]:
         return (self.column,)
+
+    @property
+    def named_labels(self) -> Sequence[Label]:
+        return () if self.label is None else (self.label,)
 
     def settled(self, labels: Labels) -> Self:
         found = labels.get(self.column, ())

@@ -6,6 +6,7 @@ that reads a store works on the result. Nothing is graded row by row: the column
 
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind as DisparityKind
+from evaluand.aggregation.named_labels import AbsentLabel
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
@@ -338,7 +340,10 @@ def score_systems(
     )
     experiment = _experiment(base, systems, proposals, options, name, notes)
     known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
-    results = experiment.run(store, known_scores=known, progress=progress)
+    with warnings.catch_warnings():
+        positive = re.escape(f"the label {typed.target.positive!r}")  # whether it is absent is in the notes
+        warnings.filterwarnings("ignore", f".* {positive}", AbsentLabel)
+        results = experiment.run(store, known_scores=known, progress=progress)
     by_name = {spec.name: spec for spec in specs}
     for row in results_facts(results.tasks, results.aggregation)["metrics"]:
         spec = by_name[row["task"]]

@@ -92,6 +92,10 @@ class ClassRatio(ByClass):
         super().__post_init__()
 
     @property
+    def named_labels(self) -> Sequence[Label]:
+        return self.labels or () if self.label is None else (self.label,)
+
+    @property
     def stray_weight(self) -> float:
         """How much a wrong prediction outside the classes adds to the denominator of `micro`."""
         return 0.0

@@ -4,7 +4,7 @@ Metrics read them in one form, a matrix of rows × labels with the codes of the 
 score for each class, one confidence, or labels only.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Final, Literal, Self, get_args
@@ -79,6 +79,10 @@ class OfScores(Metric):
             )
         found = super().columns_for(available)
         return (*found, CONFIDENCE_OF) if CONFIDENCE in found and CONFIDENCE_OF in available else found
+
+    @property
+    def named_labels(self) -> Sequence[Label]:
+        return () if self.label is None else (self.label,)
 
     @property
     def otherwise(self) -> float:

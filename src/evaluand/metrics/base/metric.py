@@ -219,6 +219,11 @@ class Metric(ABC):
         return ()
 
     @property
+    def named_labels(self) -> Sequence[Any]:
+        """The labels that the parameters choose among those in its `label_columns`: none of them should be missing."""
+        return ()
+
+    @property
     def score_columns(self) -> tuple[str, ...]:
         """The columns that hold scores of labels: they come as a matrix, a column for each of `LABELS`.
 
