@@ -7,7 +7,10 @@ import pytest
 from evaluand import Accuracy, Aggregator, Dataset, Evaluation, Evaluator, Measure, Runner
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core.errors import EvaluandWarning, SpecError
+from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.experiment import Experiment
+from evaluand.metrics.probabilities import ExpectedCalibrationError
+from evaluand.report.facts.aggregation import curves_facts
 from evaluand.report.lineage import lineage_of_value
 from evaluand.report.metric_labels import metric_labels
 
@@ -42,6 +45,18 @@ def test_it_equals_the_value_of_an_evaluation_of_these_rows_only(evaluation: Eva
     expected, found = aggregate(own, measures[0]).table(), aggregate(evaluation, measures[1]).table()
     columns = ["by", "value", "low", "high", "n"]
     assert found.select(columns).to_pylist() == expected.select(columns).to_pylist()
+
+
+def test_the_curve_of_matching_rows_belongs_to_their_value() -> None:
+    run = Runner().run(lambda number: {"prediction": 1, "confidence": 0.6}, DATA)
+    own = Evaluator().evaluate(run, {"said": Prediction(type="integer")})
+    metric = ExpectedCalibrationError()
+    aggregation = aggregate(own, *(Measure("said", metric, where=where) for where in (None, "sex == 'F'")))
+    rows = aggregation.table().to_pylist()
+    assert {curve["signature"]: curve["points"]["n"] for curve in curves_facts(aggregation)} == {
+        rows[0]["signature"]: [6],
+        rows[1]["signature"]: [4],
+    }
 
 
 def test_the_rows_behind_the_value_match_too(evaluation: Evaluation) -> None:

@@ -373,8 +373,8 @@ class MetricRefused(UserWarning):
     """A metric refused the scores; the values of the other metrics are there."""
 
 
-BEHAVIOUR: Final = 4
-"""Incremented whenever the same measures give other intervals or counts, so that older values are not reused."""
+BEHAVIOUR: Final = 5
+"""Incremented whenever the same measures give other intervals, counts or curves; older values are not reused then."""
 
 
 def table_digest(*batches: pa.RecordBatch) -> str:
@@ -444,13 +444,26 @@ def _rows(
     return {
         "metrics": [key | {"scorer": scorer} | _metric_row(row) for scorer, row in results.values],
         "disparities": [key | {"scorer": scorer} | disparity_record(row) for scorer, row in results.disparities],
-        "curves": [key | {"scorer": scorer} | point for scorer, curve in results.curves for point in _points(*curve)],
+        "curves": [
+            key | {"scorer": scorer} | point
+            for scorer, curve in _distinct_curves(results.curves)
+            for point in _points(curve)
+        ],
         "worst_groups": [
             key | {"scorer": measure.scorer} | group.record
             for measure in measures
             for group in find_worst_groups(evaluation, measure)
         ],
     }
+
+
+def _distinct_curves(curves: Iterable[tuple[str, _Curve]]) -> Iterable[tuple[str, _Curve]]:
+    """Each curve once: those of all rows come with every measure of the same metric."""
+    found: dict[tuple[Any, ...], tuple[str, _Curve]] = {}
+    for scorer, curve in curves:
+        of = curve.signature, curve.target, *curve.by.items(), curve.drawn.kind, curve.drawn.part
+        found.setdefault((scorer, *of), (scorer, curve))
+    return found.values()
 
 
 def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGroup]:
@@ -495,7 +508,8 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
 
 
 class _Curve(NamedTuple):
-    metric: Metric
+    metric: str
+    signature: str
     target: str | None
     by: Mapping[str, str | None]
     drawn: Drawn
@@ -540,8 +554,7 @@ def _count_refused(
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
     counted = measure([Measure(refused.scorer, count, refused.by, where=refused.where)])
     more = f" (and {len(error.faults) - 1:,} more)" if len(error.faults) > 1 else ""
-    signature = metric.signature if refused.where is None else with_condition(metric.signature, refused.where)
-    unknown: dict[str, Any] = {"metric": metric.kind, "signature": signature, "data": None}
+    unknown: dict[str, Any] = {"metric": metric.kind, "signature": _signature(metric, refused.where), "data": None}
     unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
     unknown |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
     return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [], [])
@@ -600,9 +613,12 @@ def compute_measures(
                 source = drawing[place]
                 if source is not None:
                     found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
-                    own = summary.settled(place)
-                    curves = (_Curve(own, target, attribute_values(of_group), one) for target, of_group, one in found)
-                    of[position].curves.extend((scorer, curve) for curve in curves)
+                    own = _signature(summary.settled(place), where)
+                    curves = (
+                        (metrics[place].kind, own, target, attribute_values(by_group), drawn)
+                        for target, by_group, drawn in found
+                    )
+                    of[position].curves.extend((scorer, _Curve(*curve)) for curve in curves)
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
@@ -611,6 +627,11 @@ def compute_measures(
                 between = disparities(summary, together, columns, kinds, name=name, attributes=attributes, **options)
                 of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
+
+
+def _signature(metric: Metric, where: str | None) -> str:
+    """The signature of a metric, which says which rows it is of."""
+    return metric.signature if where is None else with_condition(metric.signature, where)
 
 
 def _with_condition(row: Any, where: str | None) -> Any:
@@ -643,11 +664,11 @@ def _metric_row(row: MetricRow) -> dict[str, Any]:
     }
 
 
-def _points(metric: Metric, target: str | None, by: Mapping[str, str | None], drawn: Drawn) -> Iterator[dict[str, Any]]:
+def _points(curve: _Curve) -> Iterator[dict[str, Any]]:
     """The points of a curve as rows; an infinite threshold becomes null."""
-    of = {"metric": metric.kind, "signature": metric.signature, "target": target, "by": list(by.items())}
+    drawn, points = curve.drawn, curve.drawn.points
+    of = {"metric": curve.metric, "signature": curve.signature, "target": curve.target, "by": list(curve.by.items())}
     of |= {"curve": drawn.kind, "part": drawn.part}
-    points = drawn.points
     numbers = {"x": points.x, "y": points.y, "threshold": points.threshold, "n": points.weight}
     numbers |= {name: end for name, end in (("low", drawn.low), ("high", drawn.high)) if end is not None}
     columns = {name: [v if math.isfinite(v) else None for v in column.tolist()] for name, column in numbers.items()}
