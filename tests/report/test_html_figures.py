@@ -371,6 +371,26 @@ def test_the_classes_of_a_matrix_keep_their_order() -> None:
     assert cells == [[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
 
 
+def test_a_metric_that_is_declared_twice_is_shown_once() -> None:
+    truth, scores = cancer()
+    sides = [["left", "right"][i % 2] for i in range(len(truth))]
+    metric = ExpectedCalibrationError(label="benign", scored_by="classes")
+    measures = [
+        Measure("same", metric),
+        Measure("same", metric),
+        *measures_of("calibration_by_group", "side", scorer="same", label="benign", scored_by="classes"),
+    ]
+    parts, aggregation = made(records_of(truth, side=sides), {"mine": answers(scores)}, measures)
+    text = page(parts, aggregation)
+    assert [line[0] for line in Page(section(text, "summary")).lines if "mine" in line] == ["mine"]
+    assert [line[0] for line in Page(section(text, "charts")).lines if "mine" in line] == ["mine"]
+    assert {tuple(row["by"].items()) for row in curves_facts(aggregation)} == {
+        (), (("side", "left"),), (("side", "right"),),
+    }  # fmt: skip
+    for curve in curves_facts(aggregation):
+        assert sum(curve["points"]["n"]) == len(truth) / (2 if curve["by"] else 1)
+
+
 # In a browser
 
 

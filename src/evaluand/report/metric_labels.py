@@ -1,17 +1,20 @@
 """The labels of metrics in tables. Separate from `text`, which start-up imports and which must not load metrics.
 
-add_labels     rows of values, each with the label of its metric
-metric_labels  the label of each metric of some rows
-values_alone   of a value that judge and people make together, what each alone says
+add_labels       rows of values, each with the label of its metric
+metric_labels    the label of each metric of some rows
+distinct_values  rows of values, each value once
+values_alone     of a value that judge and people make together, what each alone says
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.name_table import FUNCTION
 from evaluand.metrics.names import name_in_tables, printed_name
 from evaluand.report.text import LABEL, numbers, safe
+
+_Row = TypeVar("_Row", bound=Mapping[str, Any])
 
 
 def add_labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -42,6 +45,22 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
         metric = safe(name, LABEL) + (f"({safe(own, LABEL)})" if own else "")
         labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
+
+
+def distinct_values(rows: Sequence[_Row]) -> list[_Row]:
+    """Rows of values by metric, without repetitions: criteria of fairness may share a rate with others and metrics.
+
+    Example:
+        >>> row = {"task": "a", "scorer": "said", "signature": "recall v2", "target": None, "value": 0.5}
+        >>> rows = [row | {"by": {}}, row | {"by": {"sex": "f"}}, row | {"by": {}}, row | {"by": {"age": "old"}}]
+        >>> [row["by"] for row in distinct_values(rows)]
+        [{}, {'sex': 'f'}, {'age': 'old'}]
+    """
+    blocks: dict[tuple[Any, ...], dict[tuple[Any, ...], _Row]] = {}
+    for row in rows:
+        block = blocks.setdefault((row.get("task"), row.get("scorer"), row["signature"]), {})
+        block.setdefault((row.get("target"), *row["by"].items()), row)
+    return [row for block in blocks.values() for row in block.values()]
 
 
 class Alone(NamedTuple):

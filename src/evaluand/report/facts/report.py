@@ -18,7 +18,7 @@ from evaluand.report.facts.base import Facts, usage_facts
 from evaluand.report.facts.headlines import headlines
 from evaluand.report.facts.judges import card_facts, judge_facts, rubric_changes, rubric_facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.metric_labels import add_labels
+from evaluand.report.metric_labels import add_labels, distinct_values
 from evaluand.report.usage import command_usage
 from evaluand.run.excerpts import to_json
 
@@ -76,7 +76,7 @@ def report_facts(
             }
             for part in parts
         ],
-        "metrics": add_labels(metrics),
+        "metrics": add_labels(distinct_values(metrics)),
         "curves": list(curves),
         "disparities": list(disparities),
         "worst_groups": list(worst_groups),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.metrics.names import name_in_tables
+from evaluand.report.metric_labels import distinct_values
 from evaluand.report.text import group_name
 
 _NUMBERS: Final = ("value", "low", "high", "worst", "best", "n", "n_scored", "n_failed", "n_abstained")
@@ -25,7 +26,7 @@ def values_html(rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) ->
     """
     with_task = any("task" in row for row in rows)
     lines = [_cells("th", [*(("task",) if with_task else ()), "metric", "group", *_NUMBERS])]
-    for row in rows:
+    for row in distinct_values(rows):
         texts = [str(row["task"])] if with_task else []
         texts += [name_in_tables(row["signature"]), group_name(row["by"])]
         lines.append(_cells("td", [*texts, *(_format(row.get(name)) for name in _NUMBERS)]))

@@ -14,7 +14,7 @@ from rich.text import Text
 from evaluand.core.errors import plural
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
-from evaluand.report.metric_labels import metric_labels, values_alone
+from evaluand.report.metric_labels import distinct_values, metric_labels, values_alone
 from evaluand.report.terminal.cells import (
     CELL,
     count_text,
@@ -176,7 +176,7 @@ class _Metrics:
     """The table of values; bounds get a column where there is room, else a line."""
 
     def __init__(self, rows: Sequence[Facts], labels: Mapping[tuple[str, str], str]) -> None:
-        self._rows, self._labels = _without_repetitions(rows), labels
+        self._rows, self._labels = distinct_values(rows), labels
         self._formats = {
             key: number_format(row[n] for row in rows for n in _NUMBERS if (row["scorer"], row["signature"]) == key)
             for key in labels
@@ -221,15 +221,6 @@ class _Metrics:
             label = self._labels[row["scorer"], row["signature"]]
             return Text(f"  {label}" + (f" · {target}" if target else ""))
         return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
-
-
-def _without_repetitions(rows: Sequence[Facts]) -> list[Facts]:
-    """Values by metric without repetitions: two criteria of fairness may share a rate."""
-    blocks: dict[tuple[Any, ...], dict[tuple[Any, ...], Facts]] = {}
-    for row in rows:
-        block = blocks.setdefault((row["task"], row["scorer"], row["signature"]), {})
-        block.setdefault((row["target"], *row["by"].items()), row)
-    return [row for block in blocks.values() for row in block.values()]
 
 
 def _row_counts(row: Facts, skipped: bool) -> list[Text]:
