@@ -32,6 +32,8 @@ from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.html.examples import Examples, Images, _find_source, frames
 from evaluand.report.html.report import write_report
+from evaluand.report.terminal.plain_text import plain_text
+from evaluand.report.terminal.report import curves_tables
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
 
@@ -197,6 +199,38 @@ def test_bins_of_confidence_stand_with_their_picture_with_counts() -> None:
     lines = Page(section(page(parts, aggregation), "curves")).lines[1:]
     assert [line[-1] for line in lines] == [f"{n:.0f}" for n in curve["points"]["n"]]
     assert lines[0][2] == f"{curve['points']['low'][0]:.3f} – {curve['points']['high'][0]:.3f}"
+
+
+@pytest.mark.parametrize(
+    ("metric", "note", "said", "right", "column"),
+    [
+        (
+            ExpectedCalibrationError(),
+            "The proportion of correct rows by the confidence of the answer;",
+            "mean confidence",
+            "proportion correct",
+            "right",
+        ),
+        (
+            ExpectedCalibrationError(label="benign", scored_by="classes"),
+            "The proportion of rows with the label by its probability;",
+            "mean probability",
+            "proportion with the label",
+            "with the label",
+        ),
+    ],
+)
+def test_a_reliability_curve_is_about_the_answer_or_about_the_label(
+    metric: ExpectedCalibrationError, note: str, said: str, right: str, column: str
+) -> None:
+    truth, scores = cancer()
+    parts, aggregation = made(records_of(truth), {"mine": answers(scores)}, [Measure("same", metric)])
+    text = section(page(parts, aggregation), "curves")
+    assert note in text
+    assert Page(text).lines[0] == [said, right, "interval", "rows"]
+    assert {said, right} <= {*Page(text).texts}
+    printed = plain_text(*curves_tables(summary_facts(aggregation))).splitlines()
+    assert re.split(" {2,}", printed[1].strip()) == [said, column, "interval", "rows"]
 
 
 def test_errors_are_drawn_once_whatever_is_made_of_them() -> None:

@@ -117,7 +117,7 @@ def curves_section(facts: Facts, labels: Labels) -> str:
         wide = " wide" if len(plots) > 1 or by_group else ""
         parts.append(
             f'<div class="plotted{wide}"><h3>{title}</h3>\n<div class="planes">{"".join(plots)}</div>\n'
-            f'<p class="note">{_NOTES[kind]}{_cut(facts, key, curves)}</p>{by_group}</div>'
+            f'<p class="note">{_note(kind, curves)}{_cut(facts, key, curves)}</p>{by_group}</div>'
         )
         drawn |= dict.fromkeys(curve["task"] for curve in curves)
     legend = "".join(
@@ -125,6 +125,12 @@ def curves_section(facts: Facts, labels: Labels) -> str:
     )
     legend = f'<ul class="legend">{legend}</ul>\n' if len(drawn) > 1 else ""
     return f'{legend}<div class="planes">{"".join(parts)}</div>' if parts else ""
+
+
+def _note(kind: str, curves: Sequence[Facts]) -> str:
+    """What the plots of a kind show; a reliability curve is that of a label, or of whatever was answered."""
+    of_label = kind == "calibration" and curves[0]["part"] is not None
+    return _NOTES[kind].format(*_OF_LABEL if of_label else _OF_ANSWER)
 
 
 def _by_group(facts: Facts, key: tuple[str, str]) -> str:
@@ -253,13 +259,14 @@ def _precision_recall(curves: Sequence[Facts], names: Sequence[str], what: str) 
 
 
 def _calibration(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
+    said, right = ("confidence", "correct") if curves[0]["part"] is None else ("probability", "with the label")
     words = "; ".join(
-        f"{curve['line']}: at confidence " + ", ".join(f"{x:.2f} {100 * y:.0f} % are correct" for x, y in _pairs(curve))
+        f"{curve['line']}: at {said} " + ", ".join(f"{x:.2f} {100 * y:.0f} % {right}" for x, y in _pairs(curve))
         for curve in curves
     )
     plot = Plot(
-        "mean confidence",
-        "proportion correct",
+        f"mean {said}",
+        f"proportion {right}",
         f"Calibration{what}: {safe(words)}",
         guides=[((0, 0), (1, 1))],
         bars="rows",
@@ -271,14 +278,14 @@ def _calibration(curves: Sequence[Facts], names: Sequence[str], what: str) -> st
             ends=list(zip(curve["points"]["low"], curve["points"]["high"], strict=True)),
             dots=True,
             titles=[
-                f"confidence {x:.3f}: {y:.3f} correct, {n:,.0f} rows"
+                f"{said} {x:.3f}: {y:.3f} {right}, {n:,.0f} rows"
                 for (x, y), n in zip(_pairs(curve), curve["points"]["n"], strict=True)
             ],
             bars=list(zip(curve["points"]["x"], curve["points"]["n"], strict=True)),
         )
         for curve in curves
     ]
-    return plot.svg(series) + _bins(curves, ("mean confidence", "proportion correct", "interval", "rows"))
+    return plot.svg(series) + _bins(curves, (f"mean {said}", f"proportion {right}", "interval", "rows"))
 
 
 def _residuals(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
@@ -315,11 +322,14 @@ _NOTES: Final = {
     "roc": "True positive rate against false positive rate, for every threshold. The dashed line is chance.",
     "precision_recall": "Precision against recall, for every threshold. A dashed line is chance: the proportion of "
     "rows of the class.",
-    "calibration": "The proportion of correct rows by the confidence of the answer; on the dashed line the two are "
-    "equal. Whiskers are 95 % intervals of each bin by itself; the bars below count the rows.",
+    "calibration": "The proportion of {} by {}; on the dashed line the two are equal. Whiskers are 95 % intervals of "
+    "each bin by itself; the bars below count the rows.",
     "residuals": "Errors (truth − prediction) by prediction. With many rows: the median error of each bin of "
     "predictions, and its 5 % to 95 % range. A trend or a fan shape shows what the mean error hides.",
 }
+
+_OF_ANSWER: Final = "correct rows", "the confidence of the answer"
+_OF_LABEL: Final = "rows with the label", "its probability"
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -105,7 +105,7 @@ def curves_tables(facts: Facts) -> Iterator[RenderableType]:
         if row["curve"] == "confusion":
             matrices.setdefault((row["task"], label, row["target"]), []).append(row)
         elif row["curve"] == "calibration":
-            yield Group(_curve_title(row, label), _reliability(row["points"]))
+            yield Group(_curve_title(row, label), _reliability(row["points"], row["part"]))
         else:
             rest[f"{_CURVES[row['curve']]} of {label}"] = None
     for (task, label, target), rows in matrices.items():
@@ -123,9 +123,13 @@ def _curve_title(curve: Facts, label: str) -> Text:
     return Text(" · ".join([safe(curve["task"], CELL), label, *parts]), "bold")
 
 
-def _reliability(points: Mapping[str, Sequence[Any]]) -> Table:
-    """How often the rows of each bin are right; in bold where the interval does not hold their mean confidence."""
-    table = plain_table(numbers=("mean confidence", "right", "interval", "rows"))
+def _reliability(points: Mapping[str, Sequence[Any]], label: str | None) -> Table:
+    """How often the rows of each bin are right, or have the label whose probability the bins are of.
+
+    In bold where the interval does not hold the mean confidence of the rows.
+    """
+    heads = ("mean confidence", "right") if label is None else ("mean probability", "with the label")
+    table = plain_table(numbers=(*heads, "interval", "rows"))
     for said, right, low, high, n in zip(*(points[name] for name in ("x", "y", "low", "high", "n")), strict=True):
         texts = numbers(said, right, *(() if low is None else (low, high)))
         between = "" if low is None else f"[{texts[2]}, {texts[3]}]"
