@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluand import Dataset, DirectoryStore, InMemoryTracer, Runner, TaskSpan, task
+from evaluand import Comparison, Dataset, DirectoryStore, InMemoryTracer, Runner, TaskSpan, task
 from evaluand.cli import main
 
 EXPERIMENT = """
@@ -233,3 +233,19 @@ def test_names_and_functions_are_metrics_of_an_experiment_file(tmp_path: Path) -
     assert "no metric is called 'mae'; there are f1_macro, f2_weighted, right, crashing" in unknown.stderr
     (tmp_path / "m.py").write_text(FUNCTIONS.replace("1 / 0", "0.5"))
     assert "crashing failed" not in run(tmp_path).stdout  # other code is another metric
+
+
+def test_a_function_as_a_metric_has_values_and_the_tasks_are_compared_by_the_others(folder: Path) -> None:
+    (folder / "app.py").write_text(APP + "\n\ndef share(values):\n    return values.mean()\n")
+    metrics = "metrics: [accuracy, {function: app.py:share, version: '1'}]"
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("metrics: [accuracy]", metrics))
+    result = run(folder)
+    assert result.exit_code == 0, result.output or repr(result.exception)
+    assert re.findall(r"share · same +(\S+)", result.stdout)[:2] == ["0.700", "1.000"]
+    store = DirectoryStore(folder / "store")
+    [compared] = (Comparison(store, id) for id in store.ids("comparisons"))
+    assert [pair["metric"] for pair in compared.pairs] == ["accuracy"]
+    assert [one["reason"] for one in compared.left_out] == ["its differences have no interval"]
+    refused = run(folder, "--gate", "share not worse than base by 0.1")
+    assert refused.exit_code == 1
+    assert "has no differences with an interval; compare by another metric" in refused.stderr

@@ -16,7 +16,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -83,6 +83,7 @@ class FunctionMetric(WeightedRowsMetric):
     """
 
     kind = "function"
+    has_differences: ClassVar[bool] = False  # its bootstrap draws the rows of one system
 
     function: Callable[..., Any] = field(repr=False)
     name: str = ""
