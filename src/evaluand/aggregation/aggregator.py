@@ -144,7 +144,7 @@ class Aggregation(Artifact):
     @property
     def every_measure(self) -> list[Measure]:
         """Its measures, also those of rows that match a condition."""
-        return [measure for spec in self.manifest["spec"]["measures"] for measure in _measure(spec)]
+        return [measure for spec in self.manifest["spec"]["measures"] if (measure := read_measure(spec)) is not None]
 
     def table(self) -> pa.Table:
         """The table of metric values."""
@@ -183,7 +183,8 @@ class Aggregation(Artifact):
         return {name: table for name, table in tables.items() if name == "metrics" or table.num_rows}
 
 
-def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
+def read_measure(spec: Mapping[str, Any]) -> Measure | None:
+    """The measure with a stored spec; None if its metric is a class of the user, which a store does not contain."""
     stored = spec["metric"]
     try:
         metric = registry.find("metrics", stored["kind"])(**stored["parameters"])
@@ -192,9 +193,9 @@ def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
             further["rules"] = read_rules(spec["by"], **spec["rules"])
         if "worst_groups" in spec:
             further["search"] = GroupSearch(**spec["worst_groups"])
-        yield Measure(spec["scorer"], metric, spec["by"], **further)
-    except (SpecError, TypeError):  # a class of the user, which a store does not contain
-        return
+        return Measure(spec["scorer"], metric, spec["by"], **further)
+    except (SpecError, TypeError):
+        return None
 
 
 def find_summary(evaluation: Evaluation) -> Aggregation | None:

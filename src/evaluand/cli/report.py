@@ -20,9 +20,10 @@ from evaluand.cli.options import json_option, refuse_files, store_option, sugges
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import find_labelled_run, read_run
-from evaluand.comparison.measures import declared_measures, resolve_measures
+from evaluand.comparison.measures import find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.ratings.stored import Ratings
+from evaluand.comparison.stored import find_comparison
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, plural, singular
 from evaluand.core.files.paths import replaced
 from evaluand.core.provenance import experiment_origin
@@ -35,7 +36,6 @@ from evaluand.report.facts.match_sets import by_title, find_match_sets, find_rat
 from evaluand.report.facts.report import (
     Part,
     comparison_facts,
-    find_comparison,
     headline_facts,
     name_sides,
     report_facts,
@@ -146,9 +146,9 @@ def write(
     )
     facts = report_facts(title, parts, commands=listed, folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
-    measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
+    summaries = [Aggregation(store, id)] if kind == "aggregations" else find_summaries(graded.values())
     with show_notes():
-        facts |= _comparisons(store, id, graded, measures, facts)
+        facts |= _comparisons(store, id, graded, summaries, facts)
         facts["leaderboard"] = _leaderboard(store, parts)
         facts |= {"gates": list(gates), "gates_checked_by": checked_by}
         sets, ratings = _find_matches(store, judged, parts)
@@ -161,6 +161,7 @@ def write(
         trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
     for each in facts["unrated"]:
         each["command"] = suggest_command("rate", each["id"][:SHORT_ID], _shorten_path(store.root), elsewhere=True)
+    measures = [measure for summary in summaries for measure in summary.measures]
     rows = Examples(parts, facts["scores"], examples, measures)
     matches = MatchRows(sets, examples, {part.run.id: part.task for part in parts}) if sets else None
     path = default_file(title) if output is None else output
@@ -294,21 +295,22 @@ def _read_parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequen
 
 
 def _comparisons(
-    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], declared: Sequence[Measure], facts: Facts
+    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], summaries: Sequence[Aggregation], facts: Facts
 ) -> dict[str, Any]:
     """The stored comparison of the tasks, or how to make it, what it shows, and what their prompts differ in.
 
     Args:
+        summaries: declare the metrics of the comparison.
         facts: with `metrics` and `judges` of the tasks.
     """
     if len(graded) < 2:
         return {"comparisons": [], "not_compared": None, "prompts": [], "headlines": []}
-    comparison = find_comparison(store, graded)
+    comparison = find_comparison([*graded.values()], summaries)
     sides = [] if comparison is None else name_sides(comparison, graded)
     names, specs = [*graded], task_specs([find_labelled_run(each, name) for name, each in graded.items()])
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
     if comparison is None:
-        why = _explain_missing(store, id, graded, declared)
+        why = _explain_missing(store, id, graded, [measure for summary in summaries for measure in summary.measures])
         return {"comparisons": [], "not_compared": why, "prompts": prompts, "headlines": []}
     return {
         "comparisons": comparison_facts(comparison, sides),

@@ -62,8 +62,13 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
 
 def declared_measures(evaluations: Iterable[Evaluation]) -> list[Measure]:
     """The measures that evaluations were summarised by: they say what the scores mean."""
+    return [measure for summary in find_summaries(evaluations) for measure in summary.measures]
+
+
+def find_summaries(evaluations: Iterable[Evaluation]) -> list[Aggregation]:
+    """The aggregation of each evaluation that has one, each once."""
     summaries = [summary for evaluation in evaluations if (summary := find_summary(evaluation))]
-    return [measure for summary in {s.id: s for s in summaries}.values() for measure in summary.measures]
+    return [*{summary.id: summary for summary in summaries}.values()]
 
 
 def find_artifact(store: Store, text: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evaluand.comparison.comparing import Comparison
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.run.runner import Run
-    from evaluand.store.store import Manifest, Store
+    from evaluand.store.store import Manifest
     from evaluand.tradeoff import Tradeoff
 
 
@@ -289,21 +289,6 @@ def comparison_facts(comparison: Comparison, tasks: Sequence[str]) -> list[Facts
         }
         for number, pair in enumerate(add_labels(stored["pairs"]))
     ]
-
-
-def find_comparison(store: Store, evaluations: Mapping[str, Evaluation]) -> Comparison | None:
-    """The stored comparison of exactly these evaluations; of several the one with most examples, then the newest."""
-    from evaluand.comparison.comparing import Comparison  # on use: `evaluand list` does without Arrow
-
-    digests = Counter(evaluation.digest for evaluation in evaluations.values())
-    sealed = (
-        store.manifest("comparisons", id) for id in store.ids("comparisons") if store.is_sealed("comparisons", id)
-    )
-    suiting = [manifest for manifest in sealed if Counter(manifest["spec"]["evaluations"]) == digests]
-    if not suiting:
-        return None
-    best = max(suiting, key=lambda manifest: (manifest["spec"]["flips"], str(manifest["created"])))
-    return Comparison(store, best["id"])
 
 
 def name_sides(comparison: Comparison, evaluations: Mapping[str, Evaluation]) -> list[str]:
