@@ -30,6 +30,7 @@ from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_gro
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX
+from evaluand.core.labels import experiment_of
 from evaluand.core.provenance import provenance
 from evaluand.data.roles import Roles
 from evaluand.data.row_filter import RowFilter
@@ -199,19 +200,20 @@ def read_measure(spec: Mapping[str, Any]) -> Measure | None:
 
 
 def find_summary(evaluation: Evaluation) -> Aggregation | None:
-    """The aggregation of an evaluation: the newest with a name, or else the newest.
+    """The aggregation of an evaluation: that of the experiment it is called by, the newest with a name, or the newest.
 
     Evaluations with the same digest have the same scores, so the aggregation of one serves the others; that of this
     evaluation comes first.
     """
     store = evaluation.store
-    named = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
+    named = {ref.name: ref.id for ref in store.refs() if ref.kind == "aggregations"}
+    meant = named.get(experiment_of(evaluation.called or "") or "")
     manifests = (store.manifest("aggregations", id) for id in store.ids("aggregations"))
     found = [m for m in manifests if "digest" in m and evaluation.digest in m["spec"]["evaluations"]]
 
-    def rank(manifest: Mapping[str, Any]) -> tuple[bool, bool, str]:
+    def rank(manifest: Mapping[str, Any]) -> tuple[bool, bool, bool, str]:
         own = evaluation.id in manifest["provenance"]["evaluations"]
-        return own, manifest["id"] in named, manifest["created"]
+        return manifest["id"] == meant, own, manifest["id"] in named.values(), manifest["created"]
 
     return Aggregation(store, max(found, key=rank)["id"]) if found else None
 
@@ -277,7 +279,7 @@ class Aggregator:
             if name is not None:
                 store.refer(name, "aggregations", id)
             receipt = Receipt(len(measures), kept=len(measures), why="made before")
-            return _warn_refused(_aggregation_of(evaluations, store, id, receipt))
+            return _warn_refused(_aggregation_of(evaluations, store, id, name, receipt))
         for evaluation in evaluations:
             columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
             check_measures(measures, columns, dataset_of(evaluation).roles)
@@ -294,7 +296,8 @@ class Aggregator:
             draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
         if name is not None:
             store.refer(name, "aggregations", id)
-        return _warn_refused(_aggregation_of(evaluations, store, id, Receipt(len(measures), called=len(measures))))
+        receipt = Receipt(len(measures), called=len(measures))
+        return _warn_refused(_aggregation_of(evaluations, store, id, name, receipt))
 
 
 def _spec(
@@ -327,9 +330,11 @@ def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[s
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
 
-def _aggregation_of(evaluations: Sequence[Evaluation], store: Store, id: str, receipt: Receipt) -> Aggregation:
+def _aggregation_of(
+    evaluations: Sequence[Evaluation], store: Store, id: str, name: str | None, receipt: Receipt
+) -> Aggregation:
     aggregation = Aggregation(store, id, receipt)
-    aggregation._made_from = tuple(evaluations)
+    aggregation.called, aggregation._made_from = name, tuple(evaluations)
     return aggregation
 
 

@@ -23,7 +23,7 @@ from evaluand.cli.progress import show_notes
 from evaluand.cli.run import WatchedStore
 from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.measures import find_artifact, find_measures, read_evaluations
+from evaluand.comparison.measures import find_artifact, find_evaluations, find_measures
 from evaluand.comparison.rule import Gate
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
@@ -138,7 +138,7 @@ def command(
 def _find_labelled(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
     """The evaluations that a name or id refers to, each with its label."""
     kind, id = find_artifact(store, text)
-    found = read_evaluations(store, kind, id)
+    found = find_evaluations(store, text)
     if kind == "aggregations":  # its labels, since tasks with the same answers share one evaluation
         return [*zip(Aggregation(store, id).labels, found, strict=True)]
     if any(ref.name == text for ref in store.refs()):

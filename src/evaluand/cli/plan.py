@@ -10,7 +10,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.cli.options import confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.measures import declared_measures, find_artifact, read_evaluations
+from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.comparison.planning import examples_for_width, plan
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
@@ -129,7 +129,7 @@ def _show_width(rule: str | None, value: float | None, width: float, confidence:
 def _read_pilot(store: DirectoryStore, names: tuple[str, str]) -> tuple[Evaluation, Evaluation]:
     found = []
     for name in names:
-        evaluations = read_evaluations(store, *find_artifact(store, name))
+        evaluations = find_evaluations(store, name)
         if len(evaluations) != 1:
             raise SpecError(f"{name!r} refers to {len(evaluations)} evaluations; name one")
         found += evaluations

@@ -20,7 +20,7 @@ from evaluand.cli.options import json_option, refuse_files, store_option, sugges
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import find_labelled_run, read_run
-from evaluand.comparison.measures import find_summaries, resolve_measures
+from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.stored import find_comparison
@@ -47,7 +47,7 @@ from evaluand.report.html.report import write_report
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import resolve
+from evaluand.store.store import Ref, resolve
 from evaluand.tradeoff.results import stored_results
 
 _FIRST = ("aggregations", "evaluations", "runs")
@@ -216,35 +216,37 @@ def _collect(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[lis
         return [], {"metrics": []}
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        parts = _read_parts(store, aggregation.manifest["provenance"]["evaluations"], aggregation.labels)
+        made_from = aggregation.manifest["provenance"]["evaluations"]
+        parts = _read_parts([Evaluation(store, one) for one in made_from], aggregation.labels)
         return parts, summary_facts(aggregation)
     if kind == "runs":
         graded = _find_newest(store, "evaluations", lambda manifest: manifest["provenance"]["run"] == id)
         if graded is None:
             run = Run(store, id)
             return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
-        evaluations = [graded]
+        evaluations = [Evaluation(store, graded)]
     elif kind == "evaluations":
-        evaluations = [id]
+        is_name = Ref(title, kind, id) in store.refs()
+        evaluations = find_evaluations(store, title) if is_name else [Evaluation(store, id)]
     else:
-        found = [ref.id for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{title}/")]
-        evaluations = [id for id in found if store.is_sealed("evaluations", id)]
+        found = [ref for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{title}/")]
+        evaluations = [Evaluation.open(store, ref.name) for ref in found if store.is_sealed(ref.kind, ref.id)]
         if not evaluations:
             raise NotFound(f"no evaluation of {title!r} is finished; see `evaluand list`")
-    names = [_task_name(Evaluation(store, id).manifest) for id in evaluations]
-    return _collect_evaluations(store, evaluations, names)
+    return _collect_evaluations(evaluations, [_task_name(evaluation.manifest) for evaluation in evaluations])
 
 
 def _collect_several(store: DirectoryStore, names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
     """The tasks of several runs, evaluations, aggregations or experiments, each evaluation once."""
-    found: dict[str, str] = {}
+    found: dict[str, tuple[Evaluation, str]] = {}
     for name in names:
         kind, id, title = _find_artifact(store, name)
         for part in _collect(store, kind, id, title)[0]:
             if part.evaluation is None:
                 raise SpecError(f"{name} has not been evaluated; a report of several shows evaluations")
-            found.setdefault(part.evaluation.id, part.task if name.endswith(part.task) else f"{name}/{part.task}")
-    return _collect_evaluations(store, [*found], [*found.values()])
+            label = part.task if name.endswith(part.task) else f"{name}/{part.task}"
+            found.setdefault(part.evaluation.id, (part.evaluation, label))
+    return _collect_evaluations([one for one, _ in found.values()], [label for _, label in found.values()])
 
 
 def _find_matches(
@@ -273,24 +275,21 @@ def _several_commands(store: DirectoryStore, names: Sequence[str]) -> dict[str, 
     }
 
 
-def _collect_evaluations(
-    store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]
-) -> tuple[list[Part], dict[str, Any]]:
-    parts = _read_parts(store, evaluations, names)
+def _collect_evaluations(evaluations: Sequence[Evaluation], names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
+    parts = _read_parts(evaluations, names)
     each = [_read_summary(part) for part in parts]
     names_of_tables = ("metrics", "disparities", "worst_groups", "curves")
     return parts, {name: [row for tables in each for row in tables.get(name, ())] for name in names_of_tables}
 
 
-def _read_parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]) -> list[Part]:
-    read = [Evaluation(store, id) for id in evaluations]
+def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list[Part]:
     return [
         Part(
             name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
             find_labelled_run(evaluation, name) or read_run(evaluation),
             evaluation,
         )
-        for name, evaluation in zip(names, read, strict=True)
+        for name, evaluation in zip(names, evaluations, strict=True)
     ]
 
 
@@ -329,7 +328,7 @@ def _explain_missing(
             resolve_measures([*graded.values()], None, None, None, declared)
     except SpecError:  # they share no scorer that returns numbers
         return None
-    names = [id[:SHORT_ID]] if id else [evaluation.id[:SHORT_ID] for evaluation in graded.values()]
+    names = [id[:SHORT_ID]] if id else [each.called or each.id[:SHORT_ID] for each in graded.values()]
     command = suggest_command("compare", names, _shorten_path(store.root), elsewhere=True)
     return f"The tasks have not been compared yet: run `{command}` and write the report again."
 

@@ -21,11 +21,12 @@ from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, nearest, singular, warn
+from evaluand.core.labels import join_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.names import as_called, make_metric, resolve_metric
-from evaluand.store.store import Store, resolve
+from evaluand.store.store import Ref, Store, resolve
 
 
 def find_evaluations(store: Store, text: str) -> list[Evaluation]:
@@ -37,7 +38,13 @@ def find_evaluations(store: Store, text: str) -> list[Evaluation]:
         NotFound: nothing has this name.
         SpecError: it has no evaluations, or one of them is not finished.
     """
-    return read_evaluations(store, *find_artifact(store, text))
+    kind, id = find_artifact(store, text)
+    names = [join_name(text, label) for label in Aggregation(store, id).labels] if kind == "aggregations" else [text]
+    found, refs = read_evaluations(store, kind, id), store.refs()
+    for evaluation, name in zip(found, names, strict=True):
+        if Ref(name, "evaluations", evaluation.id) in refs:
+            evaluation.called = name
+    return found
 
 
 def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
@@ -46,16 +53,16 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
     Returns:
         None where no aggregation is named.
     """
-    found = [find_artifact(store, text) for text in texts]
-    if all(kind != "aggregations" for kind, _ in found):
+    found = {text: find_artifact(store, text) for text in texts}
+    if all(kind != "aggregations" for kind, _ in found.values()):
         return None
     return [
         measure
-        for kind, id in found
+        for text, (kind, id) in found.items()
         for measure in (
             Aggregation(store, id).measures
             if kind == "aggregations"
-            else declared_measures(read_evaluations(store, kind, id))
+            else declared_measures(find_evaluations(store, text))
         )
     ]
 

@@ -1,7 +1,29 @@
-"""Short labels of artifacts for tables and figures."""
+"""Names of artifacts: those in an experiment, and short labels for tables and figures."""
 
 from collections import Counter
 from collections.abc import Sequence
+from urllib.parse import unquote
+
+
+def join_name(experiment: str, part: str) -> str:
+    """The name of a part of an experiment, such as a task: `experiment_of` finds the experiment again.
+
+    Example:
+        >>> join_name("a/b", "mine")
+        'a%2Fb/mine'
+    """
+    return f"{experiment.replace('%', '%25').replace('/', '%2F')}/{part}"
+
+
+def experiment_of(name: str) -> str | None:
+    """The experiment in a name that `join_name` made; None for a name of anything else.
+
+    Example:
+        >>> experiment_of("a%2Fb/mine"), experiment_of("mine")
+        ('a/b', None)
+    """
+    experiment, slash, _ = name.partition("/")
+    return unquote(experiment) if slash else None
 
 
 def short_labels(names: Sequence[str | None], ids: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
-from evaluand.store.store import Store, resolve
+from evaluand.store.store import Ref, Store, resolve
 
 logger = logging.getLogger(__name__)
 
@@ -119,9 +119,12 @@ class Artifact:
 
     Attributes:
         receipt: the work that it took; None if it was opened from a store.
+        called: the name by which it was made or found; None if it was found by its id. One artifact may have several
+            names, such as those of two experiments with the same task.
     """
 
     kind: ClassVar[str]
+    called: str | None = None
 
     def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
         self.store, self.id, self.receipt = store, id, receipt
@@ -155,11 +158,14 @@ class Artifact:
         id = resolve(store, name, cls.kind)[1]
         if not store.is_sealed(cls.kind, id):
             raise SpecError(f"{singular(cls.kind)} {id} is not finished; continue it with `evaluand resume {id}`")
-        return cls(store, id)
+        artifact = cls(store, id)
+        artifact.called = name if Ref(name, cls.kind, id) in store.refs() else None
+        return artifact
 
     @property
     def name(self) -> str | None:
-        return self.manifest["name"]  # type: ignore[no-any-return]
+        """The name by which it was made or found, or else the one that it had first."""
+        return self.called or self.manifest["name"]
 
     @property
     def digest(self) -> str:

@@ -238,7 +238,8 @@ class Evaluator:
         if "digest" in manifest:
             self._count_earlier(manifest)
             why = "nothing to do: the same responses were graded by the same scorers before"
-            return _warn_of_failed(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
+            receipt = Receipt(total, kept=total, why=why)
+            return _warn_of_failed(_evaluation_called(name, store, manifest["id"], receipt))
         job = _Job(self, store, run, manifest, inputs)
         with closing(job):
             for number, (scorer_name, scorer) in enumerate(request.scorers.items()):
@@ -248,7 +249,7 @@ class Evaluator:
         stale = [check.why for check in inputs.values() if check.why] if job.called else []
         why = _why(stale, request.unpinned(in_experiment="experiment" in (origin or {})))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
-        evaluation = _warn_of_failed(Evaluation(store, manifest["id"], receipt))
+        evaluation = _warn_of_failed(_evaluation_called(name, store, manifest["id"], receipt))
         warn_of_unequal(evaluation, run, request.scorers)
         return evaluation
 
@@ -257,6 +258,12 @@ class Evaluator:
         if budget := self.policy.shared_budget:
             for name, costs in manifest.get("spent", {}).items():
                 budget.count_earlier(_work_name(manifest, name), costs)
+
+
+def _evaluation_called(name: str | None, store: Store, id: str, receipt: Receipt) -> Evaluation:
+    evaluation = Evaluation(store, id, receipt)
+    evaluation.called = name
+    return evaluation
 
 
 def _work_name(manifest: Manifest, scorer: str) -> str:

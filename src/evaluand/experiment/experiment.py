@@ -619,4 +619,6 @@ def _find_finished_run(store: Store, name: str) -> Run:
     id = next((ref.id for ref in store.refs() if (ref.kind, ref.name) == ("runs", name)), None)
     if id is None or not store.is_sealed("runs", id):
         raise SpecError(f"no finished run is called {name!r}; run it first, without --no-calls")
-    return Run(store, id)
+    run = Run(store, id)
+    run.called = name
+    return run

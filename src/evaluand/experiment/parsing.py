@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from evaluand.comparison.rule import MATCH_GATES, Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document
+from evaluand.core.labels import join_name
 from evaluand.experiment import spec
 from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.long_forms import write_out
@@ -94,7 +95,7 @@ def name_in_experiment(experiment: str, part: str) -> str:
         >>> name_in_experiment("a/b", "mine")
         'a%2Fb/mine'
     """
-    return f"{check_name(experiment).replace('%', '%25').replace('/', '%2F')}/{check_name(part)}"
+    return join_name(check_name(experiment), check_name(part))
 
 
 def _require_grading(value: Mapping[str, Any], document: Document) -> None:

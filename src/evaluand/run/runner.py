@@ -226,6 +226,7 @@ class Runner:
             why = self._why(calls, manifest, before, retry_failed, receipt.called)
             why = "; ".join(each for each in (inputs.why if receipt.called else "", why) if each)
         run = Run(self.store, manifest["id"])
+        run.called = name
         run.receipt = replace(receipt, why=why, failures=run.failures)
         return run
 

@@ -252,7 +252,7 @@ def headline_facts(
 
 
 def _aggregation_head(aggregation: Aggregation) -> Facts:
-    return {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]}
+    return {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.name}
 
 
 def _step_facts(made: Run | Evaluation) -> Facts:
