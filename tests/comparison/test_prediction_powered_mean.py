@@ -162,6 +162,18 @@ def test_words_of_people_stand_for_the_values_of_verdicts(run: Run) -> None:
     assert 2 < row["value"] < 5
 
 
+def test_a_declared_range_holds_where_only_zeros_and_ones_were_seen(run: Run) -> None:
+    evaluation = judged(run)
+    label(run, draw_labelling_rows(run)[:60])
+    shares, without, tens = (aggregate(evaluation, **each) for each in ({"range": (0, 1)}, {}, {"range": (0, 10)}))
+
+    assert (without["low"], without["high"]) == (shares["low"], shares["high"])
+    assert tens["value"] == pytest.approx(shares["value"])
+    assert tens["high"] > shares["high"] + 0.02  # a rare 10 may not have been seen
+    at_threshold = aggregate(evaluation, range=(0, 10), threshold=1)
+    assert at_threshold["high"] == shares["high"]
+
+
 def test_grades_and_right_or_wrong_need_a_threshold(run: Run) -> None:
     evaluation = judged(run)
     label(run, draw_labelling_rows(run)[:60], lambda number: 1.0 + 4 * says(number))

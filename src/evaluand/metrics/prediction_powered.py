@@ -28,7 +28,7 @@ from evaluand.metrics.base.metric import (
 )
 from evaluand.metrics.column_statistics import check_range
 from evaluand.metrics.judging.estimate import Estimate
-from evaluand.metrics.judging.prediction_powered import PredictionPowered, prediction_powered_mean
+from evaluand.metrics.judging.prediction_powered import UNBOUNDED, PredictionPowered, prediction_powered_mean
 from evaluand.metrics.stats.intervals import count_rows
 
 
@@ -187,7 +187,9 @@ class PredictionPoweredMean(OfColumn):
         )
 
     def _range_of(self, judged: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-        """The declared range; that of shares where all numbers are 0 and 1."""
+        """The declared range; that of shares where none is declared for these numbers and all are 0 and 1."""
+        if self.range != UNBOUNDED and self.threshold is None and self.people_threshold is None:
+            return self.range
         is_binary = all(np.isin(each[~np.isnan(each)], (0.0, 1.0)).all() for each in (judged, labels))
         return (0.0, 1.0) if is_binary else self.range
 
