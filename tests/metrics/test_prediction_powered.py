@@ -6,7 +6,10 @@ pytest -m slow tests/metrics/test_prediction_powered.py -s    makes the figures 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +142,85 @@ def test_strata_are_weighted_by_all_their_rows() -> None:
     second = 8 / 10 + share * (390 / 390 - 7 / 10)
     assert found.both.value == pytest.approx(0.2 * first + 0.8 * second)
     assert found.people.value == pytest.approx(0.2 * 10 / 20 + 0.8 * 8 / 10)
+
+
+@pytest.mark.parametrize("name", ["both", "people"])
+def test_a_stratum_whose_labels_agree_is_not_certain(name: str) -> None:
+    parts = rows_of([0, 0, 0, 26], [0, 874]), rows_of([13, 0, 0, 13], [50, 24])
+    judged, labels = np.concatenate(parts, axis=1)
+    stratum = np.repeat([0, 1], [900, 100])
+
+    found = getattr(prediction_powered_mean(judged, labels, stratum=stratum, range=SHARE), name)
+
+    lowest = stats.binomtest(26, 26).proportion_ci(method="wilson").low
+    assert found.low <= found.value - 0.9 * (1 - lowest)
+    assert found.high < found.value + 0.1 * 0.25
+
+
+def test_strata_that_are_alike_have_about_the_interval_of_one() -> None:
+    judged, labels = rows_of([12, 2, 9, 27], [360, 590])
+    order = np.random.default_rng(2).permutation(2000)
+    judged, labels = np.tile(judged, 2)[order], np.tile(labels, 2)[order]
+    stratum = np.empty(2000, np.int64)
+    for known in (np.isnan(labels), ~np.isnan(labels)):
+        stratum[known] = np.arange(known.sum()) % 2
+
+    one, two = (prediction_powered_mean(judged, labels, stratum=each, range=SHARE).both for each in (None, stratum))
+
+    assert two.value == pytest.approx(one.value, abs=0.01)
+    assert two.high - two.low == pytest.approx(one.high - one.low, rel=0.05)
+
+
+def test_clusters_across_strata_are_not_independent() -> None:
+    judged, labels = rows_of([12, 2, 9, 27], [160, 190])
+    n, cluster = len(judged), np.arange(len(judged))
+    once = prediction_powered_mean(judged, labels)
+
+    twice = prediction_powered_mean(
+        np.tile(judged, 2), np.tile(labels, 2), cluster=np.tile(cluster, 2), stratum=np.repeat([0, 1], n)
+    )
+
+    assert (twice.people.low, twice.people.high) == pytest.approx((once.people.low, once.people.high), rel=0.02)
+
+
+def test_heavy_labels_that_agree_do_not_make_the_rest_negligible() -> None:
+    judged, labels = rows_of([10, 0, 0, 40], [190, 760])
+    weight = np.where(judged == 1, np.where(np.arange(1000) % 5 == 0, 8.0, 1.0), 1.0)
+
+    found = prediction_powered_mean(judged, labels, weight=weight, range=SHARE).people
+
+    spread = found.value * (1 - found.value)
+    known = weight[~np.isnan(labels)]
+    kish = known.sum() ** 2 / (known @ known)
+    assert found.effective < (kish + 50) / 2
+    assert found.high - found.low > 2 * 1.96 * math.sqrt(spread / 50)
+
+
+def test_a_stratum_with_one_label_leaves_no_interval() -> None:
+    parts = rows_of([0, 0, 0, 1], [60, 40]), rows_of([9, 1, 2, 8], [70, 10])
+    judged, labels = np.concatenate(parts, axis=1)
+
+    found = prediction_powered_mean(judged, labels, stratum=np.repeat([0, 1], [101, 100]), range=SHARE)
+
+    assert found.both.reason == "too few labels for an interval: only 1 independent one in some stratum"
+    assert math.isnan(found.both.low)
+    assert 0 < found.both.value < 1
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_with_strata_the_p_value_agrees_with_the_interval(confidence: float) -> None:
+    draw = np.random.default_rng(11)
+    labels = draw.choice([-1.0, 0.0, 1.0], (60, 300), p=[0.15, 0.5, 0.35])
+    judged = np.where(draw.random((60, 300)) < 0.8, labels, 0.0)
+    stratum = np.arange(300) % 3
+    decisions = set()
+
+    for row, said in zip(judged, np.where(np.arange(300) < 40, labels, math.nan), strict=True):
+        found = prediction_powered_mean(row, said, stratum=stratum, range=(-1.0, 1.0), confidence=confidence)
+        assert (found.p < 1 - confidence) == (not found.both.low <= 0 <= found.both.high)
+        decisions.add(found.p < 1 - confidence)
+
+    assert decisions == {False, True}
 
 
 def test_a_stratum_without_labels_leaves_the_mean_undefined() -> None:
@@ -316,3 +398,94 @@ def test_differences_of_systems_cover_the_truth_and_equal_ones_rarely_differ() -
     assert coverage.min() >= 0.91 - 3 * math.sqrt(0.91 * 0.09 / times)
     assert level.mean() <= 0.055
     assert max(one["ratio"] for one in found.values()) <= 1.03
+
+
+@dataclass(frozen=True)
+class Design:
+    """How rows are drawn, and which of them have labels.
+
+    Attributes:
+        shares: of strata in the rows.
+        rates: the mean of people in each stratum.
+        proportional: labels are divided among strata as rows are; else each has as many.
+        weigh: the weights of so many rows.
+        size: so many rows depend on each other, and all of them have labels, or none.
+    """
+
+    shares: tuple[float, ...] = (1.0,)
+    rates: tuple[float, ...] = (0.8,)
+    proportional: bool = False
+    weigh: Callable[[np.random.Generator, int], np.ndarray] | None = None
+    size: int = 1
+
+    @property
+    def truth(self) -> float:
+        return float(np.dot(self.shares, self.rates))
+
+    def draw(self, draw: np.random.Generator, agreement: float, n: int, rows: int = 1000) -> dict[str, Any]:
+        stratum = draw.choice(len(self.shares), rows, p=self.shares)
+        cluster = np.arange(rows) // self.size
+        rate = np.array(self.rates)[stratum]
+        if self.size > 1:
+            rate = draw.beta(2 * rate, 2 - 2 * rate)[cluster]
+        said = (draw.random(rows) < rate).astype(float)
+        judged = np.where(draw.random(rows) < agreement, said, 1 - said)
+        shares = np.array(self.shares if self.proportional else [1 / len(self.shares)] * len(self.shares))
+        labelled = np.concatenate(
+            [np.flatnonzero(stratum == each)[:count] for each, count in enumerate(np.rint(n * shares).astype(int))]
+        )
+        labels = np.full(rows, np.nan)
+        labels[labelled] = said[labelled]
+        weight = None if self.weigh is None else self.weigh(draw, rows)
+        return {"judged": judged, "labels": labels, "weight": weight, "cluster": cluster, "stratum": stratum}
+
+
+def few_heavy(draw: np.random.Generator, rows: int) -> np.ndarray:
+    return np.where(draw.random(rows) < 0.2, 8.0, 1.0)
+
+
+def lognormal(draw: np.random.Generator, rows: int) -> np.ndarray:
+    return np.exp(draw.normal(size=rows))
+
+
+TWO, FOUR = (0.9, 0.1), (0.6, 0.2, 0.1, 0.1)
+UNEQUAL = {TWO: (0.9, 0.3), FOUR: (0.95, 0.8, 0.5, 0.3)}
+STRATA = {
+    f"{len(shares)} strata, {'proportional' if proportional else 'as many'} labels": [
+        Design(shares, rates, proportional) for rates in (UNEQUAL[shares], (0.8,) * len(shares))
+    ]
+    for shares, proportional in product((TWO, FOUR), (False, True))
+}
+WEIGHTS = {
+    name: [Design(rates=(rate,), weigh=weigh) for rate in (0.8, 0.95)]
+    for name, weigh in (("a fifth weighs 8", few_heavy), ("lognormal weights", lognormal))
+}
+CLUSTERS = {"clusters of 4": [Design(rates=(rate,), size=4) for rate in (0.8, 0.95)]}
+
+
+def simulate_design(design: Design, agreement: float, n: int, times: int) -> dict[str, float]:
+    draw = np.random.default_rng([n, int(100 * agreement), len(design.shares), design.size])
+    found = [prediction_powered_mean(**design.draw(draw, agreement, n), range=SHARE) for _ in range(times)]
+    ends, alone = (
+        np.array([one[1:3] for one in each]) for each in zip(*((one.both, one.people) for one in found), strict=True)
+    )
+    return {
+        "both": float(((ends[:, 0] <= design.truth) & (design.truth <= ends[:, 1])).mean()),
+        "people": float(((alone[:, 0] <= design.truth) & (design.truth <= alone[:, 1])).mean()),
+        "ratio": float(np.diff(ends).mean() / np.diff(alone).mean()),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50, 200])
+def test_intervals_cover_with_strata_weights_and_clusters(n: int) -> None:
+    times = 500
+    designs = {name: each for name, each in (STRATA | WEIGHTS | CLUSTERS).items() if n > 20 or name in STRATA}
+    cells = [(name, one, agreement) for name, each in designs.items() for one in each for agreement in (0.6, 0.8, 0.95)]
+    found = [simulate_design(one, agreement, n, times) for _, one, agreement in cells]
+    for (name, one, agreement), figures in zip(cells, found, strict=True):
+        print(n, name, *one.rates, agreement, *(f"{key} {value:.3f}" for key, value in figures.items()))  # noqa: T201
+    for whose in ("both", "people"):
+        coverage = np.array([figures[whose] for figures in found])
+        assert 0.93 <= coverage.mean() <= (0.985 if n == 20 else 0.97)
+        assert coverage.min() >= (0.9 if n == 20 else 0.91) - 3 * math.sqrt(0.91 * 0.09 / times)

@@ -7,20 +7,32 @@ is where its estimated variance is smallest: near 0 for a judge that says nothin
 
 Source: A. Angelopoulos, J. Duchi & T. Zrnic, "PPI++: efficient prediction-powered inference" (arXiv 2311.01453, 2023);
 A. Fisch et al., "Stratified prediction-powered inference for hybrid language model evaluation" (arXiv 2406.04291, 2024)
-for strata, here with one λ for all. The interval is our own, because that of the paper covers too rarely with 50
-labels; docs/intervals.md has the method and its simulation.
+for strata, here with one λ for all; G. Zou & A. Donner, "Construction of confidence limits about effect measures: a
+general approach" (Statistics in Medicine 27, 2008) for the interval of a sum of strata. That of a stratum is our own,
+because the paper's covers too rarely with 50 labels; docs/intervals.md has the method and its simulation.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from evaluand.metrics.base.metric import NO_ROWS
 from evaluand.metrics.judging.estimate import Estimate, undefined
-from evaluand.metrics.stats.intervals import Spread, cluster_sums, cluster_variance, interval_within, t_tail
+from evaluand.metrics.stats.intervals import (
+    Spread,
+    cluster_sums,
+    cluster_variance,
+    correlation_of,
+    interval_within,
+    score_interval,
+    t_quantile,
+    t_tail,
+)
 
 UNBOUNDED: Final = (-math.inf, math.inf)
 
@@ -68,7 +80,8 @@ def prediction_powered_mean(
         confidence: of the intervals.
 
     Returns:
-        Values within the range. NaN, with the reason, without labels in some stratum.
+        Values within the range. NaN, with the reason, without labels in some stratum; no interval if one of several
+        strata has a single independent label.
 
     Example:
         >>> judged, labels = np.array([1.0, 0.0] * 50), np.full(100, np.nan)
@@ -84,31 +97,38 @@ def prediction_powered_mean(
     judge = _judge_alone(rows, range, confidence)
     if reason := _lacking(rows):
         return PredictionPowered(undefined(reason, n), judge, undefined(reason, labelled), math.nan, math.nan)
-    at_0, at_1 = rows.at(0.0), rows.at(1.0)
-    share = _tune(at_0.influence, at_1.influence)
-    found = rows.at(share)
-    degrees = rows.labelled_clusters - rows.strata - 1
-    people = _people_alone(rows, at_0, range, confidence)
-    value = float(np.clip(found.value, *range))
-    if degrees < 1:
-        both = Estimate(value, math.nan, math.nan, n, float(labelled), _too_few(rows))
-        return PredictionPowered(both, judge, people, share, math.nan)
-    variance = rows.variance(found.influence, degrees) + _unseen(rows, found.influence, share, range, degrees)
-    variance = min(variance, _largest_variance(rows, at_0, value, range))
-    spread = Spread(*(np.array([each], np.float64) for each in (variance, degrees + 1, degrees + 1)))
-    low, high = _interval(value, spread, range, confidence)
-    both = Estimate(value, low, high, n, _effective(value, variance, range, labelled), _flat(low))
-    return PredictionPowered(both, judge, people, share, _p_value(value, variance, range, degrees))
+    alone = rows.at(0.0)
+    share = _tune(alone.total_influence, rows.at(1.0).total_influence)
+    people = _Parts.of_people(rows, alone)
+    both = _Parts.of_both(rows, alone, rows.at(share), share, range)
+    p = math.nan if both.fault else both.p_value(range)
+    together, without = (_estimate(one, labelled, range, confidence) for one in (both, people))
+    return PredictionPowered(together._replace(n=n), judge, without, share, p)
 
 
 class _Linear(NamedTuple):
-    """A mean and the influence of each cluster on it."""
+    """A mean with the influence of each cluster on it.
+
+    Attributes:
+        of_strata: the share of each stratum in all rows.
+        means: of the strata.
+        influence: strata × clusters, on the means of the strata.
+        on_shares: of each cluster on the mean of all, because the shares of the strata are those of the rows.
+    """
 
     value: float
+    of_strata: np.ndarray
+    means: np.ndarray
     influence: np.ndarray
+    on_shares: np.ndarray
+
+    @property
+    def total_influence(self) -> np.ndarray:
+        return np.asarray(self.of_strata @ self.influence + self.on_shares)
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True)
+class _Rows:
     """The rows, with clusters and strata numbered from 0."""
 
     judged: np.ndarray
@@ -139,28 +159,38 @@ class _Rows(NamedTuple):
     def strata(self) -> int:
         return int(self.stratum.max()) + 1 if len(self.stratum) else 0
 
-    @property
-    def has_labels(self) -> np.ndarray:
-        """Which clusters have labelled rows."""
-        return np.bincount(self.cluster, self.known) > 0
+    def find_fault(self, estimated: int) -> str | None:
+        """Why there is no interval if the labels have so many parameters to estimate; None if there is one."""
+        labelled = (self.summed > 0).sum(axis=1)
+        if labelled.min() < 2 <= self.strata:
+            return "too few labels for an interval: only 1 independent one in some stratum"
+        few = labelled.sum() <= estimated
+        return f"too few labels for an interval: {labelled.sum()} independent ones" if few else None
 
-    @property
-    def labelled_clusters(self) -> int:
-        return int(self.has_labels.sum())
+    @cached_property
+    def summed(self) -> np.ndarray:
+        """The weight of the labelled rows, strata × clusters."""
+        return self._by_cluster(self.weight * self.known)
 
-    @property
-    def effective(self) -> float:
+    @cached_property
+    def labels_of_strata(self) -> np.ndarray:
         """The number of labelled clusters of equal weight with as much information, by Kish's formula."""
-        summed = np.bincount(self.cluster, self.weight * self.known)
-        return float(summed.sum() ** 2 / (summed @ summed))
+        return _kish(self.summed)
+
+    @property
+    def labels_of_all(self) -> float:
+        """The same of all strata, whose clusters have the weight with which they count in the mean."""
+        summed = self.summed
+        of_strata = np.bincount(self.stratum, self.weight) / summed.sum(axis=1)
+        return float(_kish(of_strata @ summed))
 
     def at(self, share: float) -> _Linear:
         """The estimate with a λ, and the influence of each cluster."""
         total = self.weight.sum()
         of_strata = np.bincount(self.stratum, self.weight) / total
         labels, judged = np.where(self.known, self.labels, 0.0), self.judged
-        mean_label, on_labelled = (self._mean(each, self.known) for each in (labels, judged))
-        elsewhere = self._mean(judged, ~self.known)
+        mean_label, on_labelled = (self.mean(each, self.known) for each in (labels, judged))
+        elsewhere = self.mean(judged, ~self.known)
         applied = np.where(np.isnan(elsewhere), 0.0, share)  # no judge is needed where all rows have labels
         elsewhere = np.nan_to_num(elsewhere)
         means = mean_label + applied * (elsewhere - on_labelled)
@@ -172,20 +202,39 @@ class _Rows(NamedTuple):
             row_share * (judged - elsewhere[h]),
         )
         of_kind = np.where(self.known, self._sums(self.known)[h], self._sums(~self.known)[h])
-        pull = self.weight * (of_strata[h] * off / of_kind + (means[h] - value) / total)
-        return _Linear(value, np.bincount(self.cluster, pull))
+        influence = self._by_cluster(self.weight * off / of_kind)
+        on_shares = np.bincount(self.cluster, self.weight * (means[h] - value) / total)
+        return _Linear(value, of_strata, means, influence, on_shares)
+
+    def _by_cluster(self, values: np.ndarray) -> np.ndarray:
+        clusters = int(self.cluster.max()) + 1
+        place = self.stratum * clusters + self.cluster
+        return np.bincount(place, values, minlength=self.strata * clusters).reshape(self.strata, clusters)
 
     def _sums(self, chosen: np.ndarray) -> np.ndarray:
         return np.bincount(self.stratum, self.weight * chosen)
 
-    def _mean(self, values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def mean(self, values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         sums = self._sums(chosen)
         return np.bincount(self.stratum, self.weight * chosen * values) / np.where(sums > 0, sums, np.nan)
 
-    def variance(self, influence: np.ndarray, degrees: int) -> float:
-        """The variance of an estimate; the labelled clusters have lost the degrees of freedom of the means and of λ."""
-        square, labelled = influence * influence, self.has_labels
-        return float(square[labelled].sum() * labelled.sum() / degrees + square[~labelled].sum())
+    def variances(self, influence: np.ndarray, lost: np.ndarray) -> np.ndarray:
+        """The variance of the mean of each stratum, whose labels have lost so many degrees of freedom.
+
+        A few labels of much weight often agree by chance. So a variance below the one that the same deviations would
+        have if they were independent of the weights is raised halfway to it.
+        """
+        square, summed, n = influence * influence, self.summed, self.labels_of_strata
+        labelled = np.where(summed > 0, square, 0.0)
+        spread = (labelled / np.where(summed > 0, summed, 1.0)).sum(axis=1)
+        independent = spread * (summed * summed).sum(axis=1) / summed.sum(axis=1)
+        own = labelled.sum(axis=1)
+        raised = np.maximum(own, (own + independent) / 2)
+        return np.asarray(raised * n / np.maximum(n - lost, 1.0) + (square - labelled).sum(axis=1))
+
+
+def _kish(weights: np.ndarray) -> np.ndarray:
+    return np.asarray(weights.sum(axis=-1) ** 2 / (weights * weights).sum(axis=-1))
 
 
 def _lacking(rows: _Rows) -> str | None:
@@ -211,27 +260,116 @@ _SEEN: Final = 2.0
 """So many labels that do contradict it halve the number of the unseen ones."""
 
 
-def _unseen(rows: _Rows, influence: np.ndarray, share: float, range: tuple[float, float], degrees: int) -> float:
-    """The variance of disagreements that few labels may not have shown.
+class _Parts(NamedTuple):
+    """An estimate as the mean of strata.
+
+    Attributes:
+        labels: the number of labels that count in a stratum where all are at one end of the range.
+        variance: of the value of each stratum.
+        correlation: of the strata, and of their shares.
+        degrees: Student's degrees of freedom.
+        fault: why there is no interval; None if there is one.
+    """
+
+    found: _Linear
+    labels: np.ndarray
+    variance: np.ndarray
+    correlation: np.ndarray
+    degrees: int
+    fault: str | None
+
+    @classmethod
+    def of_people(cls, rows: _Rows, alone: _Linear) -> _Parts:
+        lost = np.ones(rows.strata)
+        return cls._of(rows, alone, rows.variances(alone.influence, lost), lost)
+
+    @classmethod
+    def of_both(cls, rows: _Rows, alone: _Linear, found: _Linear, share: float, range: tuple[float, float]) -> _Parts:
+        n = rows.labels_of_strata
+        lost = 1 + n / n.sum()  # λ takes one degree of freedom of all
+        seen = rows.variances(found.influence, lost)
+        variance = seen + _unseen(rows, found.influence, share, range)
+        return cls._of(rows, found, np.minimum(variance, _largest_variances(rows, alone, found, range)), lost)
+
+    @classmethod
+    def _of(cls, rows: _Rows, found: _Linear, variance: np.ndarray, lost: np.ndarray) -> _Parts:
+        labels = np.maximum(rows.labels_of_strata + 1 - lost, 1.0)
+        influence = np.vstack([found.influence, found.on_shares])
+        estimated = round(float(lost.sum()))
+        degrees = max(round(rows.labels_of_all) - estimated, 1)
+        correlation = correlation_of(influence @ influence.T)
+        return cls(found, labels, variance, correlation, degrees, rows.find_fault(estimated))
+
+    def value(self, range: tuple[float, float]) -> float:
+        return float(np.clip(self.found.value, *range))
+
+    @property
+    def total_variance(self) -> float:
+        return self._add(np.sqrt(self.variance), 1.0) ** 2
+
+    def _add(self, off: np.ndarray, t: float) -> float:
+        """The distance of an end of the interval, from those of the strata."""
+        own = t * math.sqrt(float(self.found.on_shares @ self.found.on_shares))
+        every = np.append(self.found.of_strata * off, own)
+        return math.sqrt(max(float(every @ self.correlation @ every), 0.0))
+
+    def interval(self, range: tuple[float, float], confidence: float) -> tuple[float, float]:
+        """NaN without spread and range."""
+        if not math.isfinite(range[1] - range[0]) and not self.total_variance > 0:
+            return math.nan, math.nan
+        return self._ends(range, float(t_quantile(confidence, np.array(self.degrees))))
+
+    def _ends(self, range: tuple[float, float], t: float) -> tuple[float, float]:
+        """The ends at so many standard errors: score intervals of the strata, added as standard errors are."""
+        least, most = range
+        means, value = self.found.means, self.value(range)
+        if math.isfinite(most - least):
+            inside = (np.clip(means, least, most) - least) / (most - least)
+            inner = inside * (1 - inside) * (most - least) ** 2
+            with np.errstate(divide="ignore", invalid="ignore"):
+                n = np.where((self.variance > 0) & (inner > 0), inner / self.variance, self.labels)
+            low, high = (least + (most - least) * end for end in score_interval(inside, n, t))
+            off = np.maximum(means - low, 0.0), np.maximum(high - means, 0.0)
+        else:
+            off = (t * np.sqrt(self.variance),) * 2
+        ends = self.found.value - self._add(off[0], t), self.found.value + self._add(off[1], t)
+        return float(np.clip(ends[0], least, value)), float(np.clip(ends[1], value, most))
+
+    def p_value(self, range: tuple[float, float]) -> float:
+        """The p value that agrees with the interval: the largest level at which the interval includes 0."""
+        if not range[0] < 0 < range[1] or not self.total_variance > 0:
+            return math.nan
+        least, most = 0.0, 1.0
+        while self._excludes_0(range, most) and most < 1e9:
+            most *= 2
+        while least < (middle := (least + most) / 2) < most:
+            least, most = (middle, most) if self._excludes_0(range, middle) else (least, middle)
+        return t_tail(least, self.degrees)
+
+    def _excludes_0(self, range: tuple[float, float], t: float) -> bool:
+        low, high = self._ends(range, t)
+        return low > 0 or high < 0
+
+
+def _unseen(rows: _Rows, influence: np.ndarray, share: float, range: tuple[float, float]) -> np.ndarray:
+    """The variance, in each stratum, of disagreements that few labels may not have shown.
 
     Without it, 50 labels without any disagreement would make the judge's errors impossible. It is that of a few labels
     that contradict the judge by the whole range, scaled down as far as labels vary less than zeros and ones, and the
-    less the more the labels do contradict it.
+    less the more the labels of all strata do contradict it.
     """
-    labels, weight = rows.labels[rows.known], rows.weight[rows.known]
     least, most = range if math.isfinite(range[1] - range[0]) else _observed(rows)
     if least == most:
-        return 0.0
-    scaled, n = (labels - least) / (most - least), rows.effective
-    mean = (float(weight @ scaled / weight.sum()) * n + 1) / (n + 2)
-    square = (float(weight @ (scaled * scaled) / weight.sum()) * n + 1) / (n + 2)
+        return np.zeros(rows.strata)
+    scaled, n = (np.nan_to_num(rows.labels) - least) / (most - least), rows.labels_of_strata
+    mean = (rows.mean(scaled, rows.known) * n + 1) / (n + 2)
+    square = (rows.mean(scaled * scaled, rows.known) * n + 1) / (n + 2)
     like_binary = (square - mean * mean) / (mean * (1 - mean))
     complete = like_binary * ((1 + share) / 2 * (most - least)) ** 2
-    if complete == 0:
-        return 0.0
-    own = influence[rows.has_labels]
-    seen = n * n * float(own @ own) / complete
-    return _UNSEEN * complete / (1 + seen / _SEEN) / (n * max(n - rows.strata - 1, 1.0))
+    own = np.where(rows.summed > 0, influence, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seen = np.where(complete > 0, n * n * (own * own).sum(axis=1) / complete, 0.0).sum()
+        return np.asarray(_UNSEEN * complete / (1 + seen / _SEEN) / (n * np.maximum(n - 2, 1.0)))
 
 
 def _observed(rows: _Rows) -> tuple[float, float]:
@@ -239,26 +377,28 @@ def _observed(rows: _Rows) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _largest_variance(rows: _Rows, alone: _Linear, value: float, range: tuple[float, float]) -> float:
-    """The variance with as many effective labels as there are without the judge: no judge makes an estimate worse."""
-    degrees = max(rows.labelled_clusters - rows.strata, 1)
-    variance = rows.variance(alone.influence, degrees)
+def _largest_variances(rows: _Rows, alone: _Linear, found: _Linear, range: tuple[float, float]) -> np.ndarray:
+    """The variances with as many effective labels as there are without the judge: no judge makes an estimate worse."""
+    lost = np.ones(rows.strata)
+    variance, with_judge = (rows.variances(one.influence, lost) for one in (alone, found))
     least, most = range
     if not math.isfinite(most - least):
-        return variance if variance > 0 else math.inf
-    spread = (alone.value - least) * (most - alone.value)
-    effective = spread / variance if variance > 0 and spread > 0 else rows.effective
-    return (value - least) * (most - value) / effective
+        return np.asarray(np.maximum(np.where(variance > 0, variance, math.inf), with_judge))
+    spread = (alone.means - least) * (most - alone.means)
+    means = np.clip(found.means, least, most)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.where((variance > 0) & (spread > 0), spread / variance, rows.labels_of_strata)
+        worse = np.where(variance > 0, np.maximum(with_judge / variance, 1.0), 1.0)
+    return np.asarray((means - least) * (most - means) / effective * worse)
 
 
-def _people_alone(rows: _Rows, alone: _Linear, range: tuple[float, float], confidence: float) -> Estimate:
-    labelled, degrees = int(rows.known.sum()), rows.labelled_clusters - rows.strata
-    if degrees < 1:
-        return Estimate(alone.value, math.nan, math.nan, labelled, float(labelled), _too_few(rows))
-    variance = rows.variance(alone.influence, degrees)
-    spread = Spread(np.array([variance]), np.array([degrees + 1]), np.array([max(rows.effective, 2.0)]))
-    low, high = _interval(alone.value, spread, range, confidence)
-    return Estimate(alone.value, low, high, labelled, _effective(alone.value, variance, range, labelled), _flat(low))
+def _estimate(parts: _Parts, labelled: int, range: tuple[float, float], confidence: float) -> Estimate:
+    value = parts.value(range)
+    if parts.fault:
+        return Estimate(value, math.nan, math.nan, labelled, float(labelled), parts.fault)
+    low, high = parts.interval(range, confidence)
+    effective = _effective(value, parts.total_variance, range, labelled)
+    return Estimate(value, low, high, labelled, effective, _flat(low))
 
 
 def _judge_alone(rows: _Rows, range: tuple[float, float], confidence: float) -> Estimate:
@@ -271,10 +411,6 @@ def _judge_alone(rows: _Rows, range: tuple[float, float], confidence: float) -> 
         return Estimate(mean, math.nan, math.nan, n, 1.0, "one cluster has no interval")
     low, high = _interval(mean, spread, range, confidence)
     return Estimate(mean, low, high, n, _effective(mean, float(spread.variance[0]), range, n), _flat(low, "values"))
-
-
-def _too_few(rows: _Rows) -> str:
-    return f"too few labels for an interval: {rows.labelled_clusters} independent ones"
 
 
 def _flat(end: float, what: str = "labels") -> str | None:
@@ -296,13 +432,3 @@ def _effective(value: float, variance: float, range: tuple[float, float], otherw
     least, most = range
     within = (value - least) * (most - value) if math.isfinite(most - least) else 0.0
     return within / variance if within > 0 and variance > 0 else float(otherwise)
-
-
-def _p_value(value: float, variance: float, range: tuple[float, float], degrees: int) -> float:
-    """The p value that agrees with the interval: the largest level at which the interval includes 0."""
-    least, most = range
-    if math.isfinite(most - least):
-        if not least < 0 < most:
-            return math.nan
-        variance *= least * most / ((value - least) * (value - most)) if least < value < most else 1.0
-    return t_tail(abs(value) / math.sqrt(variance), degrees) if variance > 0 else math.nan
