@@ -19,6 +19,7 @@ from evaluand.comparison.significance import sign_flip
 from evaluand.metrics.base.left_out import Blocks
 from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE
 from evaluand.metrics.names import make_metric
+from evaluand.metrics.stats.disparity import Kind
 from evaluand.metrics.stats.intervals import cluster_sums
 
 CODES = np.array(["a", "b", "c"], np.object_)
@@ -58,18 +59,34 @@ def f1(prior: Sequence[float], errors: Sequence[float]) -> float:
     return sum(2 * r / (p + q) for r, p, q in zip(right, prior, predicted, strict=True)) / 2
 
 
-def scores(share: float, shifts: Sequence[float]) -> Draw:
-    """Normal scores of positive and negative rows, with a correlation of .5 between the systems."""
+def scores(share: float, shifts: Sequence[float], common: float = 0.5) -> Draw:
+    """Normal scores of positive and negative rows, with this correlation between the systems."""
 
     def draw(rng: np.random.Generator, n: int) -> tuple[Side, Side]:
         truth = (rng.random(n) < share).astype(np.int64)
         truth[:3], shared = [1, 1, 0], rng.normal(size=n)
 
         def side(shift: float) -> Side:
-            score = math.sqrt(0.5) * (shared + rng.normal(size=n)) + shift * truth
+            noise = math.sqrt(common) * shared + math.sqrt(1 - common) * rng.normal(size=n)
+            score = noise + shift * truth
             return {"truth": truth, "scores": np.column_stack([-score, score]), LABELS: CODES[:2]}
 
         return side(shifts[0]), side(shifts[1])
+
+    return draw
+
+
+def few_positives(positives: int, shift: float) -> Draw:
+    """Independent normal scores of rows of which so many are positive."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[Side, Side]:
+        truth = (np.arange(n) < positives).astype(np.int64)
+
+        def side() -> Side:
+            score = rng.normal(size=n) + shift * truth
+            return {"truth": truth, "scores": np.column_stack([-score, score]), LABELS: CODES[:2]}
+
+        return side(), side()
 
     return draw
 
@@ -202,12 +219,36 @@ def decisions(shares: Sequence[float], sides: Sequence[Sequence[tuple[float, flo
     return draw
 
 
+def selections(shares: Sequence[float], chances: Sequence[Sequence[float]]) -> Draw:
+    """Rows of groups of these shares that systems select with a chance by group, half of the time by the same luck."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[Side, Side]:
+        group, shared = rng.choice(len(shares), n, p=shares), rng.random(n)
+
+        def side(of: Sequence[float]) -> Side:
+            luck = np.where(rng.random(n) < 0.5, shared, rng.random(n))
+            chosen = (luck < np.array(of)[group]).astype(np.int64)
+            return {"truth": np.ones(n, np.int64), "prediction": chosen, "group": group, LABELS: CODES[:2]}
+
+        return side(chances[0]), side(chances[1])
+
+    return draw
+
+
 def odds(errors: Sequence[tuple[float, float]]) -> float:
     return float(np.ptp(np.array(errors), axis=0).max())
 
 
+def lowest_ratio(chances: Sequence[float]) -> float:
+    return min(chances) / max(chances)
+
+
 PREPARED = ("ndcg", "mean_average_precision", "debiased_calibration_error")
 FAIR, UNFAIR = [(0.2, 0.2)] * 3, [(0.1, 0.2), (0.35, 0.2), (0.2, 0.2)]
+DISPARITIES: dict[str, tuple[tuple[str, ...], Kind]] = {
+    "equalized_odds": (("tpr", "fpr"), "difference"),
+    "ratio of selection rates": (("tpr",), "ratio"),  # all rows are positive
+}
 PARAMETERS: dict[str, dict[str, Any]] = {"debiased_calibration_error": {"label": "b", "scored_by": "classes"}}
 EQUAL_OR_NOT = {
     "f1_macro": lambda: [
@@ -224,6 +265,17 @@ EQUAL_OR_NOT = {
         Cell(scores(share, shifts), area(shifts[1]) - area(shifts[0]))
         for share in (0.05, 0.2, 0.5)
         for shifts in ((1, 1), (1, 1.5), (2, 2), (2, 3), (3, 3))
+    ],
+    "roc_auc of few positives": lambda: [
+        *(Cell(few_positives(positives, shift), 0.0) for positives in (3, 4, 6, 10, 20) for shift in (0, 1.5)),
+        *(
+            Cell(scores(0.02, shifts, common), area(shifts[1]) - area(shifts[0]))
+            for shifts in ((0, 0), (2, 2), (1, 3))
+            for common in (0.0, 0.9)
+        ),
+    ],
+    "average_precision of few positives": lambda: [
+        Cell(few_positives(positives, shift), 0.0) for positives in (3, 6, 20) for shift in (0, 1.5)
     ],
     "r2": lambda: [
         Cell(numbers(skewed, variances), variances[0] - variances[1])
@@ -258,6 +310,19 @@ EQUAL_OR_NOT = {
             )
         ]
     ],
+    "ratio of selection rates": lambda: [
+        Cell(selections(shares, chances), lowest_ratio(chances[1]) - lowest_ratio(chances[0]))
+        for shares, chances in (
+            ((0.6, 0.1, 0.1, 0.1, 0.1), ([0.3] * 5, (0.3, 0.2, 0.3, 0.3, 0.4))),
+            ((0.6, 0.1, 0.1, 0.1, 0.1), ([0.3] * 5, [0.3] * 5)),
+            ((0.6, 0.1, 0.1, 0.1, 0.1), ((0.3, 0.2, 0.3, 0.3, 0.4), (0.3, 0.15, 0.3, 0.3, 0.4))),
+            ((0.8, 0.1, 0.1), ((0.3, 0.2, 0.4), (0.3, 0.3, 0.3))),
+            ((0.5, 0.5), ((0.5, 0.5), (0.5, 0.5))),
+            ((0.9, 0.1), ((0.5, 0.4), (0.5, 0.4))),
+            ((0.9, 0.1), ((0.5, 0.3), (0.5, 0.5))),
+            ((0.5, 0.5), ((0.6, 0.12), (0.6, 0.24))),
+        )
+    ],
     "debiased_calibration_error": lambda: [
         of_large_sample("debiased_calibration_error", confidences(sharp, sides))
         if sides[0] != sides[1]
@@ -275,36 +340,38 @@ EQUAL_OR_NOT = {
 }
 
 
-NEVER_BELOW_0 = ("equalized_odds", "debiased_calibration_error")
-"""Two systems whose true values are 0 are covered nearly always."""
+OFF_BY_CHANCE = ("equalized_odds", "debiased_calibration_error", "ratio of selection rates")
+"""Two systems whose true values are at the edge of what is possible are covered nearly always."""
 
 
 class Found(NamedTuple):
-    """What is found of one pair: the 95 % interval, the p value, and the lower bound of a gate."""
+    """What is found of one pair: the 95 % interval, the p value, and the one-sided bounds of gates."""
 
     low: float
     high: float
     p: float
     bound: float
+    upper: float
 
 
 def compare(name: str, sides: tuple[Side, Side], n: int) -> Found:
-    if name == "equalized_odds":
-        change = disparity_change([rates(rate, sides, n) for rate in ("tpr", "fpr")], "difference", n)
-        by_groups = MetricSample(change, n, 1.0)
-        return Found(*by_groups.interval(0.95), change.p, by_groups.bounds(0.95)[0])
+    if name in DISPARITIES:
+        of, kind = DISPARITIES[name]
+        by_groups = MetricSample(disparity_change([rates(rate, sides, n) for rate in of], kind, n), n, 1.0)
+        return Found(*by_groups.interval(0.95), by_groups.change.p, *by_groups.bounds(0.95))
+    name = name.split()[0]
     metric, keys, group = make_metric(name, **PARAMETERS.get(name, {})), np.arange(n), np.zeros(n, np.int64)
     a, b = (metric.prepare(side) if name in PREPARED else side for side in sides)
     if metric.averages:
         change, weight = b[VALUE] - a[VALUE], np.ones(n)
         state, span = cluster_sums(change, weight, keys, group), metric.row_range[1] - metric.row_range[0]
         by_rows = Sample(change, weight, state, True, False, span, 1.0, float(change.mean()))
-        return Found(*by_rows.interval(0.95), sign_flip(state["cluster_sum"]).p, by_rows.bounds(0.95)[0])
+        return Found(*by_rows.interval(0.95), sign_flip(state["cluster_sum"]).p, *by_rows.bounds(0.95))
     n_blocks = min(n, metric.most_blocks(n))
     blocks = Blocks(keys % n_blocks, n_blocks)
     left = [metric.leave_out({**side, CLUSTER: keys}, group, 1, blocks) for side in (a, b)]
     found = MetricSample(paired_change(left[0], left[1], metric, n), n, 1.0)
-    return Found(*found.interval(0.95), found.change.p, found.bounds(0.95)[0])
+    return Found(*found.interval(0.95), found.change.p, *found.bounds(0.95))
 
 
 def rates(name: str, sides: tuple[Side, Side], n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -320,19 +387,22 @@ def rates(name: str, sides: tuple[Side, Side], n: int) -> tuple[np.ndarray, np.n
 
 
 class Levels(NamedTuple):
-    """Shares of simulated pairs, by cell; errors of equal systems only."""
+    """Shares of simulated pairs, by cell: wrong and passed those of equal systems, beyond those of the worse bound."""
 
     covered: list[float]
+    beyond: list[float]
     wrong: list[float]
     passed: list[float]
 
 
 def levels(name: str, n: int, repeats: int) -> Levels:
-    found = Levels([], [], [])
+    found = Levels([], [], [], [])
     for place, cell in enumerate(EQUAL_OR_NOT[name]()):
         rng = np.random.default_rng([place, n])
         pairs = [compare(name, cell.draw(rng, n), n) for _ in range(repeats)]
         found.covered.append(float(np.mean([pair.low <= cell.truth <= pair.high for pair in pairs])))
+        beyond = [(pair.bound > cell.truth, pair.upper < cell.truth) for pair in pairs]
+        found.beyond.append(float(np.mean(beyond, axis=0).max()))
         if cell.truth == 0:
             found.wrong.append(float(np.mean([pair.p <= 0.05 for pair in pairs])))
             found.passed.append(float(np.mean([pair.bound > 0 for pair in pairs])))
@@ -347,6 +417,8 @@ def levels(name: str, n: int, repeats: int) -> Levels:
         ("f1_macro", 2000, 1000),
         ("roc_auc", 200, 600),
         ("roc_auc", 2000, 500),
+        ("roc_auc of few positives", 200, 400),
+        ("average_precision of few positives", 200, 400),
         ("r2", 200, 1000),
         ("r2", 2000, 300),
         ("ndcg", 200, 600),
@@ -355,6 +427,8 @@ def levels(name: str, n: int, repeats: int) -> Levels:
         ("mean_average_precision", 2000, 50),
         ("equalized_odds", 200, 300),
         ("equalized_odds", 2000, 100),
+        ("ratio of selection rates", 200, 300),
+        ("ratio of selection rates", 2000, 300),
         ("debiased_calibration_error", 200, 200),
         ("debiased_calibration_error", 2000, 100),
     ],
@@ -362,8 +436,12 @@ def levels(name: str, n: int, repeats: int) -> Levels:
 def test_paired_intervals_cover_the_true_difference(name: str, n: int, repeats: int) -> None:
     found = levels(name, n, repeats)
     noise = 0.0 if repeats >= 300 else 2 * math.sqrt(0.91 * 0.09 / repeats)
-    most = 0.985 if name in NEVER_BELOW_0 else 0.97
+    most = 0.99 if name in OFF_BY_CHANCE else 0.985 if "few" in name else 0.97
     assert 0.93 <= np.mean(found.covered) <= most
     assert min(found.covered) >= 0.91 - noise
     assert np.mean(found.wrong) <= 0.055
     assert np.mean(found.passed) <= 0.055
+    if name.startswith("ratio"):
+        assert max(found.beyond) <= 0.07 + 2 * math.sqrt(0.07 * 0.93 / repeats)
+    if "few" in name:
+        assert max(found.wrong) <= 0.055 + 2 * math.sqrt(0.055 * 0.945 / repeats)

@@ -11,11 +11,16 @@ import evaluand
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.disparity_differences import disparity_change
 from evaluand.comparison.gates import check_gates
+from evaluand.comparison.metric_differences import paired_change
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.metrics.base.left_out import Blocks
+from evaluand.metrics.base.metric import CLUSTER, LABELS
 from evaluand.metrics.names import make_metric
+from evaluand.metrics.stats.intervals import t_quantile
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 
@@ -116,6 +121,26 @@ def test_the_error_of_a_difference_of_areas_is_delong_s() -> None:
     assert pair["difference"] == pytest.approx(of_positive.mean(), abs=1e-12)
     assert half == pytest.approx(1.97 * math.sqrt(variance), rel=0.03)
     assert pair["p"] == pytest.approx(math.erfc(pair["difference"] / math.sqrt(2 * variance)), abs=0.01)
+
+
+@pytest.mark.parametrize("label", [None, "p"])
+def test_few_positive_rows_have_few_degrees_of_freedom(label: str | None) -> None:
+    rng, truth, keys = np.random.default_rng(2), (np.arange(100) < 4).astype(int), np.arange(100)
+    sides, metric = [rng.normal(size=100) + truth for _ in "ab"], make_metric("roc_auc", label=label)
+    left, components = [], []
+    for score in sides:
+        scores = np.column_stack([-score, score])
+        columns = metric.prepare({"truth": truth, "scores": scores, LABELS: np.array(["n", "p"], np.object_)})
+        left.append(metric.leave_out({**columns, CLUSTER: keys}, np.zeros(100, np.int64), 1, Blocks(keys, 100)))
+        wins = score[truth == 1][:, None] > score[truth == 0][None]
+        components.append((wins.mean(axis=1), wins.mean(axis=0)))
+    change = paired_change(left[0], left[1], metric, 100)
+    parts = [np.var(components[1][part] - components[0][part], ddof=1) / n for part, n in ((0, 4), (1, 96))]
+    assert change.error == pytest.approx(math.sqrt(sum(parts)), rel=0.01)
+    assert change.degrees <= sum(parts) ** 2 / (parts[0] ** 2 / 3 + parts[1] ** 2 / 95) + 1e-9
+    assert change.rests_on == pytest.approx(4)
+    low, high = change.interval(0.95)
+    assert -1 <= low < change.value < high <= 1
 
 
 @pytest.mark.parametrize(
@@ -307,6 +332,32 @@ def test_groups_below_the_declared_size_count_in_no_gate_on_a_disparity() -> Non
     assert "few rows: sex=stiny" in better.message
     [facts] = better.facts["values"]
     assert -1 <= facts["low"] <= facts["high"] <= 1
+
+
+def test_ratios_are_compared_on_logarithms() -> None:
+    group, chosen = np.arange(400) % 2, [np.zeros(400), np.zeros(400)]
+    for side, counts in zip(chosen, ((160, 40), (160, 80)), strict=True):
+        for of, count in enumerate(counts):
+            side[np.flatnonzero(group == of)[:count]] = 1
+    values = [np.vstack([rates_without(side, group, row) for row in (None, *range(400))]) for side in chosen]
+    change = disparity_change([(values[0], values[1])], "ratio", 400)
+    assert (change.a, change.b) == pytest.approx((0.25, 0.5))
+    off = [np.log(change.without_a), np.log(change.without_b)]
+    errors = [math.sqrt(399 / 400 * np.square(one - one.mean()).sum()) for one in off]
+    together, t = np.corrcoef(*off)[0, 1], float(t_quantile(0.95, np.array([change.degrees]))[0])
+    down, up = 0.5 - 0.5 * math.exp(-t * errors[1]), 0.25 * math.exp(t * errors[0]) - 0.25
+    low, high = change.interval(0.95)
+    assert low == pytest.approx(0.25 - math.sqrt(down**2 + up**2 - 2 * together * down * up), abs=0.01)
+    back = disparity_change([(values[1], values[0])], "ratio", 400)
+    assert back.interval(0.95) == pytest.approx((-high, -low))
+    assert back.p == pytest.approx(change.p)
+    low, high = change.interval(1 - change.p)
+    assert min(abs(low), abs(high)) < 1e-6
+
+
+def rates_without(side: np.ndarray, group: np.ndarray, row: int | None) -> list[float]:
+    kept = np.arange(len(side)) != (-1 if row is None else row)
+    return [float(side[kept & (group == of)].mean()) for of in (0, 1)]
 
 
 def test_equality_needs_both_bounds_within_the_margin() -> None:

@@ -5,6 +5,7 @@ As for other metrics (`metric_differences`), both disparities are computed again
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.left_out import Blocks
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.disparity import Kind, point_disparity
-from evaluand.metrics.stats.paired_change import PairedChange
+from evaluand.metrics.stats.paired_change import ChangeOfRatios, PairedChange, ratio_ends
 
 COMPARED: Final[tuple[Kind, ...]] = ("difference", "ratio")
 """The kinds whose differences are compared."""
@@ -113,7 +114,11 @@ def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind
         return PairedChange(math.nan, math.nan, np.empty(0), np.empty(0), _UNBOUNDED, n)
     a, b = (_disparity([one[side] for one in values], kind) for side in (0, 1))
     edge, distances = 1.0 if kind == "ratio" else 0.0, sum(math.comb(one.shape[1], 2) for one, _ in values)
-    return PairedChange(float(a[0]), float(b[0]), a[1:], b[1:], _UNBOUNDED, n, edge, distances)
+    known = float(a[0]), float(b[0]), a[1:], b[1:], _UNBOUNDED, n, edge, distances
+    if kind == "difference" or not (min(known[:2]) > 0 and np.isfinite(a).all() and np.isfinite(b).all()):
+        return PairedChange(*known)  # a ratio of 0 has no logarithm
+    ends_a, ends_b = (partial(ratio_ends, float(of[0]), of[1:]) for of in (a, b))
+    return ChangeOfRatios(*known, ends_a=ends_a, ends_b=ends_b)
 
 
 class _Values(NamedTuple):

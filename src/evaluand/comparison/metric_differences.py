@@ -5,7 +5,7 @@ both sides. See `metrics.stats.paired_change` for the interval that follows, and
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
 
@@ -123,7 +123,12 @@ def paired_change(a: LeftOut, b: LeftOut, metric: Metric, clusters: int) -> Pair
     rests_on = min(float(a.basis[0]), float(b.basis[0])) * clusters
     known = float(a.value[0]), float(b.value[0]), a.without[:, 0], b.without[:, 0]
     if a.ends is None or b.ends is None:
-        return PairedChange(*known, metric.range if metric.like_share else _UNBOUNDED, rests_on)
+        within = metric.range if metric.like_share else _UNBOUNDED
+        change = PairedChange(*known, within, rests_on)
+        if a.parts is None or a.expected is None or b.expected is None:
+            return change
+        expected = float(a.expected[0]) * clusters, float(b.expected[0]) * clusters
+        return replace(change, expected=expected, parts=a.parts[:, 0])
     ends_a, ends_b = a.ends[0], b.ends[0]
     if ends_a is None or ends_b is None:
         nothing = np.empty(0)

@@ -9,7 +9,7 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_ratio import BINARY
 from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.curves import POINTS, Curve, precision_recall_curve, roc_curve
-from evaluand.metrics.base.metric import Labels
+from evaluand.metrics.base.metric import Columns, Labels
 from evaluand.metrics.base.one_vs_rest import Average, OneVsRest, Ties
 
 
@@ -51,6 +51,11 @@ class RocAuc(OneVsRest):
         below = np.cumsum(ties.negative, axis=1) - ties.negative / 2
         above = positives - np.cumsum(ties.positive, axis=1) + ties.positive / 2
         return Ties((below / negatives - value) / positives, (above / positives - value) / negatives)
+
+    def _row_shares(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        """Of two classes that exclude each other only one: both areas depend on the same pairs of rows."""
+        share = super()._row_shares(rows, weight)
+        return share[:1] if len(share) == 2 and rows[TRUTH].ndim == 1 else share
 
     def rows_like(self, share: np.ndarray, value: np.ndarray) -> np.ndarray:
         """For positive and negative rows with exponential scores, averaged over which of them has the longer tail.

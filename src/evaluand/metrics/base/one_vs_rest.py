@@ -274,6 +274,14 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         np.maximum.at(high, code, key)
         return bool((low == high).any())
 
+    def parts(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
+        """The class of each row, of several the rarest; one more for rows without any of the classes."""
+        classes = _classes(rows)
+        if self.average in ("micro", "samples") and len(classes) > 1:
+            return None
+        rank = np.argsort(np.argsort(-_often(rows, classes, weight), kind="stable")) + 1
+        return np.asarray(np.where(_members(rows, classes), rank, 0).max(axis=1))
+
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
         share = self._row_shares(rows, weight)
         rest = np.where(1 - share > _ROUNDING, 1 - share, 0.0)
@@ -284,7 +292,8 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             return 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
             values = self._of_each_class(rows, self._of_classes(rows, weight))
-        return harmonic(self.rows_like(self._row_shares(rows, weight), values), 1.0)
+        share = self._row_shares(rows, weight)
+        return harmonic(self.rows_like(share, values[: len(share)]), 1.0)
 
     def _row_shares(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         """The share of the rows that is of each class; 1 if the value is not a mean over classes."""

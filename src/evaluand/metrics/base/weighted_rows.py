@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from evaluand.metrics.base.labels import one_vocabulary
-from evaluand.metrics.base.left_out import MOST_CELLS, Blocks, LeftOut
+from evaluand.metrics.base.left_out import MOST_CELLS, Blocks, LeftOut, rarest_parts, spread_of_parts
 from evaluand.metrics.base.metric import (
     CLUSTER,
     INDEPENDENT,
@@ -185,6 +185,10 @@ class WeightedRowsMetric(Metric):
         The measured variance counts more, relative to this expectation, the more rows there are: see `steady_interval`.
         """
         return self.basis(rows, weight)
+
+    def parts(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
+        """The part of each row, such as its class, if the influences of the rows of a part have a mean of 0."""
+        return None
 
     def arranged(self, rows: Columns) -> Columns:
         """The rows of one group, reordered, with everything that is computed once for all weightings.
@@ -383,17 +387,23 @@ class WeightedRowsMetric(Metric):
             return super().leave_out(columns, group, n_groups, blocks)
         if self.interval != "influence":
             return self.replicates(state, blocks.n)
-        value, without, basis = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan), np.ones(n_groups)
+        value, without = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan)
+        basis, expected, parts = np.ones(n_groups), np.ones(n_groups), np.full((blocks.n, n_groups), -1)
         for place, rows in self.rows_of(state):
             arranged = self.arranged(rows)
             weight = arranged[WEIGHT]
             value[place] = self._values(arranged, weight[None])[0]
             if not math.isfinite(value[place]):
                 continue
-            change = np.bincount(arranged[BLOCK], self._changes(arranged).change, minlength=blocks.n)
+            changes, part = self._changes(arranged), self.parts(arranged, weight)
+            change = np.bincount(arranged[BLOCK], changes.change, minlength=blocks.n)
+            if part is not None:
+                parts[:, place] = rarest_parts(part, Blocks(arranged[BLOCK], blocks.n))
+                change = change * spread_of_parts(parts[:, place])
             without[:, place] = value[place] - change * (blocks.n / max(blocks.n - 1, 1))
-            basis[place] = min(self.basis(arranged, weight), 1.0)
-        return LeftOut(value, without, basis)
+            basis[place], expected[place] = min(self.basis(arranged, weight), 1.0), changes.expected
+        known = (parts >= 0).any()
+        return LeftOut(value, without, basis, None, expected if known else None, parts if known else None)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         """With an interval that leaves a block out of all groups at once, or in which a cluster changes all of them."""

@@ -7,12 +7,18 @@ ones, say as little about a variance as few rows do. Near an end of the range of
 contribute to each; for values that vary together it is too wide. The squares of their distances are averaged, and the
 second counts by 1 less the correlation. Coverage and power: docs/intervals.md.
 
+Where rows come from parts such as classes, the degrees are at most those of Welch: a variance of three positive rows
+has two, whatever the number of others. And where few rows disagree, as for an area near 1, the variance of each value
+is drawn towards the expected one in its score interval.
+
 Estimates of values that cannot be below 0, such as largest differences of groups, are above it by chance where the true
 value is 0, and the difference from another system is then biased. So each end of the interval allows for a value that
-is all chance, by the more the less clearly the value is off its edge.
+is all chance, by the more the less clearly the value is off its edge. Ratios are below 1 by chance, and their intervals
+are on logarithms.
 
 Sources: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3; F. Satterthwaite, "An approximate
-distribution of estimates of variance components" (Biometrics Bulletin 2, 1946), for the degrees of freedom; G. Zou,
+distribution of estimates of variance components" (Biometrics Bulletin 2, 1946), for the degrees of freedom; B. Welch,
+"The generalization of 'Student's' problem" (Biometrika 34, 1947), for those of several parts; G. Zou,
 "Toward using confidence intervals to compare correlations" (Psychological Methods 12, 2007), for the combination.
 """
 
@@ -41,6 +47,8 @@ class PairedChange:
         rests_on: the number of rows that the values depend on.
         edge: the value that both are off by chance alone where the true value is there; None for unbiased values.
         largest_of: the number of distances of which each value is the largest; of k, chance reaches √(2 ln k) errors.
+        expected: by value, the number of rows of which a proportion has the expected variance; None if unknown.
+        parts: the part of the rows that each block is drawn from, at least -1, see `LeftOut`; None if it is only one.
 
     Example:
         >>> a, b = np.array([0.0, 1, 0, 1, 0, 0, 1, 0]), np.array([1.0, 1, 1, 1, 0, 1, 1, 1])
@@ -58,6 +66,8 @@ class PairedChange:
     rests_on: float
     edge: float | None = None
     largest_of: int = 1
+    expected: tuple[float, float] | None = None
+    parts: np.ndarray | None = None
 
     @property
     def value(self) -> float:
@@ -84,12 +94,21 @@ class PairedChange:
 
     @cached_property
     def degrees(self) -> int:
-        """Student's degrees of freedom: those of a variance of numbers with the kurtosis of the blocks' changes."""
+        """Student's degrees of freedom: those of a variance of numbers with the kurtosis of the blocks' changes.
+
+        They are no more than those of the sum of the variances of all parts.
+        """
         n = len(self.without_a)
         off = self._off(self.without_b - self.without_a)
         square = np.square(off / max(float(np.abs(off).max()), _TINY))
         kurtosis = float(n * np.square(square).sum() / square.sum() ** 2) if square.any() else math.inf
-        return int(min(max(2 * n / max(kurtosis - 1, 2 / n), 1), n - 1))
+        return int(max(min(2 * n / max(kurtosis - 1, 2 / n), n - 1, self._degrees_of_parts(square)), 1))
+
+    def _degrees_of_parts(self, square: np.ndarray) -> float:
+        if self.parts is None or not square.any():
+            return math.inf
+        variance, m = np.bincount(self.parts + 1, square), np.bincount(self.parts + 1)
+        return float(variance.sum() ** 2 / (np.square(variance) / np.maximum(m - 1, 1)).sum())
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """The interval of the change, NaN where undefined."""
@@ -134,8 +153,10 @@ class PairedChange:
             by_a, by_b = self._chance(quantile)
             return self.value - half + min(-by_a, 0) + min(by_b, 0), self.value + half + max(-by_a, 0) + max(by_b, 0)
         a, b = self._off(self.without_a), self._off(self.without_b)
+        expected = (None, None) if self.expected is None else self.expected
         (low_a, high_a), (low_b, high_b) = (
-            self._score_interval(value, off, quantile) for value, off in ((self.a, a), (self.b, b))
+            self._score_interval(value, off, rows, quantile)
+            for value, off, rows in zip((self.a, self.b), (a, b), expected, strict=True)
         )
         together = self._together
         both = _combine(self.b - low_b, high_a - self.a, together), _combine(high_b - self.b, self.a - low_a, together)
@@ -169,11 +190,18 @@ class PairedChange:
         of_a, of_b = (abs(value - edge) / error for value, error in zip((self.a, self.b), errors, strict=True))
         return of_a, of_b
 
-    def _score_interval(self, value: float, off: np.ndarray, quantile: float) -> tuple[float, float]:
+    def _score_interval(
+        self, value: float, off: np.ndarray, expected: float | None, quantile: float
+    ) -> tuple[float, float]:
         least, most = self.range
         share, n = (value - least) / (most - least), len(off)
         variance = (n - 1) / n * float(off @ off) / (most - least) ** 2
         rows = share * (1 - share) / variance if variance > _ROUNDING**2 else self.rests_on
+        if expected is not None:
+            near = (share * expected + 0.5) / (expected + 1)
+            found = share * (1 - share) * self.rests_on
+            steady = (_PRIOR * near * (1 - near) / expected + found * variance) / (_PRIOR + found)
+            rows = near * (1 - near) / steady
         low, high = score_interval(np.array(share), np.array(max(rows, _FEWEST)), quantile)
         return least + (most - least) * float(low), least + (most - least) * float(high)
 
@@ -217,6 +245,46 @@ class ChangeOfEnds(PairedChange):
         return of_a, of_b
 
 
+@dataclass(frozen=True, eq=False)
+class ChangeOfRatios(ChangeOfEnds):
+    """The change of the smallest ratio of two groups, above 0 and up to 1, with intervals by `ratio_ends`.
+
+    By chance the smallest of the 2k ratios of k pairs of equal groups lies √(2 ln 2k) errors below 1. So an end allows
+    for a ratio that is truly 1 where the observed one is no farther from it, and by less the farther it is, as far as
+    chance reaches with the quantile of the interval.
+    """
+
+    def _ends(self, quantile: float) -> tuple[float, float]:
+        (low_a, high_a), (low_b, high_b) = self.ends_a(quantile), self.ends_b(quantile)
+        by_a, by_b = self._chance(quantile)
+        below = by_a + _combine(self.b - low_b, high_a - self.a, self._together)
+        above = by_b + _combine(high_b - self.b, self.a - low_a, self._together)
+        return max(self.value - below, low_b - 1), min(self.value + above, 1 - low_a)
+
+    def _chance(self, quantile: float) -> tuple[float, float]:
+        by_chance = quantile + math.sqrt(2 * math.log(2 * self.largest_of))
+        by_a, by_b = (
+            (1 - value) * min(max((by_chance - reached) / quantile, 0.0), 1.0)
+            for value, reached in zip((self.a, self.b), self._reach, strict=True)
+        )
+        return by_a, by_b
+
+    @cached_property
+    def _reach(self) -> tuple[float, float]:
+        of_a, of_b = (
+            -math.log(value) / max(math.log(ends(1.0)[1] / value), _TINY)
+            for value, ends in ((self.a, self.ends_a), (self.b, self.ends_b))
+        )
+        return of_a, of_b
+
+
+def ratio_ends(value: float, without: np.ndarray, quantile: float) -> tuple[float, float]:
+    """The ends of the interval of a ratio above 0, on logarithms, from the ratios without each block; not clipped."""
+    n, off = len(without), without - without.mean()
+    by = math.exp(min(quantile * math.sqrt((n - 1) / n * float(off @ off)) / value, _LARGEST_LOGARITHM))
+    return value / by, value * by
+
+
 def _above(ends: Ends, edge: float, quantile: float) -> float:
     return ends(quantile)[0] - edge
 
@@ -229,7 +297,10 @@ def _combine(own: float, other: float, together: float) -> float:
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 _TINY: Final = float(np.finfo(np.float64).tiny)
 _FEWEST: Final = 1.0
+_PRIOR: Final = 0.05
+"""The weight of the expected variance, beside rows that disagree: it matters where nearly none does. By simulation."""
 _FAR: Final = 1e6
+_LARGEST_LOGARITHM: Final = 300.0
 
 
 def _root(falling: Callable[[float], float]) -> float:
