@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.base.metric import Metric, Values
+from evaluand.metrics.base.metric import Metric, Values, numbers
 from evaluand.metrics.column_statistics import Count, Mean
 
 
@@ -186,6 +186,8 @@ def test_accuracy_refuses_what_is_neither_right_nor_wrong(score: float) -> None:
 def test_a_column_that_is_always_empty_is_reported_once_and_not_row_by_row() -> None:
     with pytest.raises(SpecError, match="the column 'value' is empty in every scored row"):
         values_of(Accuracy(), value=[math.nan] * 3)
+    with pytest.raises(SpecError, match="'confidence' is empty in every scored row; let each output hold it, as in"):
+        numbers({"_index_": np.arange(2), "confidence": np.full(2, math.nan)}, "confidence", "roc_auc")
 
 
 def test_accuracy_refuses_a_scored_row_without_a_value() -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 
@@ -461,10 +461,17 @@ def refuse_empty(columns: Columns, name: str) -> None:
     empty = _empty_cells(columns[name])
     if len(empty) > 1 and empty.all():
         raise SpecError(
-            f"the column {name!r} is empty in every scored row; read another column, such as with Count(label=…)"
+            f"the column {name!r} is empty in every scored row; {_REMEDIES.get(name, 'read another column')}"
         )
     refuse(columns, empty, lambda row: f"is scored but has no {name}; a score without one abstains")
 
+
+_REMEDIES: Final = {
+    VALUE: "read another column, such as with Count(label=…)",
+    "confidence": 'let each output hold it, as in {"prediction": "yes", "confidence": 0.9}; of a file write '
+    "response: {prediction: COLUMN, confidence: COLUMN}",
+}
+"""What to do about a column that is empty in every scored row."""
 
 LEAF = "data."
 """Prefix of names of numbers within the JSON of `data`: `data.f1` reads `{"f1": 0.5}`."""
