@@ -393,7 +393,7 @@ def test_sets_are_refused_where_each_row_needs_one_label() -> None:
         ("precision", {"label": "b"}, "nothing was predicted with the label 'b'"),
         ("recall", {"label": "b"}, "nothing was expected with the label 'b'"),
         ("f_beta", {"label": "b"}, "nothing was expected or predicted with the label 'b'"),
-        ("specificity", {"label": "a"}, "nothing but this was expected with the label 'a'"),
+        ("specificity", {"label": "a"}, "no row expects another label than 'a'"),
         ("matthews_correlation", {}, "all truths, or all predictions, are one label"),
         ("cohen_kappa", {}, "all truths and predictions are one label, so chance agrees everywhere"),
         ("balanced_accuracy", {"adjusted": True}, "all truths are one label, so guessing cannot be wrong"),

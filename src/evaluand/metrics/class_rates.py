@@ -93,7 +93,17 @@ class FBeta(Counting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Specificity(ClassRatio):
+class _OfOtherRows(ClassRatio):
+    """A share of the rows outside a class."""
+
+    nothing = "no row expects another label"
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return self.nothing if self.label is None else f"{self.nothing} than {self.label!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Specificity(_OfOtherRows):
     """The share of rows outside a class that were not predicted as it; undefined if there are none.
 
     True negatives of all negatives. A system that never predicts the class has the specificity 1: look at the recall as
@@ -105,14 +115,13 @@ class Specificity(ClassRatio):
     """
 
     kind = "specificity"
-    nothing = "nothing but this was expected"
 
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
         return total - expected - predicted + right, total - expected
 
 
 @dataclass(frozen=True, kw_only=True)
-class FalsePositiveRate(ClassRatio):
+class FalsePositiveRate(_OfOtherRows):
     """The share of rows outside a class that were predicted as it; undefined if there are none.
 
     False positives of all negatives: 1 − specificity.
@@ -124,7 +133,6 @@ class FalsePositiveRate(ClassRatio):
 
     kind = "false_positive_rate"
     direction = "lower"
-    nothing = "nothing but this was expected"
 
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
         return predicted - right, total - expected
