@@ -357,6 +357,7 @@ def test_names_that_mean_nothing_are_reported(store: MemoryStore, base: Evaluati
         ("accuracy >= 90", r"accuracy lies between 0 and 1, never at 90; write 90 % or 0\.9$"),
         ("accuracy <= -0.1", r"accuracy lies between 0 and 1, never at -0\.1$"),
         ("accuracy > 900", r"never at 900$"),
+        ("accuracy >= 1.2", r"never at 1\.2$"),
         ("accuracy >= 150 %", r"accuracy lies between 0 % and 100 %, never at 150 %$"),
         ("mean >= 90%", r"mean is no share from 0 to 1; write the threshold without %$"),
         (

@@ -149,7 +149,7 @@ def check_threshold(gate: Gate, what: str, low: float, high: float) -> None:
         outside = f"between 0 % and 100 %, never at {100 * gate.number:g} %"
     else:
         outside = f"between {low:g} and {high:g}, never at {gate.number:g}"
-        if is_share and 1 < gate.number <= 100:
+        if is_share and 2 <= gate.number <= 100:  # a smaller number is no percentage that anyone means
             outside += f"; write {gate.number:g} % or {gate.number / 100:g}"
     raise SpecError(f"gate {gate.text!r}: {what} lies {outside}")
 
