@@ -30,7 +30,9 @@ def aggregate(evaluation: Evaluation, *measures: Measure) -> Aggregation:
 
 def test_a_value_is_that_of_the_matching_rows_and_says_so(evaluation: Evaluation) -> None:
     condition = "age > 22 and sex == 'F'"  # of 1, 3 and, without an age, 4, of which 1 and 3 are right
-    with pytest.warns(EvaluandWarning, match=r"where: 1 of 6 examples have a missing value in .*, and match nothing"):
+    with pytest.warns(
+        EvaluandWarning, match=r"where: 1 of 6 examples has a missing value in .*, which matches nothing"
+    ):
         table = aggregate(evaluation, Measure("same", Accuracy()), Measure("same", Accuracy(), where=condition)).table()
     assert table["n"].to_pylist() == [6, 2]
     assert table["value"].to_pylist() == [0.5, 1.0]

@@ -415,7 +415,7 @@ def test_an_unknown_status_is_refused_by_name(status: str | None) -> None:
 
 
 def test_a_row_without_index_is_refused() -> None:
-    with pytest.raises(DataError, match="1 rows have no _index_"):
+    with pytest.raises(DataError, match="1 row has no _index_"):
         one(table(_index_=[None], value=[1.0]), Accuracy())
 
 

@@ -60,9 +60,9 @@ def test_notes_say_what_is_odd_and_are_no_faults(folder: Folder) -> None:
     assert "scorer luck is read by no metric" in reported
     assert "the weights in 'w' are used by no metric; set weighted: true on a metric to use them" in reported
     assert "the clusters in 'user' are used by no metric: none has an interval" in reported
-    assert "1 of 6 examples have no expected value ('answer' is empty)" in reported
+    assert "1 of 6 examples has no expected value ('answer' is empty)" in reported
     assert "4 of 6 examples have no value of 'size', an attribute to group by" in reported
-    assert "by [parity, size]: 1 of 4 groups have no example" in reported
+    assert "by [parity, size]: 1 of 4 groups has no example" in reported
 
 
 def test_nothing_is_called_and_nothing_is_stored(folder: Folder) -> None:

@@ -41,7 +41,7 @@ def test_only_matching_examples_are_run_and_the_rest_later(folder: Folder) -> No
     first = folder.call("run", folder.path / "sums.yaml", "--where", "level > 1", "--json")
     [value] = json.loads(first.stdout)["metrics"]
     assert (value["n"], round(value["value"], 3)) == (3, 0.667)
-    assert "note: where: 1 of 6 rows have a missing value in 'level > 1', and match nothing" in first.stderr
+    assert "note: where: 1 of 6 rows has a missing value in 'level > 1', which matches nothing" in first.stderr
     assert "3 done now, 3 reused" in folder.done("run", folder.path / "sums.yaml")
 
 
@@ -60,7 +60,7 @@ def test_rows_that_are_exported_match(folder: Folder) -> None:
     export = ["export", "sums/mine", "--format", "jsonl"]
     found = folder.call(*export, "--where", "level >= 2 and status == 'completed'")
     assert [json.loads(line)["_index_"] for line in found.stdout.splitlines()] == [2, 4, 5]
-    assert "1 of 6 rows have a missing value" in found.stderr
+    assert "1 of 6 rows has a missing value" in found.stderr
     tidy = folder.done(*export, "--table", "tidy", "--where", "attribute.level > 1 and value == 0")
     assert [json.loads(line)["response"] for line in tidy.splitlines()] == ["x"]
 
@@ -95,6 +95,6 @@ def test_columns_are_scored_by_paths_and_in_matching_rows_only(folder: Folder, n
     some = folder.call(*command, "--where", "n < 2")
     [value] = json.loads(some.stdout)["metrics"]
     assert (value["n"], value["value"]) == (1, 1.0)
-    assert "where: 1 of 3 rows have a missing value in 'n < 2', and match nothing" in some.stderr
+    assert "where: 1 of 3 rows has a missing value in 'n < 2', which matches nothing" in some.stderr
     assert "$.gold has no 'b'" in folder.refused("score", nested, "--truth", "gold.b", "--prediction", "m")
     assert "no row matches where: n > 5" in folder.refused(*command, "--where", "n > 5")

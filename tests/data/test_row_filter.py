@@ -173,7 +173,7 @@ def test_any_text_is_a_condition_or_refused(text: str) -> None:
 def test_a_dataset_has_only_matching_rows_and_their_indices() -> None:
     rows = [{"input": f"q{i}", "age": age} for i, age in enumerate([20, 40, None, 50])]
     with pytest.warns(
-        EvaluandWarning, match=r"where: 1 of 4 rows have a missing value in 'age > 30', and match nothing"
+        EvaluandWarning, match=r"where: 1 of 4 rows has a missing value in 'age > 30', which matches nothing"
     ):
         data = Dataset.from_rows(rows, where="age > 30", input="input")
     assert [(example.index, example.position, example.input) for example in data] == [(1, 0, "q1"), (3, 1, "q3")]
@@ -191,7 +191,7 @@ def test_a_filtered_dataset_is_another_dataset() -> None:
 
 
 def test_a_filter_that_nothing_matches_is_refused() -> None:
-    with pytest.raises(DataError, match=r"no row matches where: a > 5; 1 of 2 rows have a missing value"):
+    with pytest.raises(DataError, match=r"no row matches where: a > 5; 1 of 2 rows has a missing value"):
         Dataset.from_rows([{"input": 1, "a": 1}, {"input": 2, "a": None}], where="a > 5", input="input")
 
 

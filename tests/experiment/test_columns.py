@@ -148,8 +148,12 @@ def test_doubtful_data_are_noted() -> None:
     assert "is it a copy of the truth?" in notes(score_columns({"y": ["a", "b"], "m": ["a", "b"]}, "y", "m"))
     assert "'m' is 'a' in every row" in notes(score_columns({"y": ["a", "b"], "m": ["a", "a"]}, "y", "m"))
     assert "has one class only, 'a'" in notes(score_columns({"y": ["a", "a"], "m": ["a", "b"]}, "y", "m"))
+    one = {"y": ["a", None, "b", "a"], "m": ["a", "b", "a", "b"], "id": [1, 1, 2, 3]}
+    assert "1 row of 4 has the 'id' of an earlier row, such as 1, and counts too; id='id' refuses it" in notes(
+        score_columns(one, "y", "m")
+    )
     missing = score_columns({"y": ["a", None, "b"], "m": ["a", "b", None]}, "y", "m")
-    assert "1 row of 3 have no 'y'" in notes(missing)
+    assert "1 row of 3 has no 'y' and is not scored" in notes(missing)
     assert "1 row of 3 without a prediction" in notes(missing)
     [row] = [row for row in missing.facts()["metrics"] if row["metric"] == "accuracy"]
     assert (row["n"], row["n_scored"], row["n_abstained"]) == (3, 1, 2)

@@ -78,7 +78,7 @@ def test_a_comparison_says_which_examples_have_changed(tmp_path: Path) -> None:
     a = run(write(tmp_path, "a", "xyxx"), store).tasks[0].evaluation
     b = run(write(tmp_path, "b", "yyxy", truth="xyxx"), store).tasks[0].evaluation
     with pytest.warns(
-        EvaluandWarning, match="1 of 4 examples that a/a and b/b share by id differ in truth, such as '4'"
+        EvaluandWarning, match="1 of 4 examples that a/a and b/b share by id differs in truth, such as '4'"
     ):
         comparison = compare(a, b)
     assert comparison.pairs[0]["n_used"] == 3

@@ -423,7 +423,7 @@ def test_repeats_and_folds_have_files_of_their_own(tmp_path: Path) -> None:
     layout = found.csv("4").to_pydict()
     assert layout["fold"] == [0, 1, 2, 3]
     folder.solution.joinpath("predictions_repeat1_fold1.csv").unlink()
-    with pytest.raises(SpecError, match="1 of 4 parts have no predictions, first repeat 1, fold 1"):
+    with pytest.raises(SpecError, match="1 of 4 parts has no predictions, first repeat 1, fold 1"):
         score(folder)
     with pytest.raises(SpecError, match="the split has 2 repeats; name one file for each"):
         score(folder, folder.solution / "predictions_fold0.csv")

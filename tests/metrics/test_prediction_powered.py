@@ -230,7 +230,7 @@ def test_a_stratum_without_labels_leaves_the_mean_undefined() -> None:
     found = prediction_powered_mean(judged, labels, stratum=stratum, range=SHARE)
 
     assert math.isnan(found.both.value)
-    assert found.both.reason == "1 of 2 strata have no label; label some rows of each"
+    assert found.both.reason == "1 of 2 strata has no label; label some rows of each"
     assert found.judge.value == pytest.approx(19 / 96)
 
 

@@ -1296,7 +1296,9 @@ def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> N
 
 
 def test_spans_without_a_common_root_get_one() -> None:
-    with pytest.warns(EvaluandWarning, match="have no parent in the input"):
+    with pytest.warns(
+        EvaluandWarning, match="1 of 2 spans has no parent in the input and is placed at the top of its trace"
+    ):
         (trace,) = traces_of(
             [reported("b", "02", "09", 2000), reported("a", "01", start=1000, status={"code": "STATUS_CODE_ERROR"})]
         )

@@ -414,7 +414,7 @@ def test_what_thresholds_of_groups_cannot_be_is_reported() -> None:
     with pytest.raises(SpecError, match="thresholds_by must be a list and is a number"):
         solve(given, FAIR, 5, thresholds_by=3)  # type: ignore[arg-type]
     missing = Confidences.read([0, 1, 1], {"m": [0.1, 0.9, 0.8]}, {"sex": ["f", None, "m"]})
-    with pytest.raises(SpecError, match="1 of 3 rows have no sex, and so no threshold; leave these rows out"):
+    with pytest.raises(SpecError, match="1 of 3 rows has no sex, and so no threshold; leave such rows out"):
         solve(missing, "accuracy", thresholds_by="sex")
     points = solve(given, FAIR, 3, thresholds_by="sex")
     for made in (points.bands, points.hypervolume_interval):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, pluralize
 from evaluand.core.identity import decode
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
@@ -231,7 +231,7 @@ def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarr
         return np.zeros(table.num_rows, np.int64)
     column = _column(table, name).cast(pa.int64())
     if required and column.null_count:
-        raise DataError(f"{column.null_count} rows have no {name}")
+        raise DataError(f"{column.null_count:,} {pluralize(column.null_count, 'row has', 'rows have')} no {name}")
     return np.asarray(column.fill_null(-1))
 
 

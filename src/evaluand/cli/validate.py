@@ -16,7 +16,7 @@ from evaluand.cli.file_gates import check_baselines
 from evaluand.cli.options import experiment_argument, json_option, model_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.comparison.judge_gates import ALLOW
-from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural, pluralize
 from evaluand.core.identity import digest
 from evaluand.core.secret_hosts import is_loopback
 from evaluand.data.dataset import Dataset
@@ -143,8 +143,9 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
         if isinstance(task, RecordedTask):
             calls = len(experiment.dataset) * (experiment.replications or 1)
             for group in run_coroutine(_find_missing(task, experiment)):
-                found = "errors" if group.are_errors else "missing"
-                count = f"{group.total:,} of {calls:,} recorded outputs are {found}, and will fail"
+                found = pluralize(group.total, "an error", "errors") if group.are_errors else "missing"
+                are = pluralize(group.total, "is", "are")
+                count = f"{group.total:,} of {calls:,} recorded outputs {are} {found}, and will fail"
                 yield f"task {name}: {count}: {group.first}"
     for why, (first, *others) in unpinned.items():
         if others:
@@ -231,7 +232,8 @@ def _example_notes(experiment: Experiment) -> Iterator[str]:
         missing = sum(batch.column(0).null_count for batch in dataset.columns([column]))
         if missing:
             what = f" for {target}" if target else ""
-            yield f"{missing:,} of {len(dataset):,} examples have no expected value{what} ({column!r} is empty)"
+            have = pluralize(missing, "has", "have")
+            yield f"{missing:,} of {len(dataset):,} examples {have} no expected value{what} ({column!r} is empty)"
 
 
 def _group_notes(experiment: Experiment) -> Iterator[str]:
@@ -244,14 +246,16 @@ def _group_notes(experiment: Experiment) -> Iterator[str]:
     for place, name in enumerate(names):
         missing = sum(count for values, count in found.items() if values[place] == "null")
         if missing:
-            grouped = f"no value of {name!r}, an attribute to group by"
-            yield f"{missing:,} of {len(experiment.dataset):,} examples have {grouped}"
+            have = f"{pluralize(missing, 'has', 'have')} no value of {name!r}, an attribute to group by"
+            yield f"{missing:,} of {len(experiment.dataset):,} examples {have}"
     for by in groupings:
         places = [names.index(name) for name in by]
         present = {tuple(values[place] for place in places) for values in found}
         possible = prod(len({values[i] for values in present}) for i in range(len(by)))
         if possible > len(present):
-            yield f"by [{', '.join(by)}]: {possible - len(present):,} of {possible:,} groups have no example"
+            empty = possible - len(present)
+            have = pluralize(empty, "has", "have")
+            yield f"by [{', '.join(by)}]: {empty:,} of {possible:,} groups {have} no example"
 
 
 def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str, ...]]:

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 from evaluand.aggregation.score_shards import dataset_of
-from evaluand.core.errors import DataError, NotFound, plural, warn
+from evaluand.core.errors import DataError, NotFound, plural, pluralize, warn
 from evaluand.core.key_columns import DIGEST
 from evaluand.data.dataset import Dataset, Example
 from evaluand.data.roles import Roles
@@ -43,8 +43,9 @@ def check_examples(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> 
     for one in found:
         names = f"{labels[one.a]} and {labels[one.b]}"
         ids = ", ".join(map(repr, one.ids[:_SHOWN]))
+        differ = pluralize(len(one.ids), "differs", "differ")
         message = (
-            f"{len(one.ids):,} of {plural(one.shared, 'example')} that {names} share by id differ in"
+            f"{len(one.ids):,} of {plural(one.shared, 'example')} that {names} share by id {differ} in"
             f" {', '.join(one.differ) or 'content'}, such as {ids}"
         )
         outputs = [name for name in one.differ if name in _outputs(evaluations[one.a]) | _outputs(evaluations[one.b])]
@@ -53,7 +54,10 @@ def check_examples(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> 
                 f"{message}; {outputs[0]!r} is a recorded output and part of the input of the examples, so only rows in"
                 " which both systems agree would be compared: name input under dataset, without it, and run both again"
             )
-        warn(f"{message}; they are not the same examples, so they are left out of the comparison")
+        they_are = pluralize(
+            len(one.ids), "it is not the same example, so it is", "they are not the same examples, so they are"
+        )
+        warn(f"{message}; {they_are} left out of the comparison")
     return found
 
 

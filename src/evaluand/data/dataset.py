@@ -24,7 +24,7 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, EngineError, SpecError, kind_of, plural, warn
+from evaluand.core.errors import DataError, EngineError, SpecError, kind_of, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.near_arguments import NearNames
 from evaluand.data.adapters.base.adapter import Counts
@@ -338,8 +338,8 @@ class Dataset(metaclass=NearNames):
         rows = RowFilter(condition)
         mask = pa.chunked_array([rows.mask(batch) for batch in self._source.batches()], pa.bool_())
         if mask.null_count:
-            count = f"{mask.null_count:,} of {plural(len(mask), 'example')}"
-            warn(f"where: {count} have a missing value in {condition!r}, and match nothing")
+            unknown = rows.describe_unknown(mask.null_count, len(mask), "example")
+            warn(f"where: {unknown}, which matches nothing")
         return np.asarray(mask.fill_null(False).to_numpy(), bool)
 
     def view(self, adapters: Any, *, schema: Any = None, checked: bool = False) -> Dataset:
@@ -617,11 +617,11 @@ def _filter_rows(source: DataSource, condition: RowFilter) -> tuple[DataSource, 
         indices.frombytes(batch.column(INDEX).to_numpy()[matching].tobytes())
         rows.frombytes((matching + total).astype(np.int64).tobytes())
         total, missing = total + batch.num_rows, missing + mask.null_count
-    because = f"{missing:,} of {plural(total, 'row')} have a missing value in {condition.text!r}"
+    because = condition.describe_unknown(missing, total)
     if total and not rows:
         raise DataError(f"{source.name}: no row matches where: {condition.text}" + (f"; {because}" if missing else ""))
     if missing:
-        warn(f"where: {because}, and match nothing")
+        warn(f"where: {because}, which matches nothing")
 
     def batches() -> Iterator[pa.RecordBatch]:
         return (condition.apply(batch)[0] for batch in source.batches())

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import SpecError, nearest, plural, pluralize
 from evaluand.core.selector.conditions import (
     AllOf,
     AnyOf,
@@ -98,6 +98,16 @@ class RowFilter:
         """
         mask = self.mask(batch, names)
         return batch.filter(mask, null_selection_behavior="drop"), mask.null_count
+
+    def describe_unknown(self, missing: int, total: int, noun: str = "row") -> str:
+        """How many of all rows do not match because a value is missing.
+
+        Example:
+            >>> RowFilter("age > 30").describe_unknown(1, 6)
+            "1 of 6 rows has a missing value in 'age > 30'"
+        """
+        have = pluralize(missing, "has", "have")
+        return f"{missing:,} of {plural(total, noun)} {have} a missing value in {self.text!r}"
 
 
 _SIGNS: Final = {

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError, pluralize
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import require_within
 from evaluand.problem.alignment import AlignedTables
@@ -88,7 +88,8 @@ def assign_files(files: Sequence[Path], truth: ProblemTruth) -> dict[Path, list[
     missing = [part for part in truth.parts if part not in files_of]
     if missing:
         repeat, fold = missing[0]
-        count = f"{len(missing)} of {len(truth.parts)} parts have no predictions, first repeat {repeat}, fold {fold}"
+        have = pluralize(len(missing), "has", "have")
+        count = f"{len(missing)} of {len(truth.parts)} parts {have} no predictions, first repeat {repeat}, fold {fold}"
         raise SpecError(f"{count}; name their files such as {_example_name(truth)}")
     return assigned
 

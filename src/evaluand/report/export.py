@@ -34,7 +34,7 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import Recording
 from evaluand.comparison.ratings.stored import TABLES as TABLES_OF_RATINGS, Ratings
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, SpecError, nearest, plural, singular, warn
+from evaluand.core.errors import EngineError, SpecError, nearest, singular, warn
 from evaluand.core.files.csv import escape_formula
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
@@ -146,8 +146,7 @@ def _matching(
         total, missing = total + batch.num_rows, missing + unknown
         yield matching
     if missing:
-        count = f"{missing:,} of {plural(total, 'row')}"
-        warn(f"where: {count} have a missing value in {condition.text!r}, and match nothing")
+        warn(f"where: {condition.describe_unknown(missing, total)}, which matches nothing")
 
 
 def _check_status(status: str, artifact: Artifact, table: str) -> None:

@@ -330,8 +330,8 @@ class Lineage:
         scored = self._filter(pc.and_(pc.equal(self.scores["status"], SCORED), self.scores[column].is_valid()))
         values = scored.scores[column].cast(pa.float64()).to_numpy()
         if unordered := int(np.isnan(values).sum()):
-            message = f"{unordered:,} of {len(values):,} scored rows have NaN in {column}; they come last"
-            warn(message)
+            have, come = ("has", "it comes") if unordered == 1 else ("have", "they come")
+            warn(f"{unordered:,} of {len(values):,} scored rows {have} NaN in {column}; {come} last")
         order = np.argsort(-values if descending else values, kind="stable")[:n]
         return Lineage(self.evaluations, scored.scores.take(pa.array(order)))
 

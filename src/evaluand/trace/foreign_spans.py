@@ -97,9 +97,10 @@ def _warn_of_orphans(traces: Collection[Mapping[int, _SpanData]], where: str) ->
     if orphans:
         total = sum(map(len, traces))
         names = reprlib.repr([orphan.name for orphan in orphans])
+        have, are, their = ("has", "is", "its trace") if len(orphans) == 1 else ("have", "are", "their traces")
         warn(
-            f"{where}: {len(orphans):,} of {total:,} spans have no parent in the input and are placed at the top of "
-            f"their traces: {names}"
+            f"{where}: {len(orphans):,} of {total:,} spans {have} no parent in the input and {are} placed at the top "
+            f"of {their}: {names}"
         )
 
 

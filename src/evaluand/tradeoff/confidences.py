@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import group_text
-from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, pluralize
 from evaluand.metrics.base.labels import encode_labels, in_order
 from evaluand.tradeoff.arguments import read_columns, read_list
 
@@ -248,8 +248,9 @@ class Confidences:
         rows, places = self.groups(by), {tuple(name.values()): place for place, name in enumerate(groups)}
         missing = int((rows.code < 0).sum())
         if missing:
-            problem = f"{missing:,} of {len(self.truth):,} rows have no {' or no '.join(by)}, and so no threshold"
-            raise SpecError(f"{problem}; leave these rows out, or assign them to a group")
+            have = pluralize(missing, "has", "have")
+            problem = f"{missing:,} of {len(self.truth):,} rows {have} no {' or no '.join(by)}, and so no threshold"
+            raise SpecError(f"{problem}; leave such rows out, or assign them to a group")
         for name in rows.names:
             if tuple(name.values()) not in places:
                 raise SpecError(f"rows of {group_text(name)} have no threshold, as the points have none for this group")

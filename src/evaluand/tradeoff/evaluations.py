@@ -18,7 +18,7 @@ from evaluand.aggregation.aggregator import Aggregation, Measure, check_measures
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
 from evaluand.comparison.measures import declared_measures, find_evaluations
-from evaluand.core.errors import DataError, Fault, SpecError, nearest, warn
+from evaluand.core.errors import DataError, Fault, SpecError, nearest, pluralize, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.data.dataset import Dataset
@@ -219,8 +219,9 @@ def _measure(
     if not rows:
         raise SpecError(f"{objective.name!r} has a value for each target, and none over all: see over_targets")
     if values and values[0].n_scored < values[0].n:
-        missing = f"{values[0].n - values[0].n_scored:,} of {values[0].n:,} rows have no score"
-        warn(f"{name}: {objective.name}: {missing}")
+        missing = values[0].n - values[0].n_scored
+        have = pluralize(missing, "has", "have")
+        warn(f"{name}: {objective.name}: {missing:,} of {values[0].n:,} rows {have} no score")
     if math.isnan(rows[0].value):
         warn(f"{name}: {objective.name} is undefined: {rows[0].reason}")
     return rows[0].value, rows[0].low, rows[0].high
@@ -477,7 +478,8 @@ def _probability(name: str, table: pa.Table, label: Any) -> np.ndarray:
     others -= {label_text(label)}
     if len(others) > 1:
         one, other = sorted(others)[:2]
-        problem = f"{complement.sum():,} of {len(table):,} rows have no confidence in {label!r}"
+        have = pluralize(complement.sum(), "has", "have")
+        problem = f"{complement.sum():,} of {len(table):,} rows {have} no confidence in {label!r}"
         reason = f"with {one!r} and {other!r} as further classes, the confidence in one of them does not give it"
         raise DataError(Fault(name, f"{problem}: {reason}; have the task return the probabilities of all classes"))
     if ((confidence[complement] < 0) | (confidence[complement] > 1)).any():

@@ -31,7 +31,7 @@ from evaluand.cli.tradeoff.options import (
     refuse_options,
     stored_options,
 )
-from evaluand.core.errors import SpecError, collect_warnings, warn
+from evaluand.core.errors import SpecError, collect_warnings, pluralize, warn
 from evaluand.core.files.json import without_infinities
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.base import Facts
@@ -142,8 +142,9 @@ def _with_rows(file: Path, name: str, points: Tradeoff, confidences: Confidences
     points = replace(points, threshold=_snap_to_scores(points, confidences), confidences=confidences)
     distance = np.abs(points.at(confidences, "zero").value - points.value)
     if other := int((distance > _SAME).any(axis=1).sum()):
+        have = pluralize(other, "has", "have")
         raise SpecError(
-            f"{file}: {other:,} of the {len(points):,} solutions {name} have other values on these scores, by up to "
+            f"{file}: {other:,} of the {len(points):,} solutions {name} {have} other values on these scores, by up to "
             f"{np.nanmax(distance):.3g}; give the scores they were computed from, with all their digits"
         )
     return points

@@ -211,9 +211,10 @@ def _warn_about_repeats(sets: Sequence[Matches], parts: Sequence[_Part]) -> None
     for each, part in of_files:
         n = 0 if part.is_identified.any() else count_repeated(_file_rows(part, np.zeros(len(part), np.bool_), True))
         if n:
+            have, count = ("has", "counts") if n == 1 else ("have", "count")
             warn(
-                f"matches {_battles_name(each)}: {plural(n, 'judgement')} of {len(part):,} have the same systems and"
-                f" outcomes as others, in the same order, and count twice if they are the same; {remedy}"
+                f"matches {_battles_name(each)}: {plural(n, 'judgement')} of {len(part):,} {have} the same systems and"
+                f" outcomes as others, in the same order, and {count} twice if they are the same; {remedy}"
             )
     for i, j in itertools.combinations(range(len(of_files)), 2):
         (one, first), (other, second) = of_files[i], of_files[j]
@@ -226,10 +227,11 @@ def _warn_about_repeats(sets: Sequence[Matches], parts: Sequence[_Part]) -> None
         )
         if n:
             nameless = other if first.is_identified.all() else one
+            have, count = ("has", "counts") if n == 1 else ("have", "count")
             warn(
-                f"{plural(n, 'judgement')} of matches {_battles_name(one)} and {_battles_name(other)} have the same"
-                " systems and outcomes in the same order, and count twice if they are the same; rate one of both, or,"
-                f" as {_battles_name(nameless)} does not say which examples its rows are on, {remedy}"
+                f"{plural(n, 'judgement')} of matches {_battles_name(one)} and {_battles_name(other)} {have} the same"
+                f" systems and outcomes in the same order, and {count} twice if they are the same; rate one of both,"
+                f" or, as {_battles_name(nameless)} does not say which examples its rows are on, {remedy}"
             )
 
 

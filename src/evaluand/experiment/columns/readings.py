@@ -178,7 +178,8 @@ def _note_values(
 ) -> None:
     n = len(truth)
     if truth.null_count:
-        notes.append(f"{plural(truth.null_count, 'row')} of {n:,} have no {truth_name!r} and are not scored")
+        have, are = ("has", "is") if truth.null_count == 1 else ("have", "are")
+        notes.append(f"{plural(truth.null_count, 'row')} of {n:,} {have} no {truth_name!r} and {are} not scored")
     for name, column in predictions.items():
         if column.null_count:
             notes.append(f"{name!r}: {plural(column.null_count, 'row')} of {n:,} without a prediction")

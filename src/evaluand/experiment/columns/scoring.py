@@ -387,10 +387,11 @@ def _note_repeated_ids(table: NamedTable, options: ColumnOptions, notes: Notes) 
         if not more or name == options.cluster or name in options.by:
             continue
         n = sum(each["counts"].as_py() - 1 for each in more)
+        have, count, them = ("has", "counts", "it") if n == 1 else ("have", "count", "them")
         notes.append(
-            f"{plural(n, 'row')} of {len(column):,} have the {name!r} of an earlier row, such as"
-            f" {more[0]['values'].as_py()!r}, and count too; {notes.option('id', name)} refuses them,"
-            f" {notes.option('cluster', name)} counts them as dependent"
+            f"{plural(n, 'row')} of {len(column):,} {have} the {name!r} of an earlier row, such as"
+            f" {more[0]['values'].as_py()!r}, and {count} too; {notes.option('id', name)} refuses {them},"
+            f" {notes.option('cluster', name)} counts {them} as dependent"
         )
 
 

@@ -73,12 +73,11 @@ class NamedTable:
         """
         condition.check(self.table.schema)
         masks = pa.chunked_array([condition.mask(batch) for batch in self.table.to_batches()], pa.bool_())
-        missing = f"{masks.null_count:,} of {plural(len(masks), 'row')} have a missing value in {condition.text!r}"
         rows = pc.indices_nonzero(masks)
         if not len(rows):
             raise DataError(f"{self.name}: no row matches where: {condition.text}")
         if masks.null_count:
-            warn(f"where: {missing}, and match nothing")
+            warn(f"where: {condition.describe_unknown(masks.null_count, len(masks))}, which matches nothing")
         places = rows.to_pylist()
         return replace(self, table=self.table.take(rows), where=lambda row: self.where(places[row]))
 

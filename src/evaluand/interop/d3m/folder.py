@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError, nearest
+from evaluand.core.errors import DataError, Fault, SpecError, nearest, pluralize
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import relative_name, require_within
 from evaluand.data.dataset import Dataset
@@ -351,7 +351,9 @@ def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, pat
     truth = read[0]
     rows = pc.index_in(table.column(index.name), value_set=truth.column(index.name).combine_chunks())
     if rows.null_count:
-        raise DataError(Fault(str(path), f"{rows.null_count:,} test rows have no target value", code="missing_row"))
+        have = pluralize(rows.null_count, "row has", "rows have")
+        message = f"{rows.null_count:,} test {have} no target value"
+        raise DataError(Fault(str(path), message, code="missing_row"))
     for column in target_columns:
         if column.name in truth.column_names and column.name in table.column_names:
             place = table.column_names.index(column.name)

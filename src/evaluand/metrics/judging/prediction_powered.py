@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from evaluand.core.errors import pluralize
 from evaluand.metrics.base.metric import NO_ROWS
 from evaluand.metrics.judging.estimate import Estimate, undefined
 from evaluand.metrics.stats.intervals import (
@@ -242,7 +243,8 @@ def _lacking(rows: _Rows) -> str | None:
     if not rows.known.any():
         return "no row is labelled by people"
     empty = int((np.bincount(rows.stratum, rows.known) == 0).sum())
-    return f"{empty} of {rows.strata} strata have no label; label some rows of each" if empty else None
+    have = pluralize(empty, "has", "have")
+    return f"{empty} of {rows.strata} strata {have} no label; label some rows of each" if empty else None
 
 
 def _tune(at_0: np.ndarray, at_1: np.ndarray) -> float:

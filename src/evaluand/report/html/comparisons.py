@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluand.comparison.verdict import adjustment
-from evaluand.core.errors import plural
+from evaluand.core.errors import plural, pluralize
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.page import clean, example_link, excerpt, name, table, th
 from evaluand.report.text import LABEL, clusters_text, numbers
@@ -98,4 +98,5 @@ def _flips(row: Facts) -> str:
     )
     shown, total = min(len(flips), _FLIPS), max((row["won"] or 0) + (row["lost"] or 0), len(flips))
     more = f"<li>and {total - shown:,} more</li>" if total > shown else ""
-    return f"<details><summary>{plural(total, 'example')} differ</summary><ul>{links}{more}</ul></details>"
+    differ = pluralize(total, "differs", "differ")
+    return f"<details><summary>{plural(total, 'example')} {differ}</summary><ul>{links}{more}</ul></details>"
