@@ -448,6 +448,46 @@ def test_whatever_the_missing_rows_are_the_value_lies_within_the_bounds(scored: 
     within(table(truth, prediction), table(truth, [*prediction[: len(scored)], *[None] * len(missing)]))
 
 
+@settings(max_examples=25)  # of each every metric
+@given(
+    scored=st.lists(st.tuples(LETTERS, LETTERS, LETTERS), min_size=1, max_size=5),
+    missing=st.lists(st.tuples(LETTERS, st.sampled_from("abcde"), LETTERS), min_size=1, max_size=2),
+)
+def test_a_missing_row_may_be_predicted_as_a_class_that_no_other_row_has(scored: list[Any], missing: list[Any]) -> None:
+    truth, prediction, group = zip(*scored, *missing, strict=True)
+    metrics = [
+        of(kind, average="macro", zero_division=zero, confidence=None)
+        for kind in (*RATIOS, "specificity", "false_positive_rate", "false_negative_rate")
+        for zero in (None, 0, 1)
+    ]
+    known, unknown = (
+        summarise([table(truth, said).append_column("g", pa.array(group))], metrics, [(), ("g",)])
+        for said in (prediction, [*prediction[: len(scored)], *[None] * len(missing)])
+    )
+    for full, row in zip(known, unknown, strict=True):
+        low, high = sorted((row.worst, row.best))
+        assert math.isnan(full.value) or math.isnan(low) or low - 1e-12 <= full.value <= high + 1e-12, (row, full)
+
+
+def test_the_bounds_of_a_mean_over_classes_allow_for_one_more_class_per_missing_row() -> None:
+    truth, prediction = ["a", "a", "b", "b", "a"], ["a", "a", "b", "b", None]
+    row = one(table(truth, prediction), of("f_beta", average="macro"))
+    assert (row.worst, row.value, row.best) == pytest.approx(((0.8 + 0.8 + 0) / 3, 1, 1))
+    row = one(table(truth, prediction), of("recall", average="macro"))  # undefined for a class that is never expected
+    assert (row.worst, row.value, row.best) == pytest.approx(((2 / 3 + 1) / 2, 1, 1))
+    row = one(table(truth, prediction), of("f_beta", average="macro", labels=["a", "b"]))
+    assert (row.worst, row.value, row.best) == pytest.approx((0.8, 1, 1))
+    row = one(table(truth, prediction), of("specificity", average="macro"))  # may be better for one more class
+    assert (row.worst, row.best) == (0, 1)
+
+
+def test_classes_of_other_groups_are_no_classes_of_a_group() -> None:
+    shard = table(["a", "a", "b", "c", "d"], ["a", None, "b", "c", "d"]).append_column("g", pa.array(list("xxyyy")))
+    x, y = (row for row in summarise([shard], [of("f_beta", average="macro")], [("g",)]))
+    assert (x.worst, x.value, x.best) == pytest.approx((2 / 3 / 2, 1, 1))
+    assert (y.worst, y.best) == (1, 1)
+
+
 def test_bounds_of_one_class_are_reached() -> None:
     shard = table(["a", "a", "b", "a", "b"], ["a", "b", "b", None, None])
     row = one(shard, of("f_beta", label="a"))

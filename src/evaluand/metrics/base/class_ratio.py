@@ -179,7 +179,20 @@ class ClassRatio(ByClass):
         return self.labels if self.label is None else (self.label,)
 
     def is_open(self, vocabulary: np.ndarray) -> bool:
-        return self.labels is None and self._mode == "macro"
+        if self.labels is not None or self._mode != "macro" or np.isnan(self._ratio_if_unexpected):
+            return False
+        return self.weighted or has_sets(vocabulary) or not self._loses_by_new_classes
+
+    @property
+    def _ratio_if_unexpected(self) -> float:
+        """The ratio of a class that is predicted in one of two rows and expected in none; NaN if it is undefined."""
+        one = np.ones(1)
+        return float(self._divided(*self.ratio(0 * one, one, 0 * one, 2 * one))[0])
+
+    @property
+    def _loses_by_new_classes(self) -> bool:
+        """Whether a class that is only predicted has the worst ratio, so that its mean with others is worse."""
+        return self.direction == "higher" and self._ratio_if_unexpected == 0
 
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
         one_answer = self.average == "micro" and not has_sets(vocabulary)
@@ -198,7 +211,7 @@ class ClassRatio(ByClass):
             strays = self.stray_weight * counts.stray if mode == "micro" else 0.0
             return self._divided(above.sum(axis=1), below.sum(axis=1) + strays)
         share = (counts.expected if mode == "weighted" else np.ones_like(counts.expected)) * self._there(counts)
-        return _mean(self._divided(above, below), share)
+        return _mean(self._divided(above, below), share, self._new_classes(counts))
 
     def of_classes(self, counts: ClassCounts) -> np.ndarray:
         """The ratio of each class, replicates × classes."""
@@ -209,7 +222,13 @@ class ClassRatio(ByClass):
 
     def _there(self, counts: ClassCounts) -> np.ndarray:
         """Which classes are averaged over: those chosen with `labels`, else those that occur."""
-        return np.asarray((counts.expected + counts.predicted > 0) | (self.labels is not None))
+        beside = self._new_classes(counts)[:, None] * (1 + _ROUNDING)  # the rows that would predict any class
+        return np.asarray((counts.expected > 0) | (counts.predicted > beside) | (self.labels is not None))
+
+    def _new_classes(self, counts: ClassCounts) -> np.ndarray:
+        """How many further classes may be predicted by rows that are wrong about every class, if this is worse."""
+        is_worse = self.labels is None and self._mode == "macro" and self._loses_by_new_classes
+        return counts.opposite * is_worse
 
     def _over_rows(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         n, n_classes = weight.shape[1], len(class_counts(rows, weight[:1]).classes)
@@ -253,6 +272,7 @@ def choose_positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Lab
 
 
 _MAX_LABELS: Final = 4
+_ROUNDING: Final = 1e-9
 
 
 def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.ndarray | None = None) -> None:
@@ -279,8 +299,8 @@ def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
     return tuple(sorted(labels))
 
 
-def _mean(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The mean of the defined values."""
+def _mean(values: np.ndarray, weight: np.ndarray, zeros: np.ndarray | float = 0.0) -> np.ndarray:
+    """The mean of the defined values, and of further zeros."""
     share = np.where(np.isnan(values), 0.0, weight)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((np.nan_to_num(values) * share).sum(axis=1) / share.sum(axis=1))
+        return np.asarray((np.nan_to_num(values) * share).sum(axis=1) / (share.sum(axis=1) + zeros))

@@ -56,6 +56,7 @@ class ClassCounts(NamedTuple):
     right: np.ndarray  # both
     total: np.ndarray  # all rows
     stray: np.ndarray  # wrong predictions outside the classes
+    opposite: np.ndarray  # rows that are wrong about every class
 
     def summed(self, starts: np.ndarray) -> Self:
         """Sums over consecutive replicates, from each start on."""
@@ -78,9 +79,9 @@ class ClassCounts(NamedTuple):
     def within(self, places: slice, classes: np.ndarray) -> Self:
         """Consecutive replicates, and some of the classes."""
         expected, predicted, right = (part[places, classes] for part in self[1:4])
-        total, stray = (part[places] for part in self[4:])
+        total, stray, opposite = (part[places] for part in self[4:])
         labels = [self.classes[i] for i in classes.tolist()]
-        return type(self)(labels, expected, predicted, right, total, stray)
+        return type(self)(labels, expected, predicted, right, total, stray, opposite)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +255,7 @@ class ByClass(OfCounts):
 
     `best` takes a missing prediction as right. `worst` takes it as wrong about each class separately: no single
     prediction can be wrong about several classes in this way, so the value lies within the bounds but may be unable to
-    reach them. If the truth of a missing row is unknown, or another class could occur, the bounds are those of the
+    reach them. If the truth of a missing row is unknown, or the value `is_open`, the bounds are those of the
     range. With `missing="wrong"` a missing prediction is outside the classes.
     """
 
@@ -286,7 +287,7 @@ class ByClass(OfCounts):
         return {TRUTH: truth, PREDICTION: prediction, LABELS: vocabulary, **limits}
 
     def is_open(self, vocabulary: np.ndarray) -> bool:
-        """Whether predicting a class that occurs in no other row would change the classes averaged over."""
+        """Whether nothing limits the value if missing rows are predicted as classes that occur in no other row."""
         return False
 
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
@@ -321,7 +322,8 @@ def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
     """The counts of each class, of rows as `Confusion` arranges them and weights of replicates × rows."""
     classes = rows[_CLASSES].tolist()
     expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
-    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), (weight * rows[_STRAY]).sum(axis=1))
+    stray, opposite = ((weight * rows[name]).sum(axis=1) for name in (_STRAY, _OPPOSITE))
+    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), stray, opposite)
 
 
 def truths_of(state: State) -> list[Any]:
@@ -348,10 +350,13 @@ def _counts_of(rows: Columns, starts: np.ndarray, first: np.ndarray) -> tuple[Cl
         occurs[group[row] * shape[1] + code] = True
     if rows[_CHOSEN]:
         occurs[:] = True
-    total, stray = (np.bincount(leaf, each, minlength=shape[0]) for each in (weight, weight * rows[_STRAY]))
+    total, stray, opposite = (
+        np.bincount(leaf, each, minlength=shape[0])
+        for each in (weight, weight * rows[_STRAY], weight * rows[_OPPOSITE])
+    )
     seen = [np.flatnonzero(each) for each in occurs.reshape(len(first), len(classes))]
     expected, predicted, right = sums
-    return ClassCounts(classes, expected, predicted, right, total, stray), seen
+    return ClassCounts(classes, expected, predicted, right, total, stray, opposite), seen
 
 
 def _subtract(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -424,6 +429,7 @@ EXPECTED: Final = "_expected_"
 PREDICTED: Final = "_predicted_"
 RIGHT: Final = "_right_"
 _STRAY: Final = "_stray_"
+_OPPOSITE: Final = "_opposite_"
 _CHOSEN: Final = "_chosen_"
 _ROUNDING: Final = 1e-13
 _CLASSES: Final = "_classes_"
@@ -461,7 +467,8 @@ def _occurrences(rows: Columns, chosen: Sequence[Label] | None) -> dict[str, np.
     right = np.isin(of_expected, predicted[0] * len(classes) + predicted[1])
     stray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
     pairs = {EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right]}
-    return {_CLASSES: classes, _CHOSEN: np.asarray(chosen is not None), **pairs, _STRAY: stray}
+    others = {_STRAY: stray, _OPPOSITE: (rows[PREDICTION] == ALL_WRONG).astype(np.float64)}
+    return {_CLASSES: classes, _CHOSEN: np.asarray(chosen is not None), **pairs, **others}
 
 
 def _members(vocabulary: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
