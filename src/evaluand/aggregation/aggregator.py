@@ -28,7 +28,7 @@ from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_label
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values, dataset_of, is_repeated, shards
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, NotFound, SpecError, nearest, warn
+from evaluand.core.errors import DataError, NotFound, SpecError, first_fault, nearest, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import experiment_of
 from evaluand.core.provenance import provenance
@@ -559,10 +559,9 @@ def _count_refused(
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
     counted = measure([Measure(refused.scorer, count, refused.by, where=refused.where)])
-    more = f" (and {len(error.faults) - 1:,} more)" if len(error.faults) > 1 else ""
     unknown: dict[str, Any] = {"metric": metric.kind, "signature": _signature(metric, refused.where), "data": None}
     unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
-    unknown |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
+    unknown |= {"reason": f"{REFUSED}{first_fault(error)}"}
     return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [], [])
 
 

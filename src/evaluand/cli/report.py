@@ -44,6 +44,7 @@ from evaluand.report.html.examples import Examples
 from evaluand.report.html.matches import MatchRows
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report
+from evaluand.report.metric_labels import left_out_text
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
@@ -309,11 +310,13 @@ def _comparisons(
     names, specs = [*graded], task_specs([find_labelled_run(each, name) for name, each in graded.items()])
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
     if comparison is None:
-        why = _explain_missing(store, id, graded, [measure for summary in summaries for measure in summary.measures])
+        declared = [measure for summary in summaries for measure in summary.measures]
+        why = _explain_missing(store, id, graded, declared)
         return {"comparisons": [], "not_compared": why, "prompts": prompts, "headlines": []}
+    left_out = left_out_text(comparison.left_out, comparison.pairs)
     return {
         "comparisons": comparison_facts(comparison, sides),
-        "not_compared": None,
+        "not_compared": f"Not compared: {left_out}." if left_out else None,
         "prompts": prompts,
         "headlines": headline_facts(comparison, sides, facts["metrics"], facts["judges"]),
     }

@@ -1,6 +1,6 @@
 """`compare`: two or more evaluations, compared row by row and stored as a `Comparison`.
 
-Its tables are `pairs`, `ranking` and `flips`.
+Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused the scores of an evaluation.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
 from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
-from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
@@ -38,7 +38,7 @@ from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
 from evaluand.store.store import MemoryStore, Store, check_name, exists
-from evaluand.store.tables import FLIPS, PAIRS, RANKING
+from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 
 METHOD = 4
 """Raised whenever the same evaluations and parameters would give other numbers."""
@@ -109,7 +109,12 @@ class Comparison(Artifact):
     @property
     def left_out(self) -> list[dict[str, Any]]:
         """The declared metrics that are not compared: `scorer`, `metric`, `signature` and the `reason`."""
-        return list(self.manifest["spec"].get("left_out", ()))
+        return [*self.manifest["spec"].get("left_out", ()), *self.refused]
+
+    @property
+    def refused(self) -> list[dict[str, Any]]:
+        """The declared metrics that refused the scores of an evaluation."""
+        return self.read_rows("left_out") if "left_out" in self.manifest["counts"] else []
 
     def flips(self) -> list[dict[str, Any]]:
         """The examples won and lost: the first of each pair, or those that gained and lost most.
@@ -162,7 +167,7 @@ class Comparison(Artifact):
         )
 
     def read_rows(self, table: str) -> list[dict[str, Any]]:
-        """The stored rows of `pairs`, `ranking` or `flips`; those of earlier versions may lack columns."""
+        """The stored rows of a table; those of earlier versions may lack columns."""
         return [row for batch in self.store.read("comparisons", self.id, table) for row in batch.to_pylist()]
 
     def _cluster_column(self) -> str | None:
@@ -209,9 +214,9 @@ def compare(
     Args:
         evaluations: two or more, or results of `evaluate` of the same truth; the first is the baseline.
         scorers: names of scorers; None takes all that the evaluations share.
-        metrics: objects or names; None takes those that summarised the scores, if they have differences (`left_out`
-            lists the others). Where no metric is known: `accuracy` if all scores are 0 or 1, else `mean` without a
-            direction.
+        metrics: objects or names; None takes those that summarised the scores, if they have differences and take the
+            scores of all evaluations (`left_out` lists the others). Where no metric is known: `accuracy` if all scores
+            are 0 or 1, else `mean` without a direction.
         missing: what happens to rows without a score, in place of what the metrics say.
         confidence: of the intervals and of the statement that two systems differ.
         flips: how many examples of each pair to list as won and as lost.
@@ -222,8 +227,9 @@ def compare(
 
     Raises:
         SpecError: the evaluations share nothing that could be compared.
-        DataError: a metric refuses missing rows, and some rows are missing; or examples of the same id differ in the
-            recorded outputs of the systems.
+        DataError: a metric that is named, or every declared one, refuses the scores of an evaluation; with
+            `missing='refuse'` rows are missing; or examples of the same id differ in the recorded outputs of the
+            systems.
 
     Example:
         >>> from evaluand.data.dataset import Dataset
@@ -262,9 +268,12 @@ def compare(
     if left_out:
         spec["left_out"] = left_out
     id = identity.artifact_id("comparisons", spec)
-    stored = store.is_sealed("comparisons", id)
-    if not stored:
-        _compute(store, id, spec, evaluations, measures, name, provenance(origin) | {"labels": short})
+    stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
+    if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
+        tables = compute_tables(evaluations, measures, float(confidence), flips, None if is_asked else short)
+        batches = {table: pa.RecordBatch.from_pylist(rows, TABLES[table]) for table, rows in tables.items()}
+        made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
+        seal_tables(store, "comparisons", id, spec, batches, name, made_from)
     if name is not None:
         store.refer(name, "comparisons", id)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
@@ -311,25 +320,10 @@ def _one_store(evaluations: Sequence[Evaluation]) -> Store:
     return store
 
 
-def _compute(
-    store: Store,
-    id: str,
-    spec: dict[str, Any],
-    evaluations: Sequence[Evaluation],
-    measures: Sequence[Measure],
-    name: str | None,
-    origin: dict[str, Any],
-) -> None:
-    tables = compute_tables(evaluations, measures, spec["confidence"], spec["flips"])
-    batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
-    made_from = origin | {"evaluations": [e.id for e in evaluations]}
-    seal_tables(store, "comparisons", id, spec, batches, name, made_from)
-
-
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
     """The digest and the row counts of a stored comparison, computed from the rows as they are now."""
     comparison = Comparison(store, id)
-    tables = {table: comparison.read_rows(table) for table in TABLES}
+    tables = {table: comparison.read_rows(table) for table in TABLES if table in comparison.manifest["counts"]}
     return tables_digest(tables.values()), {table: len(rows) for table, rows in tables.items()}
 
 
@@ -369,43 +363,99 @@ def _find_usage(store: Store, id: str, label: str) -> dict[str, Any]:
 SHOWN_IDS: Final = 5
 
 
-TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS}
+TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out": LEFT_OUT}
 
 
 def compute_tables(
-    evaluations: Sequence[Evaluation], measures: Sequence[Measure], confidence: float, flips: int
+    evaluations: Sequence[Evaluation],
+    measures: Sequence[Measure],
+    confidence: float,
+    flips: int,
+    labels: Sequence[str] | None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all tables: every two evaluations by every measure and target."""
+    """The rows of all tables: every two evaluations by every measure and target.
+
+    Args:
+        labels: names of the evaluations, for why a measure is left out; None where no measure may be.
+
+    Raises:
+        DataError: a measure refuses the scores of an evaluation; with labels, all measures do.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
+    for measure in measures:
+        try:
+            found = _compare_by(measure, evaluations, confidence, flips, len(rows["pairs"]))
+        except (DataError, SpecError) as error:
+            if labels is None:
+                raise
+            found = {"left_out": [_leave_out(measure, dict(zip(labels, evaluations, strict=True)), error)]}
+        for table, own in found.items():
+            rows[table] += own
+    if len(rows["left_out"]) == len(measures):
+        reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
+        raise DataError(f"no declared metric can be compared: {reasons}")
+    _adjust(rows["pairs"], len(evaluations))
+    _add_letters(rows["ranking"], rows["pairs"], confidence)
+    return {table: own for table, own in rows.items() if own or table != "left_out"}
+
+
+_Tables = dict[str, list[dict[str, Any]]]
+"""Rows by table."""
+
+
+def _compare_by(
+    measure: Measure, evaluations: Sequence[Evaluation], confidence: float, flips: int, n_pairs: int
+) -> _Tables:
+    """The rows of pairs, ranking and flips by one measure.
+
+    Args:
+        n_pairs: the number of pairs by earlier measures.
+    """
+    metric = measure.metric
+    if isinstance(metric, PredictionPoweredMean):
+        return _compare_labelled(evaluations, measure.scorer, metric, confidence)
     pairs: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
-    for measure in measures:
-        if isinstance(measure.metric, PredictionPoweredMean):
-            of_labels = _compare_labelled(evaluations, measure.scorer, measure.metric, confidence, len(pairs))
-            for table, rows in zip((pairs, ranked, flipped), of_labels, strict=True):
-                table += rows
-            continue
-        found = pair_rows(evaluations, measure.scorer, measure.metric)
-        for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
-            chosen = found.take(found.group == found.keys.index(key)) if found.keys else found
-            head = _describe_measure(measure.scorer, found.metric, key[0])
-            computed: Computed = {}
-            for a, b in itertools.combinations(range(len(evaluations)), 2):
-                if measure.metric.averages:
-                    found_flips = _choose_flips(chosen, a, b, measure.metric, flips)
-                    flipped += [{"pair": len(pairs)} | flip for flip in found_flips]
-                    compared = difference(chosen, a, b, measure.metric, confidence)
-                else:
-                    compared = metric_difference(chosen, a, b, confidence, computed)
-                numbers = _finite_or_none(dataclasses.asdict(compared))
-                ids_ = {
-                    "only_a": _first_ids(evaluations[a], chosen, a, b),
-                    "only_b": _first_ids(evaluations[b], chosen, b, a),
-                }
-                pairs.append(head | {"a": a, "b": b} | numbers | ids_)
-            ranked += _rank(head, chosen, measure.metric) if len(evaluations) > 2 else []
-    _adjust(pairs, len(evaluations))
-    return {"pairs": pairs, "ranking": _add_letters(ranked, pairs, confidence), "flips": flipped}
+    found = pair_rows(evaluations, measure.scorer, metric)
+    for target, chosen in _split_targets(found):
+        head = _describe_measure(measure.scorer, found.metric, target)
+        computed: Computed = {}
+        for a, b in itertools.combinations(range(len(evaluations)), 2):
+            if metric.averages:
+                found_flips = _choose_flips(chosen, a, b, metric, flips)
+                flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in found_flips]
+                compared = difference(chosen, a, b, metric, confidence)
+            else:
+                compared = metric_difference(chosen, a, b, confidence, computed)
+            numbers = _finite_or_none(dataclasses.asdict(compared))
+            ids = {
+                "only_a": _first_ids(evaluations[a], chosen, a, b),
+                "only_b": _first_ids(evaluations[b], chosen, b, a),
+            }
+            pairs.append(head | {"a": a, "b": b} | numbers | ids)
+        ranked += _rank(head, chosen, metric) if len(evaluations) > 2 else []
+    return {"pairs": pairs, "ranking": ranked, "flips": flipped}
+
+
+def _split_targets(found: PairedRows) -> Iterator[tuple[str | None, PairedRows]]:
+    """Each target in order with its rows; None with all rows where there are no targets."""
+    for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
+        yield key[0], found.take(found.group == found.keys.index(key)) if found.keys else found
+
+
+def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: EvaluandError) -> dict[str, Any]:
+    """The row of a measure that refuses the scores of an evaluation, which the reason names."""
+    reason = first_fault(error)
+    for label, evaluation in evaluations.items():
+        try:
+            for _, rows in _split_targets(pair_rows([evaluation], measure.scorer, measure.metric)):
+                metric_value(rows, 0)
+        except (DataError, SpecError) as own:
+            reason = f"{label}: {first_fault(own)}"
+            break
+    signature = definition(measure.metric)
+    return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
 
 
 def _adjust(pairs: Sequence[dict[str, Any]], systems: int) -> None:
@@ -432,9 +482,9 @@ def _on_the_same_rows(group: Sequence[int], pairs: Sequence[Mapping[str, Any]]) 
 
 
 def _compare_labelled(
-    evaluations: Sequence[Evaluation], scorer: str, metric: PredictionPoweredMean, confidence: float, n_pairs: int
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of pairs, ranking and flips of a prediction-powered mean; its flips are among the labelled rows."""
+    evaluations: Sequence[Evaluation], scorer: str, metric: PredictionPoweredMean, confidence: float
+) -> _Tables:
+    """The rows of pairs and ranking of a prediction-powered mean; its flips would be among the labelled rows only."""
     every = pair_labelled_rows(evaluations, scorer, metric)
     pairs: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
@@ -453,7 +503,7 @@ def _compare_labelled(
             pairs.append(head | {"a": a, "b": b} | _finite_or_none(dataclasses.asdict(found)) | ids)
         if len(evaluations) > 2:
             ranked += _in_order(head, values, metric, int(np.all(chosen.rows.known, axis=0).sum()))
-    return pairs, ranked, []
+    return {"pairs": pairs, "ranking": ranked}
 
 
 def _describe_measure(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
@@ -519,10 +569,8 @@ def _in_order(head: Mapping[str, Any], values: Sequence[float], metric: Metric, 
     return [key | _finite_or_none({"evaluation": side, "value": values[side]}) | {"n": n} for side in order]
 
 
-def _add_letters(
-    ranked: list[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float
-) -> list[dict[str, Any]]:
-    """The rows of the ranking with letters: evaluations share one if they cannot be distinguished."""
+def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float) -> None:
+    """Adds letters to the rows of the ranking: evaluations share one if they cannot be distinguished."""
     keys = [_measure_key(row) for row in ranked]
     for key in dict.fromkeys(keys):
         places = [row for row, own in zip(ranked, keys, strict=True) if own == key]
@@ -534,7 +582,6 @@ def _add_letters(
         found = assign_letters([row["evaluation"] for row in places], differing)
         for row in places:
             row["letters"] = found[row["evaluation"]]
-    return ranked
 
 
 def find_labelled_run(evaluation: Evaluation, label: str) -> Run | None:

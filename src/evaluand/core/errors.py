@@ -157,6 +157,17 @@ class NotStored(DataError):
     """A value was not stored, because it is too large or not data, so nothing can be computed from it."""
 
 
+def first_fault(error: EvaluandError) -> str:
+    """The message of an error as one fault: the first that it carries, and how many more there are.
+
+    Example:
+        >>> first_fault(DataError([Fault("_index_ 0", "is empty"), Fault("_index_ 7", "is empty")]))
+        '_index_ 0: is empty (and 1 more)'
+    """
+    faults = error.faults if isinstance(error, DataError) else (error,)
+    return f"{faults[0]} (and {len(faults) - 1:,} more)" if len(faults) > 1 else str(faults[0])
+
+
 def with_article(name: str) -> str:
     """A name with its article, for messages: `an int`, `a str`."""
     return f"an {name}" if name[:1].lower() in "aeio" else f"a {name}"

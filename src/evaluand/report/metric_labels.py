@@ -3,6 +3,7 @@
 add_labels       rows of values, each with the label of its metric
 metric_labels    the label of each metric of some rows
 distinct_values  rows of values, each value once
+left_out_text    the metrics that a comparison leaves out, by reason
 values_alone     of a value that judge and people make together, what each alone says
 """
 
@@ -61,6 +62,18 @@ def distinct_values(rows: Sequence[_Row]) -> list[_Row]:
         block = blocks.setdefault((row.get("task"), row.get("scorer"), row["signature"]), {})
         block.setdefault((row.get("target"), *row["by"].items()), row)
     return [row for block in blocks.values() for row in block.values()]
+
+
+def left_out_text(left_out: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """The metrics that a comparison leaves out, by reason, such as `max_error · size (its differences have …)`.
+
+    Args:
+        pairs: the rows of the comparison, whose metrics have other labels.
+    """
+    of: dict[str, list[str]] = {}
+    for one in add_labels([*left_out, *pairs])[: len(left_out)]:
+        of.setdefault(one["reason"], []).append(one["label"])
+    return "; ".join(f"{', '.join(names)} ({safe(reason)})" for reason, names in of.items())
 
 
 class Alone(NamedTuple):

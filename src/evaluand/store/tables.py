@@ -263,6 +263,11 @@ FLIPS: Final = pa.schema(
 """`pair` is the number of the row in `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the
 `_index_` of the example in the dataset of each side."""
 
+LEFT_OUT: Final = pa.schema(
+    [pa.field(name, pa.string(), nullable=False) for name in ("scorer", "metric", "signature", "reason")]
+)
+"""The metrics that refused the scores of an evaluation; a comparison without such metrics lacks the table."""
+
 STYLE: Final = pa.struct(
     [(name, pa.int64()) for name in ("characters", "words", "headings", "list_items", "bold", "code_blocks")]
 )

@@ -39,13 +39,13 @@ def comparisons_section(facts: Facts) -> str:
             f'<tr>{pair}<td class="text">{name(row["metric"])}</td><td class="value">{shown[0]}</td>'
             f'<td>{interval}</td><td>{p}</td>{counts}</tr><tr><td class="text long" colspan="9">{verdict}</td></tr>'
         )
-    prompts = prompts_section(facts.get("prompts", ()))
+    note = f'<p class="note">{clean(facts["not_compared"])}</p>' if facts.get("not_compared") else ""
+    below = note + prompts_section(facts.get("prompts", ()))
     if not lines:
-        note = facts.get("not_compared")
-        return (f'<p class="note">{clean(note)}</p>' if note else "") + prompts
+        return below
     heads = "".join(th(n, "text") for n in ("a", "b", "metric"))
     heads += "".join(map(th, ("difference", "interval", f"p ({adjustment(facts['comparisons'])})", "won", "lost", "n")))
-    return table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>") + prompts
+    return table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>") + below
 
 
 def prompts_section(changes: Sequence[Facts]) -> str:

@@ -94,10 +94,10 @@ def write_report(
         facts: as `report_facts` returns them. Under `comparisons` there may be rows with `a`, `b` (tasks),
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
-            `not_compared` a sentence on how to make the missing comparison; under `prompts` what `prompt_changes`
-            returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`; under `gates` the
-            results of gates, and under `gates_checked_by` a sentence on what they were checked by; under `headlines`
-            sentences; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
+            `not_compared` a sentence on what is not compared, or on how to compare; under `prompts` what
+            `prompt_changes` returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`;
+            under `gates` the results of gates, and under `gates_checked_by` a sentence on what they were checked by;
+            under `headlines` sentences; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
         matches: the rows of these matches.
 
     Returns:

@@ -61,6 +61,7 @@ _NOUNS = {  # of the rows of tables, singular and plural
     "pairs": ("pair compared", "pairs compared"),
     "ranking": ("place ranked", "places ranked"),
     "flips": ("example listed", "examples listed"),
+    "left_out": ("metric left out", "metrics left out"),
     "ratings": ("system rated", "systems rated"),
     "measures": ("measure", "measures"),
     "misses": ("miss", "misses"),

@@ -12,7 +12,7 @@ from evaluand.comparison.verdict import adjusted_p, adjustment, format_differenc
 from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.gates import shorten_refusals
-from evaluand.report.metric_labels import add_labels
+from evaluand.report.metric_labels import add_labels, left_out_text
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
 from evaluand.report.usage import usage_cells, usage_totals
@@ -46,7 +46,7 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
             yield Text(_title(pairs[0]), "bold")
         yield _notes(pairs, facts)
     if facts["left_out"]:
-        yield _left_out(facts)
+        yield Text(f"not compared: {left_out_text(facts['left_out'], facts['pairs'])}", "dim")
     if facts["ranking"]:
         yield _ranking(facts)
     for number, pair in enumerate(facts["pairs"]):
@@ -181,16 +181,6 @@ def _counts(pair: Facts) -> Iterator[str]:
         yield f"{plural(pair['n_skipped'], 'row')} skipped by one of them"
     if clusters := clusters_text([pair]):
         yield f"interval and test by {clusters}: rows of the same one are not independent"
-
-
-def _left_out(facts: Facts) -> RenderableType:
-    """The declared metrics that are not compared, by reason."""
-    labels = add_labels([*facts["left_out"], *facts["pairs"]])[: len(facts["left_out"])]
-    of: dict[str, list[str]] = {}
-    for one in labels:
-        of.setdefault(one["reason"], []).append(one["label"])
-    parts = [f"not compared: {', '.join(names)} ({reason})" for reason, names in of.items()]
-    return Text(safe("; ".join(parts)), "dim")
 
 
 def _ranking(facts: Facts) -> RenderableType:

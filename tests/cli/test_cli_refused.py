@@ -1,0 +1,76 @@
+"""A metric that refuses the scores of one task costs its own values and comparison, and nothing else."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pytest
+from support.commands import Folder
+
+EXPERIMENT = """
+name: e
+dataset: {path: rows.jsonl, input: n, expected: odd}
+tasks: {poor: "app.py:poor", good: "app.py:good", words: "app.py:words"}
+scorers: {right: {kind: prediction, type: integer}}
+metrics: METRICS
+"""
+CALIBRATION = "{kind: debiased_calibration_error, label: 1, scored_by: classes}"
+CODE = """
+def poor(n): return {"prediction": 1, "probabilities": {"0": 0.4, "1": 0.6}}
+def good(n): return {"prediction": n % 2, "probabilities": {"0": 1 - 0.9 * (n % 2), "1": 0.9 * (n % 2)}}
+def words(n): return {"prediction": 0}
+"""
+REASON = "words: _index_ 0: has no score for 1; "
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """Three tasks, the last of which gives decisions without scores."""
+    monkeypatch.chdir(tmp_path)
+    folder = Folder(tmp_path)
+    folder.write("rows.jsonl", [{"n": number, "odd": number % 2} for number in range(40)])
+    (tmp_path / "app.py").write_text(CODE)
+    return folder
+
+
+def write_experiment(folder: Folder, *metrics: str) -> Path:
+    path = folder.path / "e.yaml"
+    path.write_text(EXPERIMENT.replace("METRICS", f"[{', '.join(metrics)}]"))
+    return path
+
+
+def test_the_tasks_are_compared_by_the_metrics_that_take_all_scores(folder: Folder) -> None:
+    result = folder.call("run", write_experiment(folder, "accuracy", CALIBRATION), "--report")
+    assert result.exit_code == 1
+    assert result.stderr.count("error: ") == 1
+    assert "error: task 'words': debiased_calibration_error of 'right': _index_ 0: has no score" in result.stderr
+    assert "\ngood is best by accuracy · right, " in result.stdout
+    page = html.unescape((folder.path / "e.html").read_text())
+    assert "<li>good is best by accuracy · right, " in page
+    assert f"Not compared: debiased_calibration_error · right ({REASON}" in page
+    assert "have not been compared yet" not in page
+
+
+def test_a_comparison_names_once_what_it_leaves_out_and_why(folder: Folder) -> None:
+    folder.call("run", write_experiment(folder, "accuracy", CALIBRATION))
+    said = folder.done("compare", "e", env={"COLUMNS": "1000"})
+    assert said.count("has no score for 1") == 1
+    assert f"not compared: debiased_calibration_error · right ({REASON}" in said
+    assert "and 39 more" in said
+    facts = folder.json("compare", "e")
+    assert {pair["metric"] for pair in facts["pairs"]} == {"accuracy"}
+    [left_out] = facts["left_out"]
+    assert left_out["metric"] == "debiased_calibration_error"
+    assert left_out["reason"].startswith(REASON)
+    assert "1 metric left out" in folder.done("show", facts["id"])
+    assert "0 with faults" in folder.done("verify", facts["id"])
+    assert folder.json("compare", "e/poor", "e/good")["left_out"] == []
+
+
+def test_a_metric_that_is_asked_for_is_an_error_also_after_a_comparison_without_it(folder: Folder) -> None:
+    folder.call("run", write_experiment(folder, "accuracy", CALIBRATION))
+    for _ in range(2):
+        asked = "compare", "e", "--metric", "accuracy", "--metric", "debiased_calibration_error"
+        assert "_index_ 0: has no score for 1; " in folder.refused(*asked)
+        folder.done("compare", "e")
