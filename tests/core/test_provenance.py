@@ -311,7 +311,20 @@ def test_a_manifest_without_a_usable_origin_has_no_experiment(manifest: dict[str
     assert provenance.experiment_origin(manifest) is None
 
 
+def test_a_rule_for_which_examples_were_drawn_is_part_of_an_origin() -> None:
+    until = {"rule": "accuracy better than base", "drawn": 20, "of": 300}
+    found = provenance.experiment_origin({"provenance": {"origin": {"experiment": "e.yaml", "until": until}}})
+    assert found is not None
+    assert found.until == ("accuracy better than base", 20, 300)
+    for wrong in ({"drawn": 0}, {"drawn": 301}, {"rule": 5}, {"of": True}):
+        origin = {"experiment": "e.yaml", "until": until | wrong}
+        found = provenance.experiment_origin({"provenance": {"origin": origin}})
+        assert found is not None
+        assert found.until is None
+
+
 def test_values_of_other_types_are_no_part_of_an_origin() -> None:
-    written = {"experiment": "e.yaml", "digest": 5, "task": {}, "limit": True, "where": ["a"]}
+    until = {"rule": "accuracy better than base", "drawn": 20, "of": "all"}
+    written = {"experiment": "e.yaml", "digest": 5, "task": {}, "limit": True, "where": ["a"], "until": until}
     found = provenance.experiment_origin({"provenance": {"origin": written}})
-    assert found == provenance.ExperimentOrigin("e.yaml", None, None, None, None, None, None)
+    assert found == provenance.ExperimentOrigin("e.yaml", None, None, None, None, None, None, None)

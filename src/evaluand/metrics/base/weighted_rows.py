@@ -391,17 +391,16 @@ class WeightedRowsMetric(Metric):
         basis, expected, parts = np.ones(n_groups), np.ones(n_groups), np.full((blocks.n, n_groups), -1)
         for place, rows in self.rows_of(state):
             arranged = self.arranged(rows)
-            weight = arranged[WEIGHT]
-            value[place] = self._values(arranged, weight[None])[0]
+            value[place] = self._values(arranged, arranged[WEIGHT][None])[0]
             if not math.isfinite(value[place]):
                 continue
-            changes, part = self._changes(arranged), self.parts(arranged, weight)
+            changes, part = self._changes(arranged), self.parts(arranged, arranged[WEIGHT])
             change = np.bincount(arranged[BLOCK], changes.change, minlength=blocks.n)
             if part is not None:
                 parts[:, place] = rarest_parts(part, Blocks(arranged[BLOCK], blocks.n))
                 change = change * spread_of_parts(parts[:, place])
             without[:, place] = value[place] - change * (blocks.n / max(blocks.n - 1, 1))
-            basis[place], expected[place] = min(self.basis(arranged, weight), 1.0), changes.expected
+            basis[place], expected[place] = min(self.basis(arranged, arranged[WEIGHT]), 1.0), changes.expected
         known = (parts >= 0).any()
         return LeftOut(value, without, basis, None, expected if known else None, parts if known else None)
 

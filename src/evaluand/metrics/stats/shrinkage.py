@@ -28,7 +28,7 @@ def shrink(values: IntervalEnds, confidence: float, range: tuple[float, float]) 
         >>> width = np.array([0.02, 0.02, 0.02, 0.3])
         >>> rate = np.array([0.1, 0.2, 0.3, 0.9])
         >>> shrink(IntervalEnds(rate, rate - width, rate + width), 0.95, (0, 1)).value.round(2).tolist()
-        [0.1, 0.2, 0.3, 0.81]
+        [0.1, 0.2, 0.3, 0.83]
     """
     z, known = normal_quantile(confidence), values.bounded
     blank = np.full(values.value.shape, np.nan)
