@@ -143,6 +143,17 @@ def test_a_trade_off_is_stored_with_its_rates_so_that_reports_read_it(place: Pla
     assert (group.group, other.group, other.of) == ("a", "b", 2.0)
 
 
+def test_trade_offs_beside_worst_groups_are_stored_intact(place: Place) -> None:
+    path = place.write(AT_THRESHOLDS)
+    search = "{kind: accuracy, scorer: right, worst_groups: {attributes: site, smallest: 2}}"
+    path.write_text(path.read_text().replace("{kind: accuracy, scorer: right}", search))
+    place.done("run", str(path))
+    store = DirectoryStore(place.path / "store")
+    [made] = (Aggregation(store, id) for id in store.ids("aggregations"))
+    assert {"worst_groups", "tradeoff_points"} <= {*made.tables()}
+    assert "0 with faults" in place.done("verify", made.id)
+
+
 def test_trade_offs_of_an_aggregation_without_stored_ones_are_computed(place: Place) -> None:
     place.done("run", str(place.write("")))
     store = DirectoryStore(place.path / "store")

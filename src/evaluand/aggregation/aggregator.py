@@ -177,9 +177,9 @@ class Aggregation(Artifact):
         return table.select(schema.names)
 
     def tables(self) -> dict[str, pa.Table]:
-        """All tables that have rows, with the columns that were stored, and `metrics`, which is the first."""
+        """All tables that have rows, with the columns that were stored, and `metrics`, in the order of the digest."""
         tables, counts = {"metrics": self.table()}, self.manifest["counts"]
-        for name in sorted({*counts} - {*tables}, key=lambda name: (name != "disparities", name != "curves", name)):
+        for name in [*(name for name in _OWN if name in counts), *sorted({*counts} - {*_OWN})]:
             tables[name] = pa.Table.from_batches(self.store.read("aggregations", self.id, name))
         return {name: table for name, table in tables.items() if name == "metrics" or table.num_rows}
 
@@ -317,16 +317,19 @@ def _spec(
     return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
 
 
+_OWN: Final = {
+    "metrics": rows.METRICS,
+    "disparities": rows.DISPARITIES,
+    "curves": rows.CURVES,
+    "worst_groups": rows.WORST_GROUPS,
+}
+"""The tables that an aggregation computes itself, before further ones, in the order of the digest."""
+
+
 def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
-    schemas = {
-        "metrics": rows.METRICS,
-        "disparities": rows.DISPARITIES,
-        "curves": rows.CURVES,
-        "worst_groups": rows.WORST_GROUPS,
-    }
-    records = {name: [row for each in results for row in each[name]] for name in schemas}
-    tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in schemas.items()}
+    records = {name: [row for each in results for row in each[name]] for name in _OWN}
+    tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in _OWN.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
 
