@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,50 @@ def test_a_metric_that_is_asked_for_is_an_error_also_after_a_comparison_without_
         asked = "compare", "e", "--metric", "accuracy", "--metric", "debiased_calibration_error"
         assert "_index_ 0: has no score for 1; " in folder.refused(*asked)
         folder.done("compare", "e")
+
+
+def test_a_task_without_scores_costs_its_own_value_and_gate_only(folder: Folder) -> None:
+    sure = "def good(n): return {'prediction': n % 2, 'confidence': 0.5 + n / 100}\n"
+    (folder.path / "app.py").write_text(f"{sure}poor = good\ndef words(n): return {{'prediction': n % 2}}\n")
+    path = write_experiment(folder, "accuracy", "{kind: roc_auc, label: 1, scored_by: predicted}")
+    result = folder.call("run", path, "--gate", "roc_auc >= 0.1", "--json")
+    facts = json.loads(result.stdout)
+    values = {(row["task"], row["metric"]): row["value"] for row in facts["metrics"]}
+    assert values["words", "accuracy"] == values["good", "accuracy"] == 1
+    assert values["good", "roc_auc"] is not None
+    assert values["words", "roc_auc"] is None
+    [reason] = [row["reason"] for row in facts["metrics"] if row["value"] is None]
+    assert reason.startswith("refused: roc_auc of 'right': the column 'confidence' is empty in every scored row; ")
+    gates = {gate["subject"]: (gate["passed"], gate["decided"]) for gate in facts["gates"]}
+    assert (gates["good"], gates["words"]) == ((True, True), (False, False))
+    assert result.exit_code == 1
+
+
+def test_the_only_metric_has_its_values_for_the_tasks_that_it_takes(folder: Folder) -> None:
+    result = folder.call("run", write_experiment(folder, CALIBRATION), "--json")
+    values = {row["task"]: row["value"] for row in json.loads(result.stdout)["metrics"]}
+    assert result.exit_code == 1
+    assert (values["poor"] is None, values["good"] is None, values["words"]) == (False, False, None)
+
+
+def test_a_metric_that_lacks_its_class_costs_the_other_metrics_nothing(folder: Folder) -> None:
+    folder.write("rows.jsonl", [{"n": n, "odd": ["no", "yes"][n % 2]} for n in range(40)])
+    (folder.path / "app.py").write_text("def good(n): return ['no', 'yes'][n % 2]\npoor = words = good\n")
+    path = write_experiment(folder, "accuracy", "f1")
+    path.write_text(path.read_text().replace("{kind: prediction, type: integer}", "prediction"))
+    result = folder.call("run", path, "--json")
+    values = {(row["task"], row["metric"]): row["value"] for row in json.loads(result.stdout)["metrics"]}
+    assert result.exit_code == 1
+    assert (values["good", "accuracy"], values["good", "f_beta"]) == (1, None)
+    assert result.stderr.count("f1 needs a positive class") == 3
+
+
+def test_where_no_metric_takes_all_scores_the_reason_is_shown_instead_of_a_command(folder: Folder) -> None:
+    path = write_experiment(folder, CALIBRATION)
+    assert folder.call("run", path, "--report").exit_code == 1
+    refused = folder.refused("compare", "e")
+    assert f"no declared metric can be compared: debiased_calibration_error · right: {REASON}" in refused
+    assert refused.count("has no score for 1") == 1
+    page = html.unescape((folder.path / "e.html").read_text())
+    assert "The tasks cannot be compared: words: debiased_calibration_error of 'right': _index_ 0: has no score" in page
+    assert "have not been compared yet" not in page

@@ -645,7 +645,7 @@ def test_a_batch_with_another_number_of_scores_fails_as_a_whole(n: int) -> None:
 def test_a_score_of_text_or_data_is_no_number_for_a_metric() -> None:
     for result in ("toxic", {"a": 1}):
         evaluation = evaluated(FunctionScorer(lambda output, r=result: r, version=repr(result)))
-        with pytest.raises(SpecError, match="accuracy of 'it': the column 'value' is empty in every scored row"):
+        with pytest.raises(DataError, match="accuracy of 'it': the column 'value' is empty in every scored row"):
             Aggregator().aggregate([evaluation], [Measure("it", Accuracy())])
 
 

@@ -184,9 +184,9 @@ def test_accuracy_refuses_what_is_neither_right_nor_wrong(score: float) -> None:
 
 
 def test_a_column_that_is_always_empty_is_reported_once_and_not_row_by_row() -> None:
-    with pytest.raises(SpecError, match="the column 'value' is empty in every scored row"):
+    with pytest.raises(DataError, match="the column 'value' is empty in every scored row"):
         values_of(Accuracy(), value=[math.nan] * 3)
-    with pytest.raises(SpecError, match="'confidence' is empty in every scored row; let each output hold it, as in"):
+    with pytest.raises(DataError, match="'confidence' is empty in every scored row; let each output hold it, as in"):
         numbers({"_index_": np.arange(2), "confidence": np.full(2, math.nan)}, "confidence", "roc_auc")
 
 

@@ -28,7 +28,7 @@ from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_label
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values, dataset_of, is_repeated, shards
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, NotFound, SpecError, first_fault, nearest, warn
+from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import experiment_of
 from evaluand.core.provenance import provenance
@@ -262,7 +262,7 @@ class Aggregator:
 
         Raises:
             SpecError: a measure names a scorer, column or attribute that does not exist.
-            DataError: every metric refuses the scores.
+            SpecError, DataError: every metric refuses the scores of all evaluations.
         """
         for what, items, kind in (("evaluations", evaluations, Evaluation), ("measures", measures, Measure)):
             if not isinstance(items, list | tuple) or not items or not all(isinstance(one, kind) for one in items):
@@ -284,9 +284,12 @@ class Aggregator:
             columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
             check_measures(measures, columns, dataset_of(evaluation).roles)
         results = [_compute_results(evaluation, measures) for evaluation in evaluations]
-        for doubt in dict.fromkeys(doubt for each in results for _, doubt in each.doubts):
+        faults = [each.fault for each in results if each.fault is not None]
+        if len(faults) == len(results):
+            raise faults[0]
+        for doubt in dict.fromkeys(doubt for each in results for _, doubt in each.results.doubts):
             warn(doubt, AbsentLabel)
-        found = [_rows(i, evaluations[i], measures, each) for i, each in enumerate(results)]
+        found = [_describe_rows(i, evaluations[i], measures, each.results) for i, each in enumerate(results)]
         tables = _own_tables(found) | dict(sorted(further(measures).items()))
         with drafted(store, "aggregations", id) as draft:
             for table, batch in tables.items():
@@ -437,15 +440,13 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _compute_results(evaluation: Evaluation, measures: Sequence[Measure]) -> MeasureResults:
-    dataset = dataset_of(evaluation)
-    return compute_accepted(
-        measures,
-        partial(compute_measures, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation)),
-    )
+def _compute_results(evaluation: Evaluation, measures: Sequence[Measure]) -> _Accepted:
+    tables = partial(shards, evaluation, dataset_of(evaluation))
+    compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation))
+    return _compute_apart(measures, compute, (DataError, SpecError))
 
 
-def _rows(
+def _describe_rows(
     number: int, evaluation: Evaluation, measures: Sequence[Measure], results: MeasureResults
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of every table of an aggregation, by measure in order."""
@@ -511,7 +512,7 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
             found = worst_groups_of_shards(
                 lambda: read_shards(tables()), metric, search, dataset, repeated=is_repeated(evaluation)
             )
-    except DataError:  # the row of the value says why
+    except (DataError, SpecError):  # the row of the value says why
         return []
     return [_with_condition(group, measure.where) for group in found]
 
@@ -529,17 +530,30 @@ def compute_accepted(
     measure: Callable[[Sequence[Measure]], MeasureResults],
     accepted: type[DataError] = DataError,
 ) -> MeasureResults:
-    """The results of all measures; one whose metric refuses the scores gets counts and a reason instead of a value.
-
-    Args:
-        measure: computes some measures.
-        accepted: the errors that cost one metric's values only.
+    """The results of all measures; of one that raises an `accepted` error counts and a reason instead of a value.
 
     Raises:
         DataError: every metric refuses the scores.
     """
+    results, fault = _compute_apart(measures, measure, (accepted,))
+    if fault is not None:
+        raise fault
+    return results
+
+
+class _Accepted(NamedTuple):
+    results: MeasureResults
+    fault: EvaluandError | None  # the first, if every metric refuses the scores
+
+
+def _compute_apart(
+    measures: Sequence[Measure],
+    measure: Callable[[Sequence[Measure]], MeasureResults],
+    accepted: tuple[type[DataError | SpecError], ...],
+) -> _Accepted:
+    """The results of all measures together, or else of one after the other, see `compute_accepted`."""
     try:
-        return measure(measures)
+        return _Accepted(measure(measures), None)
     except accepted as error:
         fault = error
     parts, refused = list[MeasureResults](), 0
@@ -551,13 +565,12 @@ def compute_accepted(
             except accepted as error:
                 refused += len(part)
                 parts += [_count_refused(each, measure, error) for each in part]
-    if refused == len(measures):
-        raise fault
-    return MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
+    results = MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
+    return _Accepted(results, fault if refused == len(measures) else None)
 
 
 def _count_refused(
-    refused: Measure, measure: Callable[[Sequence[Measure]], MeasureResults], error: DataError
+    refused: Measure, measure: Callable[[Sequence[Measure]], MeasureResults], error: EvaluandError
 ) -> MeasureResults:
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)

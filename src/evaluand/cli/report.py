@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
+from evaluand.aggregation.aggregator import REFUSED, Aggregation, Measure, find_summary
 from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.stored import KIND, Recording
@@ -311,7 +311,7 @@ def _comparisons(
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
     if comparison is None:
         declared = [measure for summary in summaries for measure in summary.measures]
-        why = _explain_missing(store, id, graded, declared)
+        why = _explain_missing(store, id, graded, declared, facts["metrics"])
         return {"comparisons": [], "not_compared": why, "prompts": prompts, "headlines": []}
     left_out = left_out_text(comparison.left_out, comparison.pairs)
     return {
@@ -323,14 +323,29 @@ def _comparisons(
 
 
 def _explain_missing(
-    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], declared: Sequence[Measure]
+    store: DirectoryStore,
+    id: str,
+    graded: Mapping[str, Evaluation],
+    declared: Sequence[Measure],
+    values: Sequence[Facts],
 ) -> str | None:
-    """How to make the comparison that the report lacks; None where the tasks cannot be compared."""
+    """How to make the comparison that the report lacks, or why nobody can; None without numbers to compare.
+
+    Args:
+        values: those of the tasks, with the reasons of missing ones.
+    """
     try:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
-            resolve_measures([*graded.values()], None, None, None, declared)
+            measures = resolve_measures([*graded.values()], None, None, None, declared).compared
     except SpecError:  # they share no scorer that returns numbers
         return None
+    reasons = {
+        (row["scorer"], row["metric"]): f"{row['task']}: {row['reason'].removeprefix(REFUSED)}"
+        for row in values
+        if not row["by"] and (row["reason"] or "").startswith(REFUSED)
+    }
+    if all((measure.scorer, measure.metric.kind) in reasons for measure in measures):
+        return f"The tasks cannot be compared: {'; '.join(reasons.values())}."
     names = [id[:SHORT_ID]] if id else [each.called or each.id[:SHORT_ID] for each in graded.values()]
     command = suggest_command("compare", names, _shorten_path(store.root), elsewhere=True)
     return f"The tasks have not been compared yet: run `{command}` and write the report again."

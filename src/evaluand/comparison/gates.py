@@ -76,7 +76,7 @@ from evaluand.comparison.rule import (
     Gate,
     quote_word,
 )
-from evaluand.core.errors import DataError, NotFound, SpecError, nearest
+from evaluand.core.errors import DataError, NotFound, SpecError, first_fault, nearest
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
 from evaluand.data.dataset import Dataset
@@ -242,7 +242,7 @@ def _check_gate(
             else:
                 found = list(_check_differences(gate, base, evaluation, scorer, filled[0], heaviest))
     except DataError as error:
-        found = [Outcome(False, str(error), {}, is_decided=False)]
+        found = [Outcome(False, first_fault(error), {}, is_decided=False)]
     except SpecError as error:
         named = str(error).startswith("gate ")
         raise error if named else SpecError(f"gate {gate.text!r}: {error}") from None

@@ -457,10 +457,10 @@ def refuse(columns: Columns, bad: np.ndarray, message: Callable[[int], str]) -> 
 
 
 def refuse_empty(columns: Columns, name: str) -> None:
-    """Raise a DataError if scored rows have null or NaN, since they should abstain; a SpecError if all have."""
+    """Raise a DataError if scored rows have null or NaN, since they should abstain; with one fault if all have."""
     empty = _empty_cells(columns[name])
     if len(empty) > 1 and empty.all():
-        raise SpecError(
+        raise DataError(
             f"the column {name!r} is empty in every scored row; {_REMEDIES.get(name, 'read another column')}"
         )
     refuse(columns, empty, lambda row: f"is scored but has no {name}; a score without one abstains")
