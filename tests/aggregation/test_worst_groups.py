@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,31 @@ def test_confirmed_groups_and_their_intervals_err_as_rarely_as_they_say() -> Non
     assert wrong <= 0.05
     assert covered >= 0.93
     assert power >= 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("right", "n", "attributes", "smallest"),
+    [(0.97, 600, 3, 10), (0.9, 1200, 3, 30), (0.9, 300, 4, 5), (0.5, 600, 3, 10)],
+)
+def test_equal_groups_are_rarely_worse_whatever_the_share(right: float, n: int, attributes: int, smallest: int) -> None:
+    """Three or four attributes of four values each, crossed in pairs."""
+    names = "pqrs"[:attributes]
+    wrong = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        values = {name: rng.integers(4, size=n).tolist() for name in names}
+        rows = [
+            {"input": i, "expected": i if rng.random() < right else -1} | {name: values[name][i] for name in names}
+            for i in range(n)
+        ]
+        data = Dataset.from_rows(rows, attributes=[*names])
+        evaluation = Evaluator().evaluate(
+            Runner().run(int, data), {"same": lambda output, expected: output == expected}
+        )
+        wrong.append(any(group.confirmed for group in found(evaluation, (*names,), smallest=smallest)))
+    print(f"| {right} | {n} | {attributes} | {smallest} | {np.mean(wrong):.3f} |")  # noqa: T201 - for the documentation
+    assert np.mean(wrong) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 300)
 
 
 def test_without_a_worse_group_one_entry_says_so() -> None:

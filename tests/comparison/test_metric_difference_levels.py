@@ -435,6 +435,9 @@ def levels(name: str, n: int, repeats: int) -> Levels:
 )
 def test_paired_intervals_cover_the_true_difference(name: str, n: int, repeats: int) -> None:
     found = levels(name, n, repeats)
+    figures = [np.mean(found.covered), min(found.covered), np.mean(found.wrong), np.mean(found.passed)]
+    shown = " | ".join(f"{figure:.3f}" for figure in (*figures, max(found.beyond)))
+    print(f"| {name} | {n} | {len(found.covered)} | {repeats} | {shown} |")  # noqa: T201 - for the documentation
     noise = 0.0 if repeats >= 300 else 2 * math.sqrt(0.91 * 0.09 / repeats)
     most = 0.99 if name in OFF_BY_CHANCE else 0.998 if "few" in name else 0.97
     assert 0.93 <= np.mean(found.covered) <= most
