@@ -16,12 +16,13 @@ from evaluand.cli.settings import Settings, is_inside
 from evaluand.core.errors import SpecError
 from evaluand.core.files.regular import read_regular_file
 from evaluand.engine.budget import Budget
+from evaluand.report.commands import DEFAULT_STORE, format_command, format_store
 from evaluand.report.text import safe
 
 COMPLETE = "_EVALUAND_COMPLETE"
 """The variable with which a shell requests completions."""
 
-_VARIABLE, _DEFAULT = "EVALUAND_STORE", ".evaluand"
+_VARIABLE: Final = "EVALUAND_STORE"
 
 _MOST_BYTES = 64 << 20  # of an experiment file
 
@@ -84,7 +85,7 @@ store_option = click.option(
     "folder",
     callback=_choose_store,
     type=click.Path(file_okay=False, path_type=Path),
-    default=_DEFAULT,
+    default=DEFAULT_STORE,
     envvar=_VARIABLE,
     show_default=True,
     show_envvar=True,
@@ -266,15 +267,17 @@ def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, el
         what: the argument of the command, or several.
         elsewhere: the command will run at another time in another shell, whose environment is unknown.
     """
+    if elsewhere:
+        return format_command(command, what, folder)
     words = join([what] if isinstance(what, str) else what)
-    return f"evaluand {command} {words}{_format_store(folder, _DEFAULT if elsewhere else _usual_store())}"
+    return f"evaluand {command} {words}{format_store(folder, _usual_store())}"
 
 
 def present_store() -> str:
     """` --store DIR` with the store of the present command; empty if commands use it without."""
     ctx = click.get_current_context(silent=True)
     folder: Path | None = (ctx.meta.get(_STORE) or ctx.find_root().params.get("folder")) if ctx else None
-    return _format_store(folder, _usual_store()) if folder else ""
+    return format_store(folder, _usual_store()) if folder else ""
 
 
 def name_store(message: str, store: str | None = None) -> str:
@@ -295,10 +298,6 @@ def name_store_in(judges: Sequence[Any]) -> None:
         judge["text"] = name_store(judge["text"])
 
 
-def _format_store(folder: Path, usual: str | Path | None) -> str:
-    return "" if usual and folder == Path(usual) else f" --store {quote(str(folder))}"
-
-
 def _usual_store() -> str | Path | None:
     """The store of a command without `--store`; None if such a command would be refused."""
     if chosen := os.environ.get(_VARIABLE):
@@ -307,7 +306,7 @@ def _usual_store() -> str | Path | None:
     settings: Settings | None = ctx.meta.get(SETTINGS) if ctx else None
     if settings and settings.store:
         return None if settings.explain_refusal(settings.store) else settings.store
-    return _DEFAULT if is_inside(Path(_DEFAULT), Path()) else None
+    return DEFAULT_STORE if is_inside(Path(DEFAULT_STORE), Path()) else None
 
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
@@ -316,7 +315,7 @@ def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) ->
     from evaluand.store.store import KINDS
 
     chosen = ctx.params.get("folder") or os.environ.get(_VARIABLE)
-    folder = Path(chosen or _DEFAULT)
+    folder = Path(chosen or DEFAULT_STORE)
     if not folder.is_dir() or not (chosen or is_inside(folder, Path())):
         return []
     try:
