@@ -6,7 +6,7 @@ Nothing here imports NumPy or Arrow.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -50,11 +50,10 @@ def examples_at(run: Run, indices: Sequence[int]) -> dict[int, dict[str, Any]]:
     positions = [bisect_left(dataset.indices, index) for index in indices]
     found: dict[int, dict[str, Any]] = {}
     viewed = _viewed_dataset(run, dataset)
-    for start, stop in _ranges(positions):
-        for e in dataset.examples(start, stop):
-            found[e.index] = {"id": e.id, "input": to_json(e.input), "expected": to_json(e.expected)}
-        for e in viewed.examples(start, stop) if viewed else ():
-            found[e.index]["asked"] = to_json(e.input)
+    for e in dataset.examples_at(positions):
+        found[e.index] = {"id": e.id, "input": to_json(e.input), "expected": to_json(e.expected)}
+    for e in viewed.examples_at(positions) if viewed else ():
+        found[e.index]["asked"] = to_json(e.input)
     return found
 
 
@@ -65,19 +64,6 @@ def _viewed_dataset(run: Run, dataset: Dataset) -> Dataset | None:
         return None if view is None else dataset.view(view, checked=True)
     except SpecError:
         return None
-
-
-def _ranges(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Start and stop of each run of consecutive positions."""
-    start = stop = -1
-    for position in positions:
-        if position != stop:
-            if start >= 0:
-                yield start, stop
-            start = position
-        stop = position + 1
-    if start >= 0:
-        yield start, stop
 
 
 def answers(items: list[dict[str, Any]] | None, n: int, in_lists: bool) -> list[Any] | None:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evaluand.store import parquet as tables
+    from evaluand.store.parquet import Window
 
 REFS: Final = "refs"
 _LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
@@ -137,11 +138,14 @@ class DirectoryStore:
     def draft(self, kind: str, id: str) -> Draft:
         return _DirectoryDraft(self.folder(kind, id))
 
-    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, within: Window | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a sealed artifact's table; `within`: at least those of these examples, see `WindowedStore`."""
         entry = self.manifest(kind, id).get("tables", {}).get(table)
         if entry is None:
             raise NotFound(f"no table {table!r} in {kind} {id}")
-        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns)
+        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns, within)
         return batches
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:

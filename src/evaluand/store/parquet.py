@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from evaluand.core.errors import EngineError
 from evaluand.core.identity import DIGEST_SIZE
+from evaluand.core.key_columns import INDEX
 from evaluand.store import io
 from evaluand.store.digests import open_table
 from evaluand.store.io import Folder, temporary_name
@@ -20,6 +21,9 @@ ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
 READ_ROWS = 4096
 _BLOCK: Final = 1 << 18
+
+Window = tuple[int, int]
+"""The lowest and the highest `_index_` of the rows that are read."""
 
 
 class TableWriter:
@@ -69,8 +73,13 @@ class TableWriter:
             self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
 
-def read_table(folder: Folder, entry: Mapping[str, Any], columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+def read_table(
+    folder: Folder, entry: Mapping[str, Any], columns: list[str] | None, within: Window | None = None
+) -> Iterator[pa.RecordBatch]:
     """The rows of a table in batches.
+
+    Args:
+        within: only row groups that may have these examples.
 
     Raises:
         EngineError: the file is missing, has changed since it was written, or cannot be read.
@@ -81,13 +90,29 @@ def read_table(folder: Folder, entry: Mapping[str, Any], columns: list[str] | No
             if file.metadata.num_rows == 0:
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
+            groups = None if within is None else _groups_within(file.metadata, within)
             # In one thread, as a stream: the memory of Arrow's threads adds 60 MiB.
-            yield from file.iter_batches(_rows_at_once(file.metadata), columns=columns, use_threads=False)
+            yield from file.iter_batches(_rows_at_once(file.metadata), groups, columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         path = folder.path / entry["file"]
         raise EngineError(f"{path}: cannot be read: {error}; run `evaluand verify` to see the damage") from error
     finally:
         io.close(handle)
+
+
+def _groups_within(metadata: pq.FileMetaData, within: Window) -> list[int]:
+    """The row groups that may have these examples; at least one, which gives the schema."""
+    names = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    if INDEX not in names:
+        return [*range(metadata.num_row_groups)]
+    place, groups = names.index(INDEX), range(metadata.num_row_groups)
+    known = [metadata.row_group(group).column(place).statistics for group in groups]
+    found = [
+        group
+        for group, seen in zip(groups, known, strict=True)
+        if seen is None or not seen.has_min_max or (seen.min <= within[1] and seen.max >= within[0])
+    ]
+    return found or [*groups[:1]]
 
 
 def _rows_at_once(metadata: pq.FileMetaData) -> int:

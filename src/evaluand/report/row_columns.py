@@ -1,0 +1,295 @@
+"""The rows of a task as columns of numbers, by which a page filters and sorts without their texts.
+
+A row is one call: an example and a replication, in the order of the run's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity
+from evaluand.core.errors import NotFound
+from evaluand.core.key_columns import INDEX
+from evaluand.data.source import read_column
+from evaluand.report.facts.report import Part
+from evaluand.report.html.cells import SHORT, cut_text
+from evaluand.store.statuses import FAILED, RESPONSE_STATUSES, SCORE_STATUSES, SKIPPED
+
+if TYPE_CHECKING:
+    from evaluand.data.dataset import Dataset
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.metrics.base.metric import Metric
+
+OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
+"""The outcome of a row, worst first. *wrong* is a 0 of a scorer whose values are all 0 or 1; *scored* is any other
+score; *answered* has no score."""
+
+STATUSES: Final = ("", *SCORE_STATUSES)
+"""The status of a scorer's scores of a row, the worst of several; none first."""
+
+_FAILED, _NOT_SCORED, _WRONG, _RIGHT, _SCORED, _ANSWERED = range(len(OUTCOMES))
+_MOST_VALUES: Final = 200  # of an attribute
+_MOST_LABELS: Final = 50
+
+
+@dataclass(frozen=True)
+class Words:
+    """A column of words: for each row the number of its word, from 1, or 0 for none.
+
+    Attributes:
+        known: the words; None if there are too many to choose from, and then every row has 0.
+    """
+
+    codes: np.ndarray
+    known: list[str] | None
+
+
+@dataclass(frozen=True)
+class ScorerColumns:
+    """What a scorer says of each row: the worst status in `STATUSES`, the lowest value or NaN, and the first label."""
+
+    status: np.ndarray
+    value: np.ndarray
+    label: Words
+
+
+@dataclass(frozen=True)
+class RowColumns:
+    """The rows of a task.
+
+    Attributes:
+        duration: in seconds, or NaN.
+        outcome: positions in `OUTCOMES`.
+        scorers: by name.
+        attributes: of the examples, by name.
+    """
+
+    index: np.ndarray
+    replication: np.ndarray
+    outcome: np.ndarray
+    duration: np.ndarray
+    scorers: Mapping[str, ScorerColumns]
+    attributes: Mapping[str, Words]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+def read_row_columns(part: Part, binary: Iterable[str], metrics: Mapping[str, Metric]) -> RowColumns:
+    """Reads the columns of a task.
+
+    Args:
+        binary: the scorers whose values are all 0 or 1.
+        metrics: by scorer, the metric that defines which of several answers decides a row.
+    """
+    calls = pa.Table.from_batches(part.run.batches([INDEX, "replication", "status", "duration"]))
+    index, replication = (calls.column(name).to_numpy() for name in (INDEX, "replication"))
+    duration = calls.column("duration").cast(pa.int64()).to_numpy(zero_copy_only=False) / _PER_SECOND[_unit(calls)]
+    status = _codes(calls.column("status"), RESPONSE_STATUSES)
+    keys = _Keys(index, replication)
+    seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in _scorers(part)}
+    outcome = _Outcomes(status)
+    for name, rows in seen.items():
+        outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
+    return RowColumns(
+        index,
+        replication,
+        outcome.positions(),
+        duration.astype(np.float64),
+        {name: rows.by_row(len(index)) for name, rows in seen.items()},
+        read_attributes(part, index),
+    )
+
+
+_PER_SECOND: Final = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def _unit(calls: pa.Table) -> str:
+    return str(calls.schema.field("duration").type.unit)
+
+
+def _scorers(part: Part) -> list[str]:
+    return [] if part.evaluation is None else part.evaluation.scorers
+
+
+def _codes(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
+    """The position of each word; that of a word that is not known is -1."""
+    found = pc.index_in(column, value_set=pa.array(known, pa.string()))
+    return pc.fill_null(found, -1).to_numpy().astype(np.int8)
+
+
+class _Keys:
+    """The rows of a run by their key, which they are sorted by."""
+
+    def __init__(self, index: np.ndarray, replication: np.ndarray) -> None:
+        self._index, first = np.unique(index, return_inverse=True)
+        self._width = int(replication.max()) + 1 if len(replication) else 1
+        self._keys = first * self._width + replication
+
+    def places(self, index: np.ndarray, replication: np.ndarray) -> np.ndarray:
+        """The row of each key; -1 for none."""
+        if not len(self._keys):
+            return np.full(len(index), -1)
+        example = np.searchsorted(self._index, index).clip(max=len(self._index) - 1)
+        known = (self._index[example] == index) & (replication < self._width)
+        keys = example * self._width + replication
+        place = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
+        return np.where(known & (self._keys[place] == keys), place, -1)
+
+
+@dataclass(frozen=True)
+class _ScoreRows:
+    """The rows of a scorer's table, each with the number of the call's row."""
+
+    row: np.ndarray
+    response: np.ndarray
+    target: np.ndarray  # codes
+    status: np.ndarray  # positions in `SCORE_STATUSES`
+    value: np.ndarray
+    label: Words
+
+    @classmethod
+    def read(cls, evaluation: Evaluation | None, scorer: str, keys: _Keys) -> _ScoreRows:
+        assert evaluation is not None
+        names = [INDEX, "replication", "_response_index_", "target", "status", "value", "label"]
+        table = pa.Table.from_batches(evaluation.batches(scorer, names)).select(names)
+        row = keys.places(*(table.column(name).to_numpy() for name in names[:2]))
+        value = pc.fill_null(table.column("value").cast(pa.float64()), np.nan).to_numpy()
+        found = cls(
+            row,
+            pc.fill_null(table.column("_response_index_"), 0).to_numpy(),
+            _words(table.column("target"), len(row) + 1).codes,
+            _codes(table.column("status"), SCORE_STATUSES),
+            value,
+            _words(table.column("label"), _MOST_LABELS),
+        )
+        return found if (row >= 0).all() else found._take(row >= 0)
+
+    def deciding(self, metric: Metric | None) -> _ScoreRows:
+        """The scores that decide a metric, see `deciding` of facts about evaluations."""
+        if metric is None:
+            return self
+        within = self._take(self.response < metric.looks_at) if np.isfinite(metric.looks_at) else self
+        if metric.reduce not in ("any", "best"):
+            return within
+        sign = 1 if metric.reduce == "best" and metric.direction == "lower" else -1
+        order = np.lexsort((sign * np.nan_to_num(within.value), within.status, within.target, within.row))
+        sides = np.stack([within.row[order], within.target[order]])
+        first = np.r_[True, (sides[:, 1:] != sides[:, :-1]).any(axis=0)] if len(order) else np.zeros(0, bool)
+        return within._take(order[first])
+
+    def by_row(self, n: int) -> ScorerColumns:
+        status, label = np.zeros(n, np.uint8), np.zeros(n, np.uint16)
+        np.maximum.at(status, self.row, (self.status + 1).astype(np.uint8))
+        value = np.full(n, np.inf)
+        has_value = ~np.isnan(self.value)
+        np.minimum.at(value, self.row[has_value], self.value[has_value])
+        without = np.ones(n, bool)
+        without[self.row[has_value]] = False
+        value[without] = np.nan
+        named = np.flatnonzero(self.label.codes)[::-1]  # the first label of a row is assigned last
+        label[self.row[named]] = self.label.codes[named]
+        return ScorerColumns(status, value, Words(label, self.label.known))
+
+    def _take(self, chosen: np.ndarray) -> _ScoreRows:
+        columns = (self.row, self.response, self.target, self.status, self.value)
+        return _ScoreRows(*(each[chosen] for each in columns), Words(self.label.codes[chosen], self.label.known))
+
+
+class _Outcomes:
+    """The outcome of each row, from the statuses of calls and the scores that decide the metrics."""
+
+    def __init__(self, status: np.ndarray) -> None:
+        self._failed = status == RESPONSE_STATUSES.index(FAILED)
+        self._unscored = status == RESPONSE_STATUSES.index(SKIPPED)
+        self._scored, self._zero, self._valued = (np.zeros(len(status), bool) for _ in range(3))
+
+    def add(self, rows: _ScoreRows, *, is_binary: bool) -> None:
+        """Counts the scores of a scorer."""
+        self._scored[rows.row] = True
+        is_failed, is_scored = (rows.status == SCORE_STATUSES.index(status) for status in (FAILED, SCORE_STATUSES[0]))
+        self._failed[rows.row[is_failed]] = True
+        self._unscored[rows.row[~is_failed & ~is_scored]] = True
+        if is_binary:
+            self._valued[rows.row] = True
+            self._zero[rows.row[rows.value == 0]] = True
+
+    def positions(self) -> np.ndarray:
+        """Positions in `OUTCOMES`."""
+        conditions = [self._failed, self._unscored, self._zero, self._valued, self._scored]
+        return np.select(conditions, [_FAILED, _NOT_SCORED, _WRONG, _RIGHT, _SCORED], _ANSWERED).astype(np.uint8)
+
+
+def read_attributes(part: Part, index: np.ndarray) -> dict[str, Words]:
+    """The attributes of the example of each row, by name; none if the store lacks the dataset."""
+    try:
+        dataset = part.run.dataset
+    except NotFound:
+        return {}
+    place = _places_in(dataset, index)
+    found = {}
+    for name in dataset.roles.attributes:
+        of_examples = _words(_texts(dataset, name), _MOST_VALUES)
+        codes = np.where(place < 0, 0, np.append(of_examples.codes, 0)[place]).astype(np.uint16)
+        found[name] = Words(codes, of_examples.known)
+    return found
+
+
+def _places_in(dataset: Dataset, index: np.ndarray) -> np.ndarray:
+    """The position in a dataset of each index; -1 for none."""
+    known = np.frombuffer(dataset.indices, np.int64) if len(dataset) else np.zeros(0, np.int64)
+    if not len(known):
+        return np.full(len(index), -1)
+    order = np.argsort(known, kind="stable")
+    at = np.searchsorted(known[order], index).clip(max=len(known) - 1)
+    return np.where(known[order][at] == index, order[at], -1)
+
+
+def _texts(dataset: Dataset, name: str) -> pa.ChunkedArray:
+    """The values of a column as short texts."""
+    return pa.chunked_array([_text_column(batch, name) for batch in dataset.columns([name])], pa.string())
+
+
+def _text_column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    column = batch.column(name)
+    if pa.types.is_string(column.type) and not column.type.equals(pa.large_string()):
+        values = column.dictionary_encode()
+        if all(text is None or len(text) <= SHORT for text in values.dictionary.to_pylist()):
+            return column
+    return pa.array([short_text(value) for value in read_column(batch, name)], pa.string())
+
+
+def short_text(value: Any) -> str | None:
+    """A short text of a value, to group by."""
+    if value is None or isinstance(value, str):
+        return value and cut_text(value, SHORT)
+    return cut_text(identity.encode(value).decode(), SHORT)
+
+
+def _words(column: pa.ChunkedArray, most: int) -> Words:
+    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+    if len(encoded.dictionary) > most:
+        return Words(np.zeros(len(column), np.uint16), None)
+    codes = pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)
+    return Words(codes.astype(np.uint16 if most < 1 << 16 else np.int64), encoded.dictionary.to_pylist())
+
+
+def iterate_columns(columns: RowColumns) -> Iterator[tuple[str, np.ndarray]]:
+    """Name → column, as a page reads them."""
+    yield "index", columns.index.astype("<i8")
+    yield "replication", columns.replication.astype("<i4")
+    yield "outcome", columns.outcome
+    yield "duration", columns.duration.astype("<f8")
+    for number, of in enumerate(columns.scorers.values()):
+        yield f"status-{number}", of.status
+        yield f"value-{number}", of.value.astype("<f8")
+        yield f"label-{number}", of.label.codes.astype("<u2")
+    for number, words in enumerate(columns.attributes.values()):
+        yield f"attribute-{number}", words.codes.astype("<u2")
