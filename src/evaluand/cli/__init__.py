@@ -45,6 +45,7 @@ _COMMANDS = {
     "judge": "Measure judges on answers that people have labelled.",
     "list": "List what is stored, newest first.",
     "show": "Show a run, evaluation, aggregation, comparison, matches, ratings, card, dataset or recording.",
+    "view": "Open what is stored in a browser.",
     "report": "Write a report as one HTML file.",
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",

@@ -50,7 +50,7 @@ WITH_STORE = (
         "resume",
         "run",
     ),
-    *("score", "show", "tradeoff", "validate", "verify"),
+    *("score", "show", "tradeoff", "validate", "verify", "view"),
 )
 """The commands that take `--store`."""
 

@@ -121,7 +121,8 @@ def _scorers(part: Part) -> list[str]:
 def _codes(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
     """The position of each word; that of a word that is not known is -1."""
     found = pc.index_in(column, value_set=pa.array(known, pa.string()))
-    return pc.fill_null(found, -1).to_numpy().astype(np.int8)
+    codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int8)
+    return codes
 
 
 class _Keys:
@@ -198,8 +199,10 @@ class _ScoreRows:
         return ScorerColumns(status, value, Words(label, self.label.known))
 
     def _take(self, chosen: np.ndarray) -> _ScoreRows:
-        columns = (self.row, self.response, self.target, self.status, self.value)
-        return _ScoreRows(*(each[chosen] for each in columns), Words(self.label.codes[chosen], self.label.known))
+        row, response, target, status, value = (
+            each[chosen] for each in (self.row, self.response, self.target, self.status, self.value)
+        )
+        return _ScoreRows(row, response, target, status, value, Words(self.label.codes[chosen], self.label.known))
 
 
 class _Outcomes:

@@ -108,11 +108,11 @@ def write_report(
     scripts += ["report.js"] if facts["tasks"] else []
     scripts += ["matches.js"] if matches else []
     scripts += ["tradeoff.js"] if tradeoffs else []
-    sections = list(_sections(facts, tradeoffs))
+    sections = list(write_sections(facts, tradeoffs))
     head = page_head(
         facts["title"],
         "Evaluation report",
-        _format_meta(facts),
+        write_meta(facts),
         scripts=scripts,
         skip=sections[0][0],
         images=examples.detects,
@@ -151,7 +151,7 @@ def _write_head(id: str, head: Facts, file: IO[bytes]) -> None:
     file.write(f'<script type="application/json" id="{id}">{script_json(head)}</script>\n'.encode())
 
 
-def _format_meta(facts: Facts) -> str:
+def write_meta(facts: Facts) -> str:
     tasks = facts["tasks"]
     if not tasks:
         n = sum(sum(each["counts"].values()) for each in facts.get("matches", ()))
@@ -168,7 +168,7 @@ def _format_meta(facts: Facts) -> str:
     return _text(" · ".join(parts))
 
 
-def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tuple[str, str, str]]:
+def write_sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[tuple[str, str, str]]:
     """Id, title and body of each section that is not empty."""
     labels = metric_labels(facts["metrics"])
     has_tasks, sets = bool(facts["tasks"]), facts.get("matches", ())

@@ -1,0 +1,141 @@
+"""The questions people open results with: which is better, what fails most, which groups are worse, what it cost.
+
+Each answer says only what is stored: a difference is one of a comparison, a worse group one that was confirmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evaluand.report.facts.base import Facts
+from evaluand.report.text import disparity_phrase, group_name, numbers
+from evaluand.report.usage import brief_usage, total_spent
+
+if TYPE_CHECKING:
+    from evaluand.aggregation.aggregator import Measure
+
+_MOST: Final = 3
+
+
+class Answer(NamedTuple):
+    """A question and what is known: sentences without a full stop, and what one can do to know more, or None."""
+
+    question: str
+    sentences: list[str]
+    hint: str | None = None
+
+
+def answers(facts: Facts, measures: Sequence[Measure] = ()) -> list[Answer]:
+    """The answers, of results with at least one task.
+
+    Args:
+        facts: as `report_facts` returns them, with `headlines` and `not_compared`.
+        measures: those of the metrics, which say whether higher is better.
+    """
+    failures = _describe_failures(facts)
+    failures.sentences.extend(_worst_values(facts, measures))
+    return [_describe_best(facts), failures, _describe_groups(facts), _describe_cost(facts)]
+
+
+def _describe_best(facts: Facts) -> Answer:
+    several = len(facts["tasks"]) > 1
+    question = "Which is better, and how sure is it?" if several else "How good is it, and how sure is it?"
+    if facts.get("headlines"):
+        return Answer(question, list(facts["headlines"]))
+    values = [f"{row['task']}: {_format_value(row)}" for row in _whole(facts) if row["value"] is not None]
+    return Answer(question, values[: 2 * _MOST] or ["no metric has been computed"], facts.get("not_compared"))
+
+
+def _whole(facts: Facts) -> list[Facts]:
+    return [row for row in facts["metrics"] if not row["by"]]
+
+
+def _format_value(row: Facts) -> str:
+    value, low, high = numbers(row["value"], row["low"], row["high"])
+    interval = "" if row["low"] is None else f" [{low}, {high}]"
+    target = "" if row["target"] is None else f" · {row['target']}"
+    scored = f"{row['n_scored']:,} of {row['n']:,} rows scored"
+    return f"{row.get('label') or row['metric']}{target} {value}{interval}, {scored}"
+
+
+def _describe_failures(facts: Facts) -> Answer:
+    question = "What fails most?"
+    reasons = [{**reason, "task": entry["task"]} for entry in facts["tasks"] for reason in entry["missing"]]
+    reasons.sort(key=lambda reason: -reason["count"])
+    found = [
+        f"{each['task']}: {each['count']:,} {each['status']} by {each['scorer'] or 'the task'}: {each['reason']}"
+        for each in reasons[:_MOST]
+    ]
+    if not found:
+        found = ["no call failed, and every row was scored"] if _whole(facts) else ["no call failed"]
+    return Answer(question, found)
+
+
+def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
+    """The group in which the first metric of each task is worst, where one was computed by group."""
+    directions = {(each.scorer, each.metric.kind): each.metric.direction for each in measures}
+    for entry in facts["tasks"]:
+        rows = [row for row in facts["metrics"] if row["task"] == entry["task"] and row["by"]]
+        first = [row for row in rows if row["value"] is not None and _key(row) == _key(rows[0])]
+        direction = directions.get((first[0]["scorer"], first[0]["metric"])) if len(first) > 1 else None
+        if direction is None:
+            continue
+        worst = (max if direction == "lower" else min)(first, key=lambda row: row["value"])
+        yield f"{entry['task']}: worst for {group_name(worst['by'])}, {_format_value(worst)}"
+
+
+def _key(row: Facts) -> tuple[Any, ...]:
+    return row["scorer"], row["signature"], row["target"], tuple(row["by"])
+
+
+def _describe_groups(facts: Facts) -> Answer:
+    question = "Which groups are worse?"
+    searched = [row for row in facts.get("worst_groups") or () if row["by"] is not None]
+    found = [
+        f"{row['task']}: {group_name(row['by'])} is worse than all other rows by {row['metric']}, "
+        f"{numbers(row['value'])[0]} instead of {numbers(row['rest'])[0]}"
+        for row in searched
+        if row["confirmed"]
+    ]
+    found += [_describe_disparity(row) for row in facts.get("disparities") or () if _is_shown(row)]
+    if found:
+        return Answer(question, found[: 2 * _MOST])
+    if searched or facts.get("disparities"):
+        return Answer(question, ["no group is shown to be worse"])
+    hint = "declare `by:` or `worst_groups:` for a metric in the experiment file"
+    return Answer(question, ["no metric was computed by group and compared"], hint)
+
+
+def _is_shown(row: Facts) -> bool:
+    """Whether a difference of groups is above 0, or a ratio below 1, by its interval."""
+    if row["low"] is None or row.get("given"):
+        return False
+    return bool(row["high"] < 1 if row["kind"] == "ratio" else row["low"] > 0)
+
+
+def _describe_disparity(row: Facts) -> str:
+    value, low, high = numbers(row["value"], row["low"], row["high"])
+    ends = [group_name(row[end]) for end in ("lowest", "highest") if row[end]]
+    between = f" between {' and '.join(ends)}" if len(ends) == 2 else ""
+    return f"{row['task']}: {row['metric']} {disparity_phrase(row)} is {value} [{low}, {high}]{between}"
+
+
+def _describe_cost(facts: Facts) -> Answer:
+    question = "What did it cost?"
+    used = [
+        f"{entry['task']}: {text}"
+        for entry in facts["tasks"]
+        for text in [" + ".join(_texts_of([entry["run"], entry["evaluation"] or {}]))]
+        if text
+    ]
+    made = {step["id"]: step for entry in facts["tasks"] for step in (entry["run"], entry["evaluation"]) if step}
+    if (spent := " and ".join(total_spent(made.values()).costs())) and used:
+        used.append(f"making all of it cost {spent}")
+    return Answer(question, used or ["no call says what it used"])
+
+
+def _texts_of(steps: Sequence[Facts]) -> Iterator[str]:
+    for step, what in zip(steps, ("", "judges "), strict=True):
+        if text := brief_usage(step):
+            yield f"{what}{text}"

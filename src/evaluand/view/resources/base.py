@@ -1,0 +1,143 @@
+"""Resources: what the page can ask for, by path, the same from a server and from files."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, unquote
+
+import orjson
+
+from evaluand.core.errors import NotFound
+from evaluand.report.facts.base import Facts
+from evaluand.store.directory import DirectoryStore
+
+T = TypeVar("T")
+
+
+class Cache:
+    """The last values that were computed, by key; each is computed once, whoever asks at the same time.
+
+    Args:
+        most: how many values are held.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._computing: dict[Hashable, Lock] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], T]) -> T:
+        with self._lock:
+            own = self._computing.setdefault(key, Lock())
+        with own:
+            with self._lock:
+                if key in self._values:
+                    self._values.move_to_end(key)
+                    return self._values[key]  # type: ignore[no-any-return]
+            try:
+                value = compute()
+            finally:
+                with self._lock:
+                    self._computing.pop(key, None)
+            with self._lock:
+                self._values[key] = value
+                while len(self._values) > self._most:
+                    self._values.popitem(last=False)
+            return value
+
+
+@dataclass
+class Source:
+    """The store of a page, and what has been read of it.
+
+    Attributes:
+        contents: of results, by their name and the ids behind it.
+        columns: of rows, by run and evaluation.
+    """
+
+    store: DirectoryStore
+    contents: Cache = field(default_factory=lambda: Cache(8))
+    columns: Cache = field(default_factory=lambda: Cache(16))
+
+
+Content = bytes | Facts | list[Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A kind of thing to ask for.
+
+    Attributes:
+        pattern: the parts of its path; those in braces are parameters.
+        read: the source and the parameters → its content.
+        paths: the parameters of all that a store holds, for files; None if only a server can answer.
+    """
+
+    pattern: tuple[str, ...]
+    read: Callable[..., Content]
+    paths: Callable[[Source], Iterator[Mapping[str, str]]] | None = None
+
+    def match(self, parts: list[str]) -> dict[str, str] | None:
+        """The parameters of a path; None if it is not of this kind."""
+        if len(parts) != len(self.pattern):
+            return None
+        found = {}
+        for own, part in zip(self.pattern, parts, strict=True):
+            if own.startswith("{"):
+                found[own[1:-1]] = part
+            elif own != part:
+                return None
+        return found
+
+    def format(self, parameters: Mapping[str, str]) -> str:
+        """The path with these parameters."""
+        parts = [quote(parameters[own[1:-1]], safe="") if own.startswith("{") else own for own in self.pattern]
+        return "/".join(parts)
+
+
+RESOURCES: Final[list[Resource]] = []
+
+
+Read = TypeVar("Read", bound=Callable[..., Content])
+
+
+def resource(
+    pattern: str, paths: Callable[[Source], Iterator[Mapping[str, str]]] | None = None
+) -> Callable[[Read], Read]:
+    """Registers a function that reads a resource."""
+
+    def register(read: Read) -> Read:
+        RESOURCES.append(Resource(tuple(pattern.split("/")), read, paths))
+        return read
+
+    return register
+
+
+def read_resource(source: Source, path: str, query: Mapping[str, str]) -> bytes:
+    """The content of a path: JSON, or binary columns.
+
+    Args:
+        path: percent-encoded, so that a name may hold a slash.
+
+    Raises:
+        NotFound: there is no such resource.
+    """
+    parts = [unquote(part) for part in path.split("/")]
+    for each in RESOURCES:
+        if (parameters := each.match(parts)) is not None:
+            content = each.read(source, **parameters, **({"query": query} if _takes_query(each) else {}))
+            return content if isinstance(content, bytes) else to_json(content)
+    raise NotFound("there is no such page")
+
+
+def _takes_query(resource: Resource) -> bool:
+    return "query" in resource.read.__code__.co_varnames[: resource.read.__code__.co_argcount]
+
+
+def to_json(content: Any) -> bytes:
+    """Content as JSON; NaN is null."""
+    return orjson.dumps(content, default=str, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY)

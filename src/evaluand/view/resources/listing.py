@@ -1,0 +1,95 @@
+"""The list of what is stored."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from evaluand.aggregation.aggregator import find_summary
+from evaluand.core.errors import NotFound
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.base import Facts, Names, usage_facts
+from evaluand.report.usage import brief_usage
+from evaluand.view.resources.base import Source, resource
+
+_LISTED: Final = ("kind", "id", "status", "created", "counts")
+_MOST_TILES: Final = 6
+
+
+@resource("index")
+def read_index(source: Source) -> Facts:
+    """Everything that is stored, newest first, and the experiments whose results have names."""
+    refs = source.store.refs()
+    names = Names(refs)
+    entries = source.store.catalog.entries()
+    listed = [
+        {name: entry[name] for name in _LISTED}
+        | {
+            "names": names.find(entry["kind"], entry["id"], entry["name"]),
+            "used": brief_usage(usage_facts(dict(entry))),
+        }
+        for entry in entries
+    ]
+    return {"store": str(source.store.root), "artifacts": listed, "experiments": _list_experiments(refs, entries)}
+
+
+def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
+    """The experiments, newest first: a name, its aggregation if any, and its evaluations by task."""
+    created = {(entry["kind"], entry["id"]): entry["created"] or "" for entry in entries}
+    found: dict[str, Facts] = {}
+    for ref in refs:
+        if ref.kind == "evaluations" and "/" in ref.name:
+            name, _, task = ref.name.rpartition("/")
+            entry = found.setdefault(name, {"name": name, "tasks": {}, "created": ""})
+            entry["tasks"][task] = ref.id
+            entry["created"] = max(entry["created"], created.get((ref.kind, ref.id), ""))
+    for ref in refs:
+        if ref.kind == "aggregations" and ref.name in found:
+            found[ref.name]["aggregation"] = ref.id
+    return sorted(found.values(), key=lambda entry: str(entry["created"]), reverse=True)
+
+
+@resource("card/{kind}/{id}")
+def read_card(source: Source, kind: str, id: str) -> Facts:
+    """What the list shows of an artifact besides its entry: task, model, dataset, and metrics with intervals."""
+    manifest = source.store.manifest(kind, id)
+    spec, origin = manifest.get("spec") or {}, (manifest.get("provenance") or {}).get("origin") or {}
+    task = spec.get("task") or {}
+    card: Facts = {
+        "task": origin.get("task") or task.get("name"),
+        "model": _find_model(manifest),
+        "dataset": _name_dataset(source, spec.get("dataset")),
+        "metrics": [],
+    }
+    if kind == "evaluations" and source.store.is_sealed(kind, id):
+        card["metrics"] = _list_tiles(source, id)
+    return card
+
+
+def _find_model(manifest: Facts) -> str | None:
+    usage = manifest.get("usage")
+    models = usage.get("models") if isinstance(usage, dict) else None
+    parameters = ((manifest.get("spec") or {}).get("task") or {}).get("parameters") or {}
+    model = parameters.get("model") if isinstance(parameters, dict) else None
+    return ", ".join(models) if models else model if isinstance(model, str) else None
+
+
+def _name_dataset(source: Source, id: str | None) -> Facts | None:
+    if id is None:
+        return None
+    try:
+        return {"id": id, "name": source.store.manifest("datasets", id).get("name")}
+    except NotFound:
+        return {"id": id, "name": None}
+
+
+def _list_tiles(source: Source, id: str) -> list[Facts]:
+    """The first metrics of an evaluation over all rows."""
+    evaluation = Evaluation(source.store, id)
+    aggregation = find_summary(evaluation)
+    if aggregation is None:
+        return []
+    label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(evaluation.digest)]
+    rows = [row for row in metrics_facts(aggregation) if row["task"] == label and not row["by"]]
+    shown = ("label", "target", "value", "low", "high", "n", "n_scored", "reason")
+    return [{name: row[name] for name in shown} for row in rows[:_MOST_TILES]]

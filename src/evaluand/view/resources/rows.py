@@ -1,0 +1,222 @@
+"""Rows: the calls of a run with their scores, as columns of numbers and as pieces with all texts; and text search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.aggregation.aggregator import find_summary
+from evaluand.core.errors import NotFound
+from evaluand.core.key_columns import INDEX
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import first_metrics
+from evaluand.report.facts.report import Part, scores_facts
+from evaluand.report.html.examples import Examples
+from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, iterate_columns, read_row_columns
+from evaluand.run.runner import Run
+from evaluand.store.window import WindowedStore
+from evaluand.view.resources.base import Source, resource
+
+NO_EVALUATION: Final = "-"
+PIECE: Final = 50
+"""How many rows a piece has."""
+
+
+class Rows:
+    """The rows of a run, graded or not.
+
+    Attributes:
+        part: the run and its evaluation.
+        columns: of all rows.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.scores = scores_facts([part])
+        self.measures = _read_measures(part)
+        binary = [each["scorer"] for each in self.scores if each["binary"]]
+        self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures))
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        return first_metrics(self.measures)
+
+    def read(self, start: int, stop: int) -> list[Facts]:
+        """The rows at some positions, with their texts."""
+        index, part = self.columns.index[start:stop], self.part
+        if not len(index):
+            return []
+        store: Any = WindowedStore(part.run.store, (int(index.min()), int(index.max())))  # type: ignore[arg-type]
+        graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
+        rows = Examples([Part(part.task, Run(store, part.run.id), graded)], self.scores, None, self.measures)
+        first = int(np.searchsorted(self.columns.index, index[0]))
+        found = [row for place, row in enumerate(rows, first) if start <= place < stop]
+        return [row | {"index": str(row["index"])} for row in found]
+
+
+def _read_measures(part: Part) -> Sequence[Any]:
+    summary = None if part.evaluation is None else find_summary(part.evaluation)
+    return () if summary is None else summary.measures
+
+
+def find_rows(source: Source, run: str, evaluation: str) -> Rows:
+    """The rows of a run, or of an evaluation of it.
+
+    Args:
+        evaluation: its id, or `-`.
+    """
+    return source.columns.get((run, evaluation), lambda: Rows(_find_part(source, run, evaluation)))
+
+
+def _find_part(source: Source, run: str, evaluation: str) -> Part:
+    graded = None if evaluation == NO_EVALUATION else evaluation
+    if not source.store.is_sealed("runs", run):
+        raise NotFound("this run is not finished, or not in this store")
+    if graded is not None and not source.store.is_sealed("evaluations", graded):
+        raise NotFound("this evaluation is not finished, or not in this store")
+    found = Run(source.store, run)
+    return Part(found.name or run, found, None if graded is None else Evaluation(source.store, graded))
+
+
+def _list_parts(source: Source) -> Iterator[Mapping[str, str]]:
+    for id in source.store.ids("evaluations"):
+        if source.store.is_sealed("evaluations", id):
+            yield {"run": source.store.manifest("evaluations", id)["provenance"]["run"], "evaluation": id}
+    for id in source.store.ids("runs"):
+        if source.store.is_sealed("runs", id):
+            yield {"run": id, "evaluation": NO_EVALUATION}
+
+
+@resource("columns/{run}/{evaluation}", _list_parts)
+def read_columns(source: Source, run: str, evaluation: str) -> bytes:
+    """All rows as columns: the length of the head in 8 digits, a head in JSON, then the columns one after the other.
+
+    Each column begins at a multiple of 8 bytes after the head, which is padded to such a multiple.
+    """
+    rows = find_rows(source, run, evaluation)
+    parts, places, at = [], {}, 0
+    for name, column in iterate_columns(rows.columns):
+        data = column.tobytes()
+        places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
+        parts.append(data + bytes(-len(data) % 8))
+        at += len(parts[-1])
+    head = orjson.dumps(_describe(rows) | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
+    head += b" " * (-(len(head) + _LENGTH) % 8)
+    return b"".join([b"%0*d" % (_LENGTH, len(head)), head, *parts])
+
+
+_LENGTH: Final = 8
+
+
+def _describe(rows: Rows) -> Facts:
+    """The meaning of the numbers in the columns."""
+    columns, part = rows.columns, rows.part
+    kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in rows.scores}
+    examples = Examples([part], rows.scores)
+    return {
+        "rows": len(columns),
+        "piece": PIECE,
+        "outcomes": OUTCOMES,
+        "statuses": STATUSES,
+        "scorers": [
+            {"name": name, "labels": of.label.known, "aggregate": examples.aggregates.get(name)} | kinds[name]
+            for name, of in columns.scorers.items()
+        ],
+        "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
+        "replications": part.run.manifest["spec"]["replications"],
+        "dataset": part.run.manifest["spec"]["dataset"],
+    }
+
+
+def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
+    for part in _list_parts(source):
+        for piece in range(-(-len(find_rows(source, **part).columns) // PIECE)):
+            yield {**part, "piece": str(piece)}
+
+
+@resource("rows/{run}/{evaluation}/{piece}", _list_pieces)
+def read_piece(source: Source, run: str, evaluation: str, piece: str) -> list[Facts]:
+    """A piece of the rows, with their texts."""
+    if not piece.isascii() or not piece.isdecimal() or len(piece) > _DIGITS:
+        raise NotFound("there is no such piece")
+    start = int(piece) * PIECE
+    return find_rows(source, run, evaluation).read(start, start + PIECE)
+
+
+_DIGITS: Final = 12
+
+
+@resource("find/{run}/{evaluation}")
+def find_text(source: Source, run: str, evaluation: str, query: Mapping[str, str]) -> list[int]:
+    """The positions of the rows that hold a text, whatever its case: in the input, the expected value, an answer, an
+    error, or a reason or explanation of a score.
+    """
+    text = query.get("q", "")
+    if not text:
+        raise NotFound("no text to search for")
+    rows = find_rows(source, run, evaluation)
+    found = np.zeros(len(rows.columns), np.bool_)
+    start = 0
+    for batch in rows.part.run.batches([INDEX, "replication", "error", "responses"]):
+        found[start : start + batch.num_rows] |= _holds(batch.select(["error", "responses"]), text)
+        start += batch.num_rows
+    matching = _matching_examples(rows.part, text)
+    found |= np.isin(rows.columns.index, matching)
+    for scorer in rows.part.evaluation.scorers if rows.part.evaluation else ():
+        found |= _matching_scores(rows, scorer, text)
+    return np.flatnonzero(found).tolist()
+
+
+def _matching_examples(part: Part, text: str) -> np.ndarray:
+    try:
+        batches = part.run.store.read("datasets", part.run.manifest["spec"]["dataset"], "examples")
+        found = [batch.column(INDEX).to_numpy()[_holds(batch.drop_columns([INDEX]), text)] for batch in batches]
+    except NotFound:
+        found = []
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def _matching_scores(rows: Rows, scorer: str, text: str) -> np.ndarray:
+    assert rows.part.evaluation is not None
+    found = np.zeros(len(rows.columns), np.bool_)
+    names = [INDEX, "replication", "reason", "explanation", "label"]
+    keys: list[tuple[np.ndarray, np.ndarray]] = []
+    for batch in rows.part.evaluation.batches(scorer, names):
+        held = _holds(batch.select(names[2:]), text)
+        if held.any():
+            keys.append((batch.column(INDEX).to_numpy()[held], batch.column("replication").to_numpy()[held]))
+    for index, replication in keys:
+        for one, repeat in zip(index.tolist(), replication.tolist(), strict=True):
+            first, last = np.searchsorted(rows.columns.index, [one, one + 1])
+            found[first:last] |= rows.columns.replication[first:last] == repeat
+    return found
+
+
+def _holds(batch: pa.RecordBatch, text: str) -> np.ndarray:
+    """Whether any text of a row holds another text."""
+    found = np.zeros(batch.num_rows, np.bool_)
+    for column in batch.columns:
+        for texts, row in _texts_within(column, np.arange(batch.num_rows)):
+            if len(texts):
+                held = pc.fill_null(pc.match_substring(texts, text, ignore_case=True), False)
+                found[row[held.to_numpy(zero_copy_only=False)]] = True
+    return found
+
+
+def _texts_within(column: pa.Array, row: np.ndarray) -> Iterator[tuple[pa.Array, np.ndarray]]:
+    """The texts in a column and in its lists and structs, each with the number of its row."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        yield column, row
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _texts_within(column.flatten(), row[pc.list_parent_indices(column).to_numpy()])
+    elif pa.types.is_struct(kind):
+        for child in column.flatten():
+            yield from _texts_within(child, row)

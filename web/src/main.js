@@ -1,0 +1,19 @@
+// The page: which part of it an address shows.
+import { html } from "htm/preact";
+import { render } from "preact";
+import { path } from "./address.js";
+import { Frame, Problem } from "./parts/frame.js";
+import { ListPage } from "./pages/list.js";
+import { ResultsPage } from "./pages/results.js";
+
+const PAGES = { "": ListPage, e: ResultsPage, r: ResultsPage, v: ResultsPage };
+
+function Page() {
+  const [kind = "", ...rest] = path.value;
+  const Shown = PAGES[kind];
+  return html`<${Frame}>
+    ${Shown ? html`<${Shown} key=${path.value.join("/")} parts=${rest} />` : html`<${Problem} text="There is no such page." />`}
+  </${Frame}>`;
+}
+
+render(html`<${Page} />`, document.getElementById("page"));

@@ -1,0 +1,2 @@
+import { html } from "htm/preact";
+export const ListPage = () => html`<p>list</p>`;

@@ -1,0 +1,2 @@
+import { html } from "htm/preact";
+export const ResultsPage = () => html`<p>results</p>`;

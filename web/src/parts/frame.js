@@ -1,0 +1,31 @@
+// What every page has: its head, and what is shown while it reads or when it cannot.
+import { html } from "htm/preact";
+import { useEffect } from "preact/hooks";
+import { address, path } from "../address.js";
+import { shown } from "../text.js";
+
+export function Frame({ children }) {
+  return html`<a class="skip" href="#main">Skip to the content</a>
+    <header class="top"><a class="home" href=${address([])}>evaluand</a><nav aria-label="Page">${crumbs()}</nav></header>
+    <main id="main" tabindex="-1">${children}</main>`;
+}
+
+const crumbs = () => path.value.length > 1
+  ? html`<span class="muted" aria-hidden="true">/</span> <bdi>${shown(path.value.slice(1).join(" / "))}</bdi>` : null;
+
+/** The head of a page; also the title of the window. */
+export function Head({ title, kind, children }) {
+  useEffect(() => { document.title = `${title} – evaluand`; }, [title]);
+  return html`<div class="head"><p class="kind">${kind}</p></div>
+    <h1 dir="auto">${shown(title)}</h1>${children}`;
+}
+
+export const Problem = ({ text }) => html`<p class="failed" role="alert">${shown(text)}</p>`;
+
+export const Waiting = ({ what = "Reading" }) => html`<p class="muted" role="status">${what} …</p>`;
+
+/** What has been read, or that it is being read, or why it cannot be. */
+export function Loaded({ found, children }) {
+  if (found.error) return html`<${Problem} text=${found.error} />`;
+  return found.value === null ? html`<${Waiting} />` : children(found.value);
+}

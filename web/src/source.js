@@ -1,0 +1,79 @@
+// Where the page reads: from a server, or from files beside it. Both have the same paths.
+import { useEffect, useState } from "preact/hooks";
+
+const script = document.currentScript;
+const base = script?.dataset.source ?? "/api/";
+
+/** Whether a server answers, which can do more than hold files. */
+export const isServed = /^https?:$/.test(location.protocol) && script?.dataset.kind !== "files";
+
+const known = new Map();
+const MOST = 200;
+
+/** What a path holds, as JSON or as bytes; read once. */
+export function read(path, kind = "json") {
+  if (known.has(path)) {
+    const found = known.get(path);
+    known.delete(path);
+    known.set(path, found);
+    return found;
+  }
+  const reading = isServed ? fetched(path, kind) : fromFile(path, kind);
+  known.set(path, reading);
+  reading.catch(() => known.delete(path));
+  if (known.size > MOST) known.delete(known.keys().next().value);
+  return reading;
+}
+
+/** Reads again what may have changed. */
+export function forget(path) {
+  known.delete(path);
+}
+
+async function fetched(path, kind) {
+  const answer = await fetch(base + path, { headers: { accept: "*/*" } });
+  if (!answer.ok) throw new Error((await answer.text()).slice(0, 500) || `the server says ${answer.status}`);
+  return kind === "json" ? answer.json() : answer.arrayBuffer();
+}
+
+const waiting = new Map();
+
+/** Files call this with their path and content: of pages without a server, scripts are all that can be loaded. */
+globalThis.evaluand = (path, content) => { waiting.get(path)?.(content); waiting.delete(path); };
+
+function fromFile(path, kind) {
+  return new Promise((resolve, reject) => {
+    const loader = document.createElement("script");
+    waiting.set(path, (content) => unpack(content, kind).then(resolve, reject));
+    loader.addEventListener("error", () => reject(new Error("this is not among the files of the page")));
+    loader.addEventListener("load", () => loader.remove());
+    loader.src = `${base}${fileOf(path)}.js`;
+    document.head.append(loader);
+  });
+}
+
+/** The name of the file of a path: no character of a name can lead elsewhere. */
+const fileOf = (path) => path.replace(/[^A-Za-z0-9/-]/g, (one) => `_${one.codePointAt(0).toString(16)}_`);
+
+async function unpack(content, kind) {
+  const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));
+  const stream = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  return kind === "json" ? stream.json() : stream.arrayBuffer();
+}
+
+/** What a path holds, for a component: `{value, error}`, both null while it is read; null for no path. */
+export function useRead(path, kind = "json") {
+  const [found, tell] = useState({ path: null, value: null, error: null });
+  useEffect(() => {
+    if (path === null) return undefined;
+    let wanted = true;
+    read(path, kind).then(
+      (value) => wanted && tell({ path, value, error: null }),
+      (error) => wanted && tell({ path, value: null, error: error.message }));
+    return () => { wanted = false; };
+  }, [path, kind]);
+  return found.path === path ? found : { value: null, error: null };
+}
+
+/** A path of parts that may hold any character. */
+export const pathOf = (...parts) => parts.map((part) => encodeURIComponent(part).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)).join("/");

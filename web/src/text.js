@@ -1,0 +1,76 @@
+// Text from data as nodes: never markup, with invisible characters made visible and search results marked.
+import { html } from "htm/preact";
+
+export const word = new Intl.NumberFormat("en");
+
+// Characters that would not be seen or would change the direction of what follows.
+const INVISIBLE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff]/u;
+const INVISIBLE_ALL = new RegExp(INVISIBLE.source, "gu");
+
+/** Text as nodes: invisible characters as marked codes, and what was searched for, in lower case, highlighted. */
+export function shown(text, search = "") {
+  const whole = String(text);
+  const plain = (part) => (search ? highlighted(part, search) : [part]);
+  if (!INVISIBLE.test(whole)) return plain(whole);
+  const nodes = [];
+  let last = 0;
+  for (const match of whole.matchAll(INVISIBLE_ALL)) {
+    nodes.push(...plain(whole.slice(last, match.index)));
+    const code = `U+${match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    nodes.push(html`<span class="invisible" title=${`invisible character ${code}`}>${code}</span>`);
+    last = match.index + match[0].length;
+  }
+  return [...nodes, ...plain(whole.slice(last))];
+}
+
+function highlighted(text, search) {
+  const low = text.toLowerCase();
+  if (low.length !== text.length) return [text];
+  const parts = [];
+  let last = 0;
+  for (let at = low.indexOf(search); at >= 0; at = low.indexOf(search, last)) {
+    parts.push(text.slice(last, at), html`<mark>${text.slice(at, at + search.length)}</mark>`);
+    last = at + search.length;
+  }
+  return [...parts, text.slice(last)];
+}
+
+/** A name from data, isolated from the direction of the text around it. */
+export const Name = ({ of, search = "" }) => html`<bdi>${shown(of, search)}</bdi>`;
+
+/** The text of a cell: a text, `{t}` of a text that was cut, or `{j}` of JSON; `c` counts the characters left out. */
+export const textOf = (cell) => (cell === null || cell === undefined ? "" : typeof cell === "string" ? cell : (cell.t ?? cell.j));
+
+export const snippet = (cell, length = 300) => textOf(cell).slice(0, length).replace(/\s+/g, " ");
+
+/** The first of a value without the JSON around it: `answer: 17 · unit: apples`. */
+export function plain(cell, length = 300) {
+  const text = textOf(cell);
+  if (cell === null || typeof cell === "string" || !("j" in cell) || cell.c) return text.slice(0, length).replace(/\s+/g, " ");
+  return flat(JSON.parse(text)).slice(0, length).replace(/\s+/g, " ");
+}
+
+function flat(value) {
+  if (value === null) return "null";
+  if (typeof value !== "object") return String(value);
+  if (Array.isArray(value)) return value.length ? value.map(flat).join(", ") : "(empty list)";
+  const pairs = Object.entries(value);
+  if ("prediction" in value) return flat(value.prediction);
+  return pairs.length === 1 ? flat(pairs[0][1]) : pairs.map(([name, held]) => `${name}: ${flat(held)}`).join(" · ");
+}
+
+export function number(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  return Number.isInteger(value) ? word.format(value) : String(Number(value.toPrecision(4)));
+}
+
+export function seconds(time) {
+  if (time === null || time === undefined || Number.isNaN(time)) return "time unknown";
+  if (time < 1) return `${Number((time * 1000).toPrecision(3))} ms`;
+  return time < 60 ? `${Number(time.toPrecision(3))} s` : `${Math.floor(time / 60)} min ${Math.round(time % 60)} s`;
+}
+
+export const minute = (time) => (time ? `${time.slice(0, 10)} ${time.slice(11, 16)}` : "");
+
+export const plural = (n, one, many = `${one}s`) => `${word.format(n)} ${n === 1 ? one : many}`;
