@@ -39,6 +39,7 @@ from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
 from evaluand.store.store import MemoryStore, Store, check_name, exists
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
+from evaluand.store.window import WindowedStore
 
 METHOD = 4
 """Raised whenever the same evaluations and parameters would give other numbers."""
@@ -181,7 +182,8 @@ class Comparison(Artifact):
 
     def _read_excerpts(self, evaluation: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         try:
-            return excerpts(read_run(Evaluation(self.store, self.evaluations[evaluation])), keys)
+            store: Any = WindowedStore(self.store, (index for index, _ in keys))
+            return excerpts(read_run(Evaluation(store, self.evaluations[evaluation])), keys)
         except NotFound:
             return {}
 

@@ -79,6 +79,8 @@ def read_contents(
     title: str | None = None,
     commands: Mapping[str, str] | None = None,
     folder: str | None = None,
+    *,
+    distributions: bool = True,
 ) -> Contents:
     """Reads what is shown of artifacts.
 
@@ -87,6 +89,7 @@ def read_contents(
         title: that of the artifact by default.
         commands: action → the command line for it, instead of those on the store.
         folder: where to run the commands.
+        distributions: whether to read those of all scores, which takes longest.
 
     Raises:
         NotFound, SpecError: a name refers to nothing, or to something else.
@@ -98,7 +101,7 @@ def read_contents(
     listed = commands or (
         _commands(store, kind, id, title, parts) if len(names) == 1 else _several_commands(store, names)
     )
-    facts = report_facts(title, parts, commands=listed, folder=folder, **tables)
+    facts = report_facts(title, parts, commands=listed, folder=folder, distributions=distributions, **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     summaries = [Aggregation(store, id)] if kind == "aggregations" else find_summaries(graded.values())
     facts |= _comparisons(store, id, graded, summaries, facts)
@@ -115,6 +118,16 @@ def read_contents(
     trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
     measures = [measure for summary in summaries for measure in summary.measures]
     return Contents(parts, facts, measures, sets, trades)
+
+
+def read_parts(store: DirectoryStore, name: str) -> list[Part]:
+    """The tasks that a name refers to.
+
+    Raises:
+        NotFound, SpecError: it refers to nothing, or to something else.
+    """
+    kind, id, title = _find_artifact(store, name)
+    return _collect(store, kind, id, title)[0]
 
 
 def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:

@@ -16,15 +16,17 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
+from evaluand.data.roles import read_roles
 from evaluand.data.source import read_column
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import SHORT, cut_text
 from evaluand.store.statuses import FAILED, RESPONSE_STATUSES, SCORE_STATUSES, SKIPPED
+from evaluand.store.tables import is_json
 
 if TYPE_CHECKING:
-    from evaluand.data.dataset import Dataset
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.metrics.base.metric import Metric
+    from evaluand.run.runner import Run
 
 OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
 """The outcome of a row, worst first. *wrong* is a 0 of a scorer whose values are all 0 or 1; *scored* is any other
@@ -81,12 +83,15 @@ class RowColumns:
         return len(self.index)
 
 
-def read_row_columns(part: Part, binary: Iterable[str], metrics: Mapping[str, Metric]) -> RowColumns:
+def read_row_columns(
+    part: Part, binary: Iterable[str], metrics: Mapping[str, Metric], attributes: Attributes
+) -> RowColumns:
     """Reads the columns of a task.
 
     Args:
         binary: the scorers whose values are all 0 or 1.
         metrics: by scorer, the metric that defines which of several answers decides a row.
+        attributes: of the run's dataset.
     """
     calls = pa.Table.from_batches(part.run.batches([INDEX, "replication", "status", "duration"]))
     index, replication = (calls.column(name).to_numpy() for name in (INDEX, "replication"))
@@ -103,7 +108,7 @@ def read_row_columns(part: Part, binary: Iterable[str], metrics: Mapping[str, Me
         outcome.positions(),
         duration.astype(np.float64),
         {name: rows.by_row(len(index)) for name, rows in seen.items()},
-        read_attributes(part, index),
+        attributes.of(index),
     )
 
 
@@ -229,43 +234,49 @@ class _Outcomes:
         return np.select(conditions, [_FAILED, _NOT_SCORED, _WRONG, _RIGHT, _SCORED], _ANSWERED).astype(np.uint8)
 
 
-def read_attributes(part: Part, index: np.ndarray) -> dict[str, Words]:
-    """The attributes of the example of each row, by name; none if the store lacks the dataset."""
+@dataclass(frozen=True)
+class Attributes:
+    """The attributes of the examples of a dataset, by name, and the `_index_` of each."""
+
+    index: np.ndarray
+    words: Mapping[str, Words]
+
+    def of(self, index: np.ndarray) -> dict[str, Words]:
+        """The attributes of the example of each row."""
+        if not len(self.index):
+            return {name: Words(np.zeros(len(index), np.uint16), words.known) for name, words in self.words.items()}
+        order = np.argsort(self.index, kind="stable")
+        at = np.searchsorted(self.index[order], index).clip(max=len(order) - 1)
+        place = np.where(self.index[order][at] == index, order[at], len(order))
+        return {
+            name: Words(np.append(words.codes, 0)[place].astype(np.uint16), words.known)
+            for name, words in self.words.items()
+        }
+
+
+def read_attributes(run: Run) -> Attributes:
+    """The attributes of the dataset of a run; none if the store lacks it."""
+    id = run.manifest["spec"]["dataset"]
     try:
-        dataset = part.run.dataset
+        names = list(read_roles(run.store.manifest("datasets", id)["spec"]["roles"]).attributes)
     except NotFound:
-        return {}
-    place = _places_in(dataset, index)
-    found = {}
-    for name in dataset.roles.attributes:
-        of_examples = _words(_texts(dataset, name), _MOST_VALUES)
-        codes = np.where(place < 0, 0, np.append(of_examples.codes, 0)[place]).astype(np.uint16)
-        found[name] = Words(codes, of_examples.known)
-    return found
+        return Attributes(np.zeros(0, np.int64), {})
+    examples = pa.Table.from_batches(run.store.read("datasets", id, "examples", [INDEX, *names]))
+    return Attributes(
+        examples.column(INDEX).to_numpy(),
+        {name: _words(_as_texts(examples.column(name), examples.schema.field(name)), _MOST_VALUES) for name in names},
+    )
 
 
-def _places_in(dataset: Dataset, index: np.ndarray) -> np.ndarray:
-    """The position in a dataset of each index; -1 for none."""
-    known = np.frombuffer(dataset.indices, np.int64) if len(dataset) else np.zeros(0, np.int64)
-    if not len(known):
-        return np.full(len(index), -1)
-    order = np.argsort(known, kind="stable")
-    at = np.searchsorted(known[order], index).clip(max=len(known) - 1)
-    return np.where(known[order][at] == index, order[at], -1)
-
-
-def _texts(dataset: Dataset, name: str) -> pa.ChunkedArray:
-    """The values of a column as short texts."""
-    return pa.chunked_array([_text_column(batch, name) for batch in dataset.columns([name])], pa.string())
-
-
-def _text_column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    column = batch.column(name)
-    if pa.types.is_string(column.type) and not column.type.equals(pa.large_string()):
-        values = column.dictionary_encode()
-        if all(text is None or len(text) <= SHORT for text in values.dictionary.to_pylist()):
-            return column
-    return pa.array([short_text(value) for value in read_column(batch, name)], pa.string())
+def _as_texts(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """The values of a column as short texts; equal ones are converted once."""
+    if pa.types.is_nested(field.type) or is_json(field):
+        rows = pa.table([column], pa.schema([field]))
+        values = (read_column(batch, field.name) for batch in rows.to_batches())
+        return pa.chunked_array([pa.array(map(short_text, each), pa.string()) for each in values], pa.string())
+    encoded = column.combine_chunks().dictionary_encode()
+    texts = pa.array(map(short_text, encoded.dictionary.to_pylist()), pa.string())
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(encoded.indices, texts).cast(pa.string())])
 
 
 def short_text(value: Any) -> str | None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evaluand.store import parquet as tables
-    from evaluand.store.parquet import Window
+    from evaluand.store.store import Indices
 
 REFS: Final = "refs"
 _LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
@@ -139,13 +139,13 @@ class DirectoryStore:
         return _DirectoryDraft(self.folder(kind, id))
 
     def read(
-        self, kind: str, id: str, table: str, columns: list[str] | None = None, within: Window | None = None
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a sealed artifact's table; `within`: at least those of these examples, see `WindowedStore`."""
+        """The rows of a sealed artifact's table; `of`: at least those of these examples, see `WindowedStore`."""
         entry = self.manifest(kind, id).get("tables", {}).get(table)
         if entry is None:
             raise NotFound(f"no table {table!r} in {kind} {id}")
-        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns, within)
+        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns, of)
         return batches
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:

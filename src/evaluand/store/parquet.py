@@ -4,8 +4,9 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,13 +18,13 @@ from evaluand.store.digests import open_table
 from evaluand.store.io import Folder, temporary_name
 from evaluand.store.manifests import file_name, table_file
 
+if TYPE_CHECKING:
+    from evaluand.store.store import Indices
+
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
 READ_ROWS = 4096
 _BLOCK: Final = 1 << 18
-
-Window = tuple[int, int]
-"""The lowest and the highest `_index_` of the rows that are read."""
 
 
 class TableWriter:
@@ -74,12 +75,12 @@ class TableWriter:
 
 
 def read_table(
-    folder: Folder, entry: Mapping[str, Any], columns: list[str] | None, within: Window | None = None
+    folder: Folder, entry: Mapping[str, Any], columns: list[str] | None, of: "Indices | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a table in batches.
 
     Args:
-        within: only row groups that may have these examples.
+        of: only row groups that may have these examples.
 
     Raises:
         EngineError: the file is missing, has changed since it was written, or cannot be read.
@@ -90,7 +91,7 @@ def read_table(
             if file.metadata.num_rows == 0:
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
-            groups = None if within is None else _groups_within(file.metadata, within)
+            groups = None if of is None else _groups_of(file.metadata, of)
             # In one thread, as a stream: the memory of Arrow's threads adds 60 MiB.
             yield from file.iter_batches(_rows_at_once(file.metadata), groups, columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
@@ -100,19 +101,23 @@ def read_table(
         io.close(handle)
 
 
-def _groups_within(metadata: pq.FileMetaData, within: Window) -> list[int]:
+def _groups_of(metadata: pq.FileMetaData, indices: "Indices") -> list[int]:
     """The row groups that may have these examples; at least one, which gives the schema."""
     names = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
     if INDEX not in names:
         return [*range(metadata.num_row_groups)]
     place, groups = names.index(INDEX), range(metadata.num_row_groups)
     known = [metadata.row_group(group).column(place).statistics for group in groups]
-    found = [
-        group
-        for group, seen in zip(groups, known, strict=True)
-        if seen is None or not seen.has_min_max or (seen.min <= within[1] and seen.max >= within[0])
-    ]
+    found = [group for group, seen in zip(groups, known, strict=True) if _may_have(seen, indices)]
     return found or [*groups[:1]]
+
+
+def _may_have(seen: Any, indices: "Indices") -> bool:
+    """Whether a column chunk with these statistics may have one of the examples."""
+    if seen is None or not seen.has_min_max:
+        return True
+    first, last = np.searchsorted(indices, [seen.min, seen.max + 1])
+    return bool(last > first)
 
 
 def _rows_at_once(metadata: pq.FileMetaData) -> int:

@@ -20,7 +20,10 @@ from evaluand.store.ownership import with_mac
 from evaluand.store.shapes import MOST_NAME, require_shape
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+
+    Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 KINDS = (
     *("runs", "evaluations", "aggregations", "comparisons", "matches", "ratings"),
@@ -97,8 +100,14 @@ class Store(Protocol):
     def draft(self, kind: str, id: str) -> Draft:
         """Begins to write an artifact's tables."""
 
-    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of a sealed artifact's table, in order.
+
+        Args:
+            of: the `_index_` of the examples that are wanted, ascending; further rows may be among those returned, see
+                `WindowedStore`.
 
         Raises:
             NotFound: the store has no such artifact or table.
@@ -159,7 +168,9 @@ class MemoryStore:
     def draft(self, kind: str, id: str) -> Draft:
         return _MemoryDraft(self, kind, id)
 
-    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+    ) -> Iterator[pa.RecordBatch]:
         if (kind, id, table) not in self._tables:
             raise NotFound(f"no table {table!r} in {kind} {id}")
         for batch in self._tables[kind, id, table]:

@@ -6,17 +6,17 @@ groups of these examples, not as much as the tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.key_columns import INDEX
 
 if TYPE_CHECKING:
-    from evaluand.store.directory import DirectoryStore
-    from evaluand.store.parquet import Window
+    from evaluand.store.store import Store
 
 
 class WindowedStore:
@@ -24,29 +24,27 @@ class WindowedStore:
 
     Args:
         store: the store.
-        within: the lowest and the highest `_index_`.
+        indices: their `_index_`, in any order.
     """
 
-    def __init__(self, store: DirectoryStore, within: Window) -> None:
-        self._store, self._within = store, within
+    def __init__(self, store: Store, indices: Iterable[int]) -> None:
+        self._store, self._indices = store, np.unique(np.fromiter(indices, np.int64))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of these examples; one empty batch if there are none. Tables without `_index_` are whole."""
-        low, high = self._within
-        empty: pa.RecordBatch | None = None
-        is_empty = True
         wanted = columns if columns is None or INDEX in columns else [*columns, INDEX]
-        for batch in self._store.read(kind, id, table, wanted, self._within):
+        chosen, empty, is_empty = pa.array(self._indices), None, True
+        for batch in self._store.read(kind, id, table, wanted, self._indices):
             if INDEX in batch.schema.names:
-                index = batch.column(INDEX)
-                batch = batch.filter(pc.and_(pc.greater_equal(index, low), pc.less_equal(index, high)))
+                batch = batch.filter(pc.is_in(batch.column(INDEX), value_set=chosen))
             batch = batch if columns is None else batch.select(columns)
-            empty = batch.slice(0, 0)
             if batch.num_rows:
                 is_empty = False
                 yield batch
+            else:
+                empty = batch
         if is_empty and empty is not None:
             yield empty

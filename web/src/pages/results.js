@@ -1,2 +1,34 @@
+// Results: an experiment, a run or an evaluation. The answers first, then the rows, then all sections of a report.
 import { html } from "htm/preact";
-export const ResultsPage = () => html`<p>results</p>`;
+import { Grid } from "../grid/grid.js";
+import { Head, Loaded, Problem } from "../parts/frame.js";
+import { pathOf, useRead } from "../source.js";
+import { plural, shown } from "../text.js";
+
+export function ResultsPage({ parts }) {
+  const name = parts.join("/");
+  const found = useRead(pathOf("results", name));
+  const said = useRead(pathOf("answers", name));
+  const sections = useRead(said.value && pathOf("sections", name));
+  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} sections=${sections} />`}</${Loaded}>`;
+}
+
+function Results({ title, tasks, said, sections }) {
+  const shownSections = sections.value ?? [];
+  return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
+    <${Loaded} found=${said}>${({ answers }) => html`<${Answers} answers=${answers} />`}</${Loaded}>
+    <nav class="within" aria-label="Sections"><ul>${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
+      ${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
+    ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
+    ${shownSections.map(({ id, title: name, html: markup }) => html`<section id=${id} key=${id} aria-labelledby=${`${id}-title`} class="of-report">
+      <h2 id=${`${id}-title`}>${name}</h2><div dangerouslySetInnerHTML=${{ __html: markup }} /></section>`)}
+    ${sections.error && html`<${Problem} text=${sections.error} />`}`;
+}
+
+/** The questions that people come with, answered. */
+export function Answers({ answers }) {
+  return html`<div class="answers">${answers.map(({ question, sentences, hint }, i) => html`<div class=${i ? "" : "first"}>
+    <h2>${question}</h2>
+    ${sentences.length === 1 ? html`<p>${shown(`${sentences[0]}.`)}</p>` : html`<ul>${sentences.map((each) => html`<li>${shown(`${each}.`)}</li>`)}</ul>`}
+    ${hint && html`<p class="note">${shown(hint)}</p>`}</div>`)}</div>`;
+}

@@ -82,7 +82,9 @@ def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
         if direction is None:
             continue
         worst = (max if direction == "lower" else min)(first, key=lambda row: row["value"])
-        yield f"{entry['task']}: worst for {group_name(worst['by'])}, {_format_value(worst)}"
+        value, low, high = numbers(worst["value"], worst["low"], worst["high"])
+        interval = "" if worst["low"] is None else f" [{low}, {high}]"
+        yield f"{entry['task']} has its worst {worst['metric']} for {group_name(worst['by'])}: {value}{interval}"
 
 
 def _key(row: Facts) -> tuple[Any, ...]:

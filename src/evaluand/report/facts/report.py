@@ -50,6 +50,7 @@ def report_facts(
     curves: Sequence[Facts] = (),
     disparities: Sequence[Facts] = (),
     worst_groups: Sequence[Facts] = (),
+    distributions: bool = True,
 ) -> Facts:
     """Everything in a report except the examples: values, missing rows, histograms of scores, and provenance.
 
@@ -60,6 +61,7 @@ def report_facts(
         curves: as `curves_facts` returns them.
         disparities: as `disparities_facts` returns them.
         worst_groups: as `worst_groups_facts` returns them.
+        distributions: whether to read those of all scores, which takes longest.
     """
     return {
         "title": title,
@@ -80,7 +82,7 @@ def report_facts(
         "curves": list(curves),
         "disparities": list(disparities),
         "worst_groups": list(worst_groups),
-        "scores": scores_facts(parts),
+        "scores": scores_facts(parts) if distributions else [],
         **_judges_and_cards(parts),
         "commands": dict(commands or {}),
         "folder": folder,

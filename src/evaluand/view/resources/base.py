@@ -57,11 +57,13 @@ class Source:
     Attributes:
         contents: of results, by their name and the ids behind it.
         columns: of rows, by run and evaluation.
+        attributes: of examples, by dataset.
     """
 
     store: DirectoryStore
     contents: Cache = field(default_factory=lambda: Cache(8))
     columns: Cache = field(default_factory=lambda: Cache(16))
+    attributes: Cache = field(default_factory=lambda: Cache(4))
 
 
 Content = bytes | Facts | list[Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evaluand.report.contents import Contents, read_contents
+from evaluand.report.contents import Contents, read_contents, read_parts
 from evaluand.report.facts.answers import answers
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.report import write_meta, write_sections
@@ -24,23 +24,12 @@ def list_results(source: Source) -> Iterator[Mapping[str, str]]:
             yield {"name": entry["id"]}
 
 
-def find_contents(source: Source, name: str) -> Contents:
-    """What a name refers to now."""
-    ids = tuple(sorted((ref.kind, ref.id) for ref in source.store.refs() if f"{ref.name}/".startswith(f"{name}/")))
-    return source.contents.get((name, ids), lambda: read_contents(source.store, [name]))
-
-
 @resource("results/{name}", list_results)
 def read_results(source: Source, name: str) -> Facts:
-    """The first screen and all sections of results."""
-    contents = find_contents(source, name)
-    facts = contents.facts
-    sections = write_sections(facts, contents.tradeoffs)
+    """The tasks of results, and where their rows are: enough to begin with."""
+    parts = read_parts(source.store, name)
     return {
-        "title": facts["title"],
-        "meta": write_meta(facts),
-        "answers": [each._asdict() for each in answers(facts, contents.measures)],
-        "sections": [{"id": id, "title": title, "html": html} for id, title, html in sections if id not in _OF_ROWS],
+        "title": name if len(parts) > 1 or not parts else parts[0].task,
         "tasks": [
             {
                 "task": part.task,
@@ -49,7 +38,30 @@ def read_results(source: Source, name: str) -> Facts:
                 "dataset": part.run.manifest["spec"]["dataset"],
                 "counts": part.run.counts,
             }
-            for part in contents.parts
+            for part in parts
         ],
-        "scorers": [{name: each[name] for name in ("task", "scorer", "binary", "unit")} for each in facts["scores"]],
     }
+
+
+@resource("answers/{name}", list_results)
+def read_answers(source: Source, name: str) -> Facts:
+    """What results say in a few sentences."""
+    contents = _find_contents(source, name, distributions=False)
+    facts = contents.facts
+    found = answers(facts, contents.measures) if facts["tasks"] else []
+    return {"title": facts["title"], "meta": write_meta(facts), "answers": [each._asdict() for each in found]}
+
+
+@resource("sections/{name}", list_results)
+def read_sections(source: Source, name: str) -> list[Facts]:
+    """All sections of a report but its rows, as markup."""
+    contents = _find_contents(source, name, distributions=True)
+    sections = write_sections(contents.facts, contents.tradeoffs)
+    return [{"id": id, "title": title, "html": html} for id, title, html in sections if id not in _OF_ROWS]
+
+
+def _find_contents(source: Source, name: str, *, distributions: bool) -> Contents:
+    """What a name refers to now."""
+    ids = tuple(sorted((ref.kind, ref.id) for ref in source.store.refs() if f"{ref.name}/".startswith(f"{name}/")))
+    key = (name, ids, distributions)
+    return source.contents.get(key, lambda: read_contents(source.store, [name], distributions=distributions))

@@ -14,12 +14,19 @@ from evaluand.aggregation.aggregator import find_summary
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples
-from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, iterate_columns, read_row_columns
+from evaluand.report.row_columns import (
+    OUTCOMES,
+    STATUSES,
+    Attributes,
+    RowColumns,
+    iterate_columns,
+    read_attributes,
+    read_row_columns,
+)
 from evaluand.run.runner import Run
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, resource
@@ -37,28 +44,24 @@ class Rows:
         columns: of all rows.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, attributes: Attributes) -> None:
         self.part = part
         self.scores = scores_facts([part])
         self.measures = _read_measures(part)
         binary = [each["scorer"] for each in self.scores if each["binary"]]
-        self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures))
+        self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
 
-    @property
-    def metrics(self) -> dict[str, Metric]:
-        return first_metrics(self.measures)
-
-    def read(self, start: int, stop: int) -> list[Facts]:
-        """The rows at some positions, with their texts."""
-        index, part = self.columns.index[start:stop], self.part
-        if not len(index):
+    def read(self, places: Sequence[int]) -> list[Facts]:
+        """The rows at some places, in this order, with their texts."""
+        if not len(places):
             return []
-        store: Any = WindowedStore(part.run.store, (int(index.min()), int(index.max())))  # type: ignore[arg-type]
+        part, columns = self.part, self.columns
+        store: Any = WindowedStore(part.run.store, columns.index[list(places)].tolist())
         graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
         rows = Examples([Part(part.task, Run(store, part.run.id), graded)], self.scores, None, self.measures)
-        first = int(np.searchsorted(self.columns.index, index[0]))
-        found = [row for place, row in enumerate(rows, first) if start <= place < stop]
-        return [row | {"index": str(row["index"])} for row in found]
+        found = {(row["index"], row["replication"]): row | {"index": str(row["index"])} for row in rows}
+        keys = ((int(columns.index[place]), int(columns.replication[place])) for place in places)
+        return [found[key] for key in keys]
 
 
 def _read_measures(part: Part) -> Sequence[Any]:
@@ -72,7 +75,12 @@ def find_rows(source: Source, run: str, evaluation: str) -> Rows:
     Args:
         evaluation: its id, or `-`.
     """
-    return source.columns.get((run, evaluation), lambda: Rows(_find_part(source, run, evaluation)))
+    return source.columns.get((run, evaluation), lambda: _read_rows_of(source, _find_part(source, run, evaluation)))
+
+
+def _read_rows_of(source: Source, part: Part) -> Rows:
+    dataset = part.run.manifest["spec"]["dataset"]
+    return Rows(part, source.attributes.get(dataset, lambda: read_attributes(part.run)))
 
 
 def _find_part(source: Source, run: str, evaluation: str) -> Part:
@@ -144,10 +152,25 @@ def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
 @resource("rows/{run}/{evaluation}/{piece}", _list_pieces)
 def read_piece(source: Source, run: str, evaluation: str, piece: str) -> list[Facts]:
     """A piece of the rows, with their texts."""
-    if not piece.isascii() or not piece.isdecimal() or len(piece) > _DIGITS:
-        raise NotFound("there is no such piece")
-    start = int(piece) * PIECE
-    return find_rows(source, run, evaluation).read(start, start + PIECE)
+    rows = find_rows(source, run, evaluation)
+    start = _read_number(piece) * PIECE
+    return rows.read(range(start, min(start + PIECE, len(rows.columns))))
+
+
+@resource("at/{run}/{evaluation}")
+def read_rows(source: Source, run: str, evaluation: str, query: Mapping[str, str]) -> list[Facts]:
+    """The rows at some places, with their texts; at most as many as a piece has."""
+    rows = find_rows(source, run, evaluation)
+    places = [_read_number(part) for part in query.get("places", "").split(",")[:PIECE]]
+    if any(place >= len(rows.columns) for place in places):
+        raise NotFound(f"this run has {len(rows.columns)} rows")
+    return rows.read(places)
+
+
+def _read_number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+        raise NotFound(f"{text[:_DIGITS]!r} is not the number of a row or a piece")
+    return int(text)
 
 
 _DIGITS: Final = 12

@@ -1,0 +1,122 @@
+// The rows of several tasks as columns of numbers, joined by example: what the grid filters and sorts without texts.
+import { isServed, pathOf, read } from "../source.js";
+
+const KINDS = { i8: BigInt64Array, i4: Int32Array, u1: Uint8Array, f8: Float64Array, u2: Uint16Array };
+const LENGTH = 8;
+
+export const columnsPath = (task) => pathOf("columns", task.run, task.evaluation ?? "-");
+export const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "-", String(piece));
+
+/** The columns of a task: a head, and an array for each of its columns. */
+export async function readColumns(task) {
+  const bytes = await read(columnsPath(task), "bytes");
+  const length = Number(new TextDecoder().decode(new Uint8Array(bytes, 0, LENGTH)));
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, LENGTH, length)));
+  const columns = {};
+  for (const [name, { type, at }] of Object.entries(head.columns)) {
+    columns[name] = new KINDS[type](bytes, LENGTH + length + at, head.rows);
+  }
+  return { head, columns };
+}
+
+/**
+ * The grid: a row for each example and replication, with the place of each task's row, or -1.
+ *
+ * @returns {{n, tasks, index, replication, places, dataset}} `tasks` are those given, with `head` and `columns`.
+ */
+export function join(tasks) {
+  const datasets = [...new Set(tasks.map((task) => task.head.dataset))];
+  const [first, ...others] = tasks;
+  const alike = datasets.length === 1 && others.every((task) => same(task.columns.index, first.columns.index) && same(task.columns.replication, first.columns.replication));
+  if (alike) {
+    const own = Int32Array.from(first.columns.index, (_, row) => row);
+    return { n: own.length, tasks, ...keyOf(first), places: tasks.map(() => own) };
+  }
+  const known = new Map();
+  const keys = [];
+  for (const task of tasks) {
+    const { index, replication } = task.columns;
+    for (let row = 0; row < index.length; row++) {
+      const key = `${index[row]}/${replication[row]}/${task.head.dataset}`;
+      if (!known.has(key)) { known.set(key, keys.length); keys.push([index[row], replication[row], datasets.indexOf(task.head.dataset)]); }
+    }
+  }
+  const order = keys.map((_, i) => i).sort((a, b) => keys[a][2] - keys[b][2] || compare(keys[a][0], keys[b][0]) || keys[a][1] - keys[b][1]);
+  const rank = new Int32Array(keys.length);
+  order.forEach((key, row) => { rank[key] = row; });
+  const places = tasks.map((task) => {
+    const place = new Int32Array(keys.length).fill(-1);
+    const { index, replication } = task.columns;
+    for (let row = 0; row < index.length; row++) place[rank[known.get(`${index[row]}/${replication[row]}/${task.head.dataset}`)]] = row;
+    return place;
+  });
+  return { n: keys.length, tasks, index: order.map((key) => keys[key][0]), replication: order.map((key) => keys[key][1]), places };
+}
+
+const keyOf = (task) => ({ index: task.columns.index, replication: task.columns.replication });
+const same = (a, b) => a.length === b.length && a.every((value, row) => value === b[row]);
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The scorers and attributes of all tasks, by name. */
+export const scorersOf = (grid) => unique(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => scorer.name)));
+export const attributesOf = (grid) => unique(grid.tasks.flatMap((task) => task.head.attributes.map((attribute) => attribute.name)));
+const unique = (names) => [...new Set(names)];
+
+const asked = new Map(); // path of a task's rows → places → those who wait for them
+const known = new Map(); // path and place → promise of the row
+const MOST = 2000;
+
+/** The row of a task with its texts. A server is asked for the rows that one moment wants together. */
+export function rowAt(task, place) {
+  if (!isServed) return read(piecePath(task, Math.floor(place / task.head.piece))).then((rows) => rows[place % task.head.piece]);
+  const path = pathOf("at", task.run, task.evaluation ?? "-");
+  const key = `${path}/${place}`;
+  if (!known.has(key)) {
+    known.set(key, new Promise((resolve, reject) => {
+      if (!asked.has(path)) { asked.set(path, new Map()); setTimeout(() => ask(path, task.head.piece)); }
+      asked.get(path).set(place, { resolve, reject });
+    }));
+    known.get(key).catch(() => known.delete(key));
+    if (known.size > MOST) known.delete(known.keys().next().value);
+  }
+  return known.get(key);
+}
+
+function ask(path, size) {
+  const wanted = [...asked.get(path)];
+  asked.delete(path);
+  for (let from = 0; from < wanted.length; from += size) {
+    const part = wanted.slice(from, from + size);
+    read(`${path}?places=${part.map(([place]) => place)}`).then(
+      (rows) => part.forEach(([, { resolve }], i) => resolve(rows[i])),
+      (error) => part.forEach(([, { reject }]) => reject(error)));
+  }
+}
+
+/** The rows of the grid that hold a text, as a mark for each. */
+export async function findText(grid, text) {
+  const found = new Uint8Array(grid.n);
+  await Promise.all(grid.tasks.map(async (task, t) => {
+    const marks = new Uint8Array(task.head.rows);
+    if (isServed) {
+      for (const place of await read(`${pathOf("find", task.run, task.evaluation ?? "-")}?q=${encodeURIComponent(text)}`)) marks[place] = 1;
+    } else {
+      const wanted = text.toLowerCase();
+      for (let piece = 0; piece * task.head.piece < task.head.rows; piece++) {
+        const rows = await read(piecePath(task, piece));
+        rows.forEach((row, i) => { if (holds(row, wanted)) marks[piece * task.head.piece + i] = 1; });
+      }
+    }
+    grid.places[t].forEach((place, row) => { if (place >= 0 && marks[place]) found[row] = 1; });
+  }));
+  return found;
+}
+
+const SEARCHED = ["id", "input", "expected", "attributes", "metadata", "error", "responses", "scores"];
+const holds = (row, wanted) => SEARCHED.some((name) => holdsText(row[name], wanted));
+
+function holdsText(value, wanted) {
+  if (typeof value === "string") return value.toLowerCase().includes(wanted);
+  if (value === null || typeof value !== "object") return false;
+  return Object.values(value).some((each) => holdsText(each, wanted));
+}

@@ -1,0 +1,57 @@
+// The open row of a grid: the example, and all tasks side by side.
+import { html } from "htm/preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { address, change } from "../address.js";
+import { Problem, Waiting } from "../parts/frame.js";
+import { Name, plural, shown, textOf, word } from "../text.js";
+import { rowAt } from "./columns.js";
+import { said } from "./line.js";
+
+export function Detail({ grid, open, search, place, of, step }) {
+  const [index, replication = "0"] = open.split("/");
+  const row = findRow(grid, index, replication);
+  const [found, tell] = useState({ row: -1, cells: null, error: null });
+  const panel = useRef(null);
+  useEffect(() => {
+    if (row < 0) return undefined;
+    let wanted = true;
+    Promise.all(grid.tasks.map((task, t) => (grid.places[t][row] < 0 ? null : rowAt(task, grid.places[t][row])))).then(
+      (cells) => wanted && tell({ row, cells, error: null }), (error) => wanted && tell({ row, cells: null, error: error.message }));
+    return () => { wanted = false; };
+  }, [grid, row]);
+  const press = (event) => {
+    if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = { j: () => step(1), k: () => step(-1), Escape: () => change({ x: null }) }[event.key];
+    if (act) { event.preventDefault(); act(); }
+  };
+  return html`<aside class="panel" ref=${panel} tabindex="-1" aria-label="Example" onKeyDown=${press}>
+    <p class="steps"><button type="button" onClick=${() => step(-1)} disabled=${place <= 0}>Previous</button>
+      <button type="button" onClick=${() => step(1)} disabled=${place < 0 || place >= of - 1}>Next</button>
+      <span class="muted">${place >= 0 ? `${word.format(place + 1)} of ${plural(of, "row")}` : "not among the rows shown"}</span>
+      <button type="button" aria-label="Close the example" onClick=${() => change({ x: null })}>Close</button></p>
+    <h3>Example ${index}${grid.tasks[0].head.replications > 1 ? `, repetition ${Number(replication) + 1}` : ""}</h3>
+    ${row < 0 ? html`<${Problem} text="There is no such example here." />` : found.error ? html`<${Problem} text=${found.error} />` : found.row !== row ? html`<${Waiting} />` : html`<${Sides} grid=${grid} cells=${found.cells} search=${search} />`}
+  </aside>`;
+}
+
+function findRow(grid, index, replication) {
+  if (!/^-?\d{1,19}$/.test(index) || !/^\d{1,9}$/.test(replication)) return -1;
+  const [wanted, repeat] = [BigInt(index), Number(replication)];
+  let low = 0;
+  let high = grid.n;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (grid.index[middle] < wanted || (grid.index[middle] === wanted && grid.replication[middle] < repeat)) low = middle + 1;
+    else high = middle;
+  }
+  return low < grid.n && grid.index[low] === wanted && grid.replication[low] === repeat ? low : -1;
+}
+
+function Sides({ grid, cells, search }) {
+  const any = cells.find(Boolean);
+  return html`<h4>Input</h4><pre class="text-block" dir="auto" tabindex="0">${shown(textOf(any.input), search)}</pre>
+    ${any.expected !== null && html`<h4>Expected</h4><pre class="text-block" dir="auto" tabindex="0">${shown(textOf(any.expected), search)}</pre>`}
+    ${cells.map((row, t) => row && html`<h4><${Name} of=${grid.tasks[t].task} /></h4><p dir="auto">${said(row, search)}</p>
+      <p class="links"><a href=${address(["x", grid.tasks[t].head.dataset, row.index])}>This example in all runs</a>
+        <a href=${address(["t", grid.tasks[t].run, row.index])}>Trace</a></p>`)}`;
+}

@@ -1,0 +1,179 @@
+// The language of filters: `score.right < 1 and topic == "plus"`, over the columns of a grid.
+//
+//   condition   either `and`/`or`/`not`/parentheses of conditions, or NAME OPERATOR VALUE, or NAME alone (is there a value?)
+//   NAME        an attribute; score.SCORER, status.SCORER, label.SCORER; outcome, duration, index, replication, disagree
+//   TASK.NAME   of one task; without it, of any task
+//   OPERATOR    == != < <= > >=, or `in` with a list in brackets
+//   VALUE       a number, or a text in quotes; a name with other characters than letters is written in backquotes
+//
+// A missing value matches nothing, as in filters of the command line.
+
+const TOKEN = /\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|-\d+\.?\d*(?:e[+-]?\d+)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|([\p{L}_][\p{L}\p{N}_-]*)|(==|!=|<=|>=|[<>()[\],.]))/uy;
+
+/** @returns a function row → whether it passes; throws an Error that says what is wrong and where. */
+export function compile(text, grid) {
+  const tokens = split(text);
+  let at = 0;
+  const peek = () => tokens[at];
+  const next = () => tokens[at++];
+  const wrong = (what) => new Error(`${what} at character ${(peek()?.from ?? text.length) + 1}`);
+  const takes = (value) => (peek()?.sign === value || (peek()?.name === value && !peek().quoted) ? next() : null);
+
+  function either() {
+    let left = both();
+    while (takes("or")) { const a = left; const b = both(); left = (row) => a(row) || b(row); }
+    return left;
+  }
+  function both() {
+    let left = one();
+    while (takes("and")) { const a = left; const b = one(); left = (row) => a(row) && b(row); }
+    return left;
+  }
+  function one() {
+    if (takes("not")) { const inner = one(); return (row) => !inner(row); }
+    if (takes("(")) {
+      const inner = either();
+      if (!takes(")")) throw wrong("a closing parenthesis is missing");
+      return inner;
+    }
+    return comparison();
+  }
+  function comparison() {
+    const readers = column(grid, names(), wrong);
+    const sign = peek()?.sign;
+    if (takes("in")) {
+      const values = list();
+      return any(readers, (value) => values.some((each) => equal(value, each)));
+    }
+    if (!["==", "!=", "<", "<=", ">", ">="].includes(sign)) return any(readers, () => true);
+    next();
+    return any(readers, TESTS[sign](literal()));
+  }
+  function names() {
+    const found = [name()];
+    while (takes(".")) found.push(name());
+    return found;
+  }
+  function name() {
+    const token = next();
+    if (token?.name === undefined) { at--; throw wrong("a name is expected"); }
+    return token.name;
+  }
+  function literal() {
+    const token = next();
+    if (token?.value !== undefined) return token.value;
+    if (token?.name === "true") return 1;
+    if (token?.name === "false") return 0;
+    at--;
+    throw wrong("a number or a text in quotes is expected");
+  }
+  function list() {
+    if (!takes("[")) throw wrong("a list in brackets is expected");
+    const values = [];
+    while (!takes("]")) {
+      values.push(literal());
+      if (!takes(",") && peek()?.sign !== "]") throw wrong("a comma or ] is expected");
+    }
+    return values;
+  }
+
+  if (!tokens.length) return () => true;
+  const test = either();
+  if (at < tokens.length) throw wrong("and, or, or the end is expected");
+  return test;
+}
+
+function split(text) {
+  const tokens = [];
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < text.length) {
+    const from = TOKEN.lastIndex;
+    const match = TOKEN.exec(text);
+    if (!match) {
+      if (!text.slice(from).trim()) break;
+      throw new Error(`${JSON.stringify(text.slice(from).trim()[0])} is not expected at character ${from + 1}`);
+    }
+    const [, digits, quoted, other, plain, sign] = match;
+    if (digits !== undefined) tokens.push({ from, value: Number(digits) });
+    else if (quoted !== undefined) tokens.push({ from, value: quoted.slice(1, -1).replace(/\\(.)/g, "$1") });
+    else if (other !== undefined) tokens.push({ from, name: other, quoted: true });
+    else if (plain !== undefined) tokens.push({ from, name: plain });
+    else tokens.push({ from, sign });
+  }
+  return tokens;
+}
+
+const equal = (a, b) => a === b || (typeof a !== typeof b && String(a) === String(b));
+
+const TESTS = {
+  "==": (wanted) => (value) => equal(value, wanted),
+  "!=": (wanted) => (value) => !equal(value, wanted),
+  "<": (wanted) => (value) => comparable(value, wanted) < wanted,
+  "<=": (wanted) => (value) => comparable(value, wanted) <= wanted,
+  ">": (wanted) => (value) => comparable(value, wanted) > wanted,
+  ">=": (wanted) => (value) => comparable(value, wanted) >= wanted,
+};
+
+/** A text is compared with a number by the number that it writes. */
+const comparable = (value, wanted) => (typeof wanted === "number" && typeof value === "string" ? (value.trim() === "" ? NaN : Number(value)) : value);
+
+/** Whether any task has a value that passes; a missing one (undefined) never does. */
+const any = (readers, test) => (row) => readers.some((read) => { const value = read(row); return value !== undefined && test(value); });
+
+/** For each task a function row → its value, or undefined. */
+function column(grid, names, wrong) {
+  const number = grid.tasks.findIndex((task) => task.task === names[0]);
+  const isOfTask = number >= 0 && names.length > 1;
+  const tasks = isOfTask ? [number] : grid.tasks.map((_, i) => i);
+  const [what, of] = isOfTask ? names.slice(1) : names;
+  if (what === "disagree" && of === undefined) return [(row) => (disagree(grid, row) ? 1 : undefined)];
+  const found = tasks.map((task) => reader(grid, task, what, of)).filter(Boolean);
+  if (!found.length) throw wrong(`no column is called ${names.join(".")}; there are ${known(grid).join(", ")};`);
+  return found;
+}
+
+export function known(grid) {
+  const scorers = [...new Set(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `score.${scorer.name}`)))];
+  return [...scorers, ...new Set(grid.tasks.flatMap((task) => task.head.attributes.map((each) => each.name))), "outcome", "duration", "index", "disagree"];
+}
+
+function reader(grid, number, what, of) {
+  const { head, columns } = grid.tasks[number];
+  const place = grid.places[number];
+  const at = (read) => (row) => (place[row] < 0 ? undefined : read(place[row]));
+  if (of !== undefined) {
+    const i = head.scorers.findIndex((scorer) => scorer.name === of);
+    if (i < 0) return null;
+    const { labels } = head.scorers[i];
+    if (what === "score") return at((row) => (Number.isNaN(columns[`value-${i}`][row]) ? undefined : columns[`value-${i}`][row]));
+    if (what === "status") return at((row) => head.statuses[columns[`status-${i}`][row]] || undefined);
+    if (what === "label" && labels) return at((row) => labels[columns[`label-${i}`][row] - 1]);
+    return null;
+  }
+  const a = head.attributes.findIndex((attribute) => attribute.name === what);
+  if (a >= 0 && head.attributes[a].values) return at((row) => head.attributes[a].values[columns[`attribute-${a}`][row] - 1]);
+  if (what === "outcome") return at((row) => head.outcomes[columns.outcome[row]]);
+  if (what === "duration") return at((row) => (Number.isNaN(columns.duration[row]) ? undefined : columns.duration[row]));
+  if (what === "index") return at((row) => Number(columns.index[row]));
+  if (what === "replication") return at((row) => columns.replication[row]);
+  return null;
+}
+
+/** Whether the tasks have different outcomes, or scores of the same name that differ. */
+export function disagree(grid, row) {
+  const outcomes = new Set();
+  const scores = new Map();
+  for (let t = 0; t < grid.tasks.length; t++) {
+    const place = grid.places[t][row];
+    const { head, columns } = grid.tasks[t];
+    if (place < 0) continue;
+    outcomes.add(columns.outcome[place]);
+    for (let s = 0; s < head.scorers.length; s++) {
+      const value = columns[`value-${s}`][place];
+      const { name } = head.scorers[s];
+      if (scores.has(name) && !Object.is(scores.get(name), value)) return true;
+      scores.set(name, value);
+    }
+  }
+  return outcomes.size > 1;
+}

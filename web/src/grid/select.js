@@ -1,0 +1,93 @@
+// Which rows of a grid are shown, in which order: presets, a filter, the rows that hold a text, a sort.
+import { compile, disagree } from "./filter.js";
+
+const outcomeIs = (...names) => (grid) => (row) => grid.tasks.some((task, t) => {
+  const place = grid.places[t][row];
+  return place >= 0 && names.includes(task.head.outcomes[task.columns.outcome[place]]);
+});
+
+/** Name → (grid → test); those of pairs need two tasks. */
+export const PRESETS = {
+  all: { title: "All", test: () => null },
+  failed: { title: "Failed", test: outcomeIs("failed") },
+  wrong: { title: "Wrong", test: outcomeIs("wrong") },
+  unscored: { title: "Not scored", test: outcomeIs("not scored", "failed") },
+  differ: { title: "Differ", test: (grid) => (row) => disagree(grid, row), pairs: true },
+  won: { title: "First right, second wrong", test: (grid) => flipped(grid, 0, 1), pairs: true },
+  lost: { title: "First wrong, second right", test: (grid) => flipped(grid, 1, 0), pairs: true },
+};
+
+/** Rows in which one task does better than another by the first scorer that both have. */
+function flipped(grid, better, worse) {
+  const [a, b] = [better, worse].map((t) => grid.tasks[t]);
+  const name = a.head.scorers.map((scorer) => scorer.name).find((each) => b.head.scorers.some((scorer) => scorer.name === each));
+  if (name === undefined) return () => false;
+  const column = (task) => task.columns[`value-${task.head.scorers.findIndex((scorer) => scorer.name === name)}`];
+  const [values, others] = [column(a), column(b)];
+  return (row) => {
+    const [one, other] = [grid.places[better][row], grid.places[worse][row]];
+    return one >= 0 && other >= 0 && values[one] > others[other];
+  };
+}
+
+/** What the rows can be sorted by: value → title. */
+export function sorts(grid) {
+  const found = { "": "worst first", index: "index", slow: "slowest first" };
+  grid.tasks.forEach((task, t) => task.head.scorers.forEach((scorer, s) => {
+    if (task.columns[`value-${s}`].every(Number.isNaN)) return;
+    const name = grid.tasks.length > 1 ? `${scorer.name} of ${task.task}` : scorer.name;
+    found[`+${t}.${s}`] = `${name}, lowest first`;
+    found[`-${t}.${s}`] = `${name}, highest first`;
+  }));
+  return found;
+}
+
+/** The rows that are shown, in order. Throws an Error if the filter is wrong. */
+export function select(grid, { preset = "all", filter = "", found = null, sort = "" }) {
+  const tests = [PRESETS[preset]?.test(grid), filter ? compile(filter, grid) : null, found ? (row) => found[row] === 1 : null].filter(Boolean);
+  const rows = new Uint32Array(grid.n);
+  let n = 0;
+  for (let row = 0; row < grid.n; row++) if (tests.every((test) => test(row))) rows[n++] = row;
+  return order(grid, rows.subarray(0, n), sort);
+}
+
+function order(grid, rows, by) {
+  if (by === "index") return rows;
+  if (by === "slow") return byKey(rows, grid.n, (row) => -most(grid, row, (task, place) => task.columns.duration[place]));
+  if (/^[+-]\d+\.\d+$/.test(by)) {
+    const sign = by[0] === "-" ? -1 : 1;
+    const [t, s] = by.slice(1).split(".").map(Number);
+    const values = grid.tasks[t]?.columns[`value-${s}`];
+    if (values) return byKey(rows, grid.n, (row) => (grid.places[t][row] < 0 ? NaN : sign * values[grid.places[t][row]]));
+  }
+  return byKey(rows, grid.n, (row) => -most(grid, row, (task, place) => -task.columns.outcome[place]));
+}
+
+function most(grid, row, value) {
+  let found = -Infinity;
+  for (let t = 0; t < grid.tasks.length; t++) {
+    const place = grid.places[t][row];
+    if (place >= 0) { const each = value(grid.tasks[t], place); if (each > found) found = each; }
+  }
+  return found;
+}
+
+/** Rows in the order of a key, lowest first, rows without one last. Few distinct keys are counted, which is linear. */
+function byKey(rows, n, key) {
+  const keys = new Float64Array(n);
+  const distinct = new Map();
+  for (const row of rows) {
+    const value = key(row);
+    keys[row] = Number.isNaN(value) ? Infinity : value;
+    if (distinct.size <= MOST_DISTINCT) distinct.set(keys[row], (distinct.get(keys[row]) ?? 0) + 1);
+  }
+  if (distinct.size > MOST_DISTINCT) return rows.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
+  const starts = new Map();
+  let at = 0;
+  for (const value of [...distinct.keys()].sort((a, b) => (a < b ? -1 : 1))) { starts.set(value, at); at += distinct.get(value); }
+  const sorted = new Uint32Array(rows.length);
+  for (const row of rows) { const place = starts.get(keys[row]); sorted[place] = row; starts.set(keys[row], place + 1); }
+  return sorted;
+}
+
+const MOST_DISTINCT = 64;
