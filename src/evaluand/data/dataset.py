@@ -234,8 +234,7 @@ class Dataset(metaclass=NearNames):
             EngineError: its manifest or its table is damaged, or they do not belong together.
         """
         manifest = store.manifest("datasets", id)
-        batches = store.read("datasets", id, "examples")
-        schema = next(batches).schema
+        schema = next(store.read("datasets", id, "examples", of=np.zeros(0, np.int64))).schema
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])

@@ -88,10 +88,10 @@ def read_table(
     handle = open_table(folder, entry)
     try:
         with pq.ParquetFile(_OpenFile(folder, entry["file"], handle), pre_buffer=False) as file:
-            if file.metadata.num_rows == 0:
+            groups = None if of is None else _groups_of(file.metadata, of)
+            if file.metadata.num_rows == 0 or groups == []:
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
-            groups = None if of is None else _groups_of(file.metadata, of)
             # In one thread, as a stream: the memory of Arrow's threads adds 60 MiB.
             yield from file.iter_batches(_rows_at_once(file.metadata), groups, columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
@@ -102,14 +102,13 @@ def read_table(
 
 
 def _groups_of(metadata: pq.FileMetaData, indices: "Indices") -> list[int]:
-    """The row groups that may have these examples; at least one, which gives the schema."""
+    """The row groups that may have these examples."""
     names = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
     if INDEX not in names:
         return [*range(metadata.num_row_groups)]
     place, groups = names.index(INDEX), range(metadata.num_row_groups)
     known = [metadata.row_group(group).column(place).statistics for group in groups]
-    found = [group for group, seen in zip(groups, known, strict=True) if _may_have(seen, indices)]
-    return found or [*groups[:1]]
+    return [group for group, seen in zip(groups, known, strict=True) if _may_have(seen, indices)]
 
 
 def _may_have(seen: Any, indices: "Indices") -> bool:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from evaluand.core.key_columns import INDEX
 
 if TYPE_CHECKING:
-    from evaluand.store.store import Store
+    from evaluand.store.store import Indices, Store
 
 
 class WindowedStore:
@@ -33,11 +33,14 @@ class WindowedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of these examples; one empty batch if there are none. Tables without `_index_` are whole."""
         wanted = columns if columns is None or INDEX in columns else [*columns, INDEX]
-        chosen, empty, is_empty = pa.array(self._indices), None, True
-        for batch in self._store.read(kind, id, table, wanted, self._indices):
+        indices = self._indices if of is None else np.intersect1d(self._indices, of)
+        chosen, empty, is_empty = pa.array(indices, pa.int64()), None, True
+        for batch in self._store.read(kind, id, table, wanted, indices):
             if INDEX in batch.schema.names:
                 batch = batch.filter(pc.is_in(batch.column(INDEX), value_set=chosen))
             batch = batch if columns is None else batch.select(columns)
