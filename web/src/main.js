@@ -3,10 +3,11 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
+import { ComparePage } from "./pages/compare.js";
 import { ListPage } from "./pages/list.js";
 import { ResultsPage } from "./pages/results.js";
 
-const PAGES = { "": ListPage, e: ResultsPage, r: ResultsPage, v: ResultsPage };
+const PAGES = { "": ListPage, c: ComparePage, e: ResultsPage, r: ResultsPage, v: ResultsPage };
 
 function Page() {
   const [kind = "", ...rest] = path.value;

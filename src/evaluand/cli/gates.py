@@ -14,6 +14,7 @@ from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.gates import list_gates
 from evaluand.report.text import safe
 
 GATE_FAILED = 3
@@ -62,19 +63,8 @@ def has_results(gate: Gate, tasks: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:
-    """Results of gates as plain data."""
-    return [
-        {
-            "gate": r.gate.text,
-            "subject": r.subject,
-            "passed": r.passed,
-            "decided": r.is_decided,
-            "limit": r.gate.limit,
-            "message": name_store(r.message),
-            **r.facts,
-        }
-        for r in results
-    ]
+    """Results of gates as plain data, with commands that name the store."""
+    return [{**facts, "message": name_store(facts["message"])} for facts in list_gates(results)]
 
 
 def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) -> None:

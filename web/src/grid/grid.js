@@ -14,8 +14,11 @@ const HEIGHT = 58; // of a row, as in the style sheet
 const MORE = 8; // rows drawn beyond those seen
 const TALLEST = 16e6; // pixels that browsers draw reliably
 
-/** @param tasks `{task, run, evaluation}` of each column. */
-export function Grid({ tasks }) {
+/**
+ * @param tasks `{task, run, evaluation}` of each column.
+ * @param usual the preset where the address names none.
+ */
+export function Grid({ tasks, usual = "all" }) {
   const [found, tell] = useState({ grid: null, error: null });
   const key = tasks.map((task) => `${task.run}/${task.evaluation}`).join();
   useEffect(() => {
@@ -26,10 +29,10 @@ export function Grid({ tasks }) {
     return () => { wanted = false; };
   }, [key]);
   if (found.error) return html`<${Problem} text=${found.error} />`;
-  return found.grid ? html`<${Loaded} grid=${found.grid} />` : html`<${Waiting} what="Reading the rows" />`;
+  return found.grid ? html`<${Loaded} grid=${found.grid} usual=${usual} />` : html`<${Waiting} what="Reading the rows" />`;
 }
 
-function Loaded({ grid }) {
+function Loaded({ grid, usual }) {
   const text = (state.value.get("q") ?? "").trim();
   const [marks, tell] = useState({ text: "", found: null, error: null });
   useEffect(() => {
@@ -38,7 +41,8 @@ function Loaded({ grid }) {
     findText(grid, text).then((found) => wanted && tell({ text, found, error: null }), (error) => wanted && tell({ text, found: null, error: error.message }));
     return () => { wanted = false; };
   }, [grid, text]);
-  const [preset, filter, sort] = ["p", "f", "s"].map((name) => state.value.get(name) ?? undefined);
+  const [filter, sort] = ["f", "s"].map((name) => state.value.get(name) ?? undefined);
+  const preset = state.value.get("p") ?? usual;
   const searched = text && marks.text === text ? marks.found : null;
   const chosen = useMemo(() => {
     try {
@@ -49,7 +53,7 @@ function Loaded({ grid }) {
   }, [grid, preset, filter, sort, searched, text]);
   const isSearching = text !== "" && marks.text !== text;
   return html`<div class="grid">
-    <${Filters} grid=${grid} />
+    <${Filters} grid=${grid} preset=${preset} usual=${usual} />
     ${chosen.fault && html`<${Problem} text=${`The filter is not understood: ${chosen.fault}.`} />`}
     ${marks.error && marks.text === text && html`<${Problem} text=${marks.error} />`}
     <p class="row-count" role="status">${isSearching ? "Searching …" : `${word.format(chosen.rows.length)} of ${word.format(grid.n)} rows`}</p>
@@ -57,9 +61,8 @@ function Loaded({ grid }) {
   </div>`;
 }
 
-function Filters({ grid }) {
+function Filters({ grid, preset, usual }) {
   const values = state.value;
-  const preset = values.get("p") ?? "all";
   const presets = Object.entries(PRESETS).filter(([, one]) => !one.pairs || grid.tasks.length > 1);
   const set = (name) => (event) => change({ [name]: event.target.value, x: null });
   const [draft, type] = useState(values.get("f") ?? "");
@@ -76,7 +79,7 @@ function Filters({ grid }) {
           ${Object.entries(sorts(grid)).map(([value, title]) => html`<option value=${value} selected=${value === (values.get("s") ?? "")}>${title}</option>`)}</select></div>
     </form>
     <ul class="chips" aria-label="Presets">
-      ${presets.map(([name, one]) => html`<li><button type="button" class="chip" aria-pressed=${name === preset} onClick=${() => change({ p: name === "all" ? null : name, x: null })}>${one.title}</button></li>`)}
+      ${presets.map(([name, one]) => html`<li><button type="button" class="chip" aria-pressed=${name === preset} onClick=${() => change({ p: name === usual ? null : name, x: null })}>${one.title}</button></li>`)}
       ${values.get("f") && html`<li><button type="button" class="chip" aria-pressed="true" aria-label="Remove the filter" onClick=${() => change({ f: null })}>${values.get("f")} ✕</button></li>`}
     </ul>`;
 }

@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluand.report.facts.base import Facts
+
+if TYPE_CHECKING:
+    from evaluand.comparison.rule import GateResult
+
+
+def list_gates(results: Iterable[GateResult]) -> list[Facts]:
+    """Results of gates as plain data."""
+    return [
+        {
+            "gate": each.gate.text,
+            "subject": each.subject,
+            "passed": each.passed,
+            "decided": each.is_decided,
+            "limit": each.gate.limit,
+            "message": each.message,
+            **each.facts,
+        }
+        for each in results
+    ]
 
 
 def shorten_refusals(gates: Iterable[Mapping[str, Any]]) -> Iterator[Facts]:

@@ -1,0 +1,88 @@
+"""In which groups of examples one system does worse than another, or better: a paired difference for each group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluand.aggregation.aggregator import Measure
+from evaluand.comparison.difference import Difference, difference
+from evaluand.comparison.metric_differences import metric_difference
+from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.comparison.significance import holm
+from evaluand.evaluation.evaluator import Evaluation
+
+_MOST: Final = 50
+"""Groups of an attribute; one with more values, such as an id, makes no groups."""
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """B compared with A over the examples of one group.
+
+    Attributes:
+        by: attribute → value.
+        target: the target of the metric, None if there is one.
+        change: the difference.
+        p: its p value, adjusted by Holm's procedure for all groups that were compared; NaN where undefined.
+    """
+
+    by: dict[str, str]
+    target: str | None
+    change: Difference
+    p: float
+
+
+def group_changes(
+    a: Evaluation, b: Evaluation, measure: Measure, attributes: Sequence[str], confidence: float = 0.95
+) -> list[GroupChange]:
+    """The difference in every group of one attribute, the largest loss first.
+
+    Args:
+        measure: the metric, which has a direction.
+        attributes: each makes groups of its own; one with more than 50 values makes none.
+        confidence: of each group's interval, as if it were the only one.
+
+    Raises:
+        SpecError: the metric has no differences, or an attribute does not exist.
+        DataError: the metric refuses the scores.
+
+    Example:
+        >>> from evaluand.data.dataset import Dataset
+        >>> from evaluand.evaluation.evaluator import Evaluator
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> from evaluand.run.runner import Runner
+        >>> rows = [{"input": i, "expected": i, "half": "first" if i < 20 else "second"} for i in range(40)]
+        >>> data, same = Dataset.from_rows(rows, attributes=["half"]), lambda output, expected: output == expected
+        >>> tasks = (int, lambda i: max(i, 20))
+        >>> a, b = (Evaluator().evaluate(Runner().run(task, data), {"same": same}) for task in tasks)
+        >>> [(each.by, each.change.difference) for each in group_changes(a, b, Measure("same", Accuracy()), ["half"])]
+        [({'half': 'first'}, -1.0), ({'half': 'second'}, 0.0)]
+    """
+    found = []
+    for name in attributes:
+        rows = pair_rows([a, b], measure.scorer, measure.metric, by=(name,))
+        if len({key[1:] for key in rows.keys}) > _MOST:
+            continue
+        for place, (target, value) in enumerate(rows.keys):
+            own = rows.take(rows.group == place)
+            found.append(({name: "" if value is None else str(value)}, target, _compare(own, measure, confidence)))
+    adjusted = holm(np.array([change.p for *_, change in found]))
+    changes = [GroupChange(*group, float(p)) for group, p in zip(found, adjusted, strict=True)]
+    sign = -1 if measure.metric.direction == "lower" else 1
+    return sorted(changes, key=lambda each: _rank(sign * each.change.difference))
+
+
+def _compare(rows: PairedRows, measure: Measure, confidence: float) -> Difference:
+    if measure.metric.averages:
+        return difference(rows, 0, 1, measure.metric, confidence)
+    return metric_difference(rows, 0, 1, confidence)
+
+
+def _rank(gain: float) -> float:
+    """Losses first, then gains, undefined ones last."""
+    return math.inf if math.isnan(gain) else gain

@@ -1,0 +1,161 @@
+"""Comparisons of two evaluations, computed when they are asked for and written nowhere."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.score_shards import dataset_of
+from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.gates import check_gates
+from evaluand.comparison.group_changes import GroupChange, group_changes
+from evaluand.comparison.measures import declared_measures, resolve_measures
+from evaluand.comparison.rule import Gate
+from evaluand.comparison.verdict import adjusted_p
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.report.commands import format_command
+from evaluand.report.contents import read_parts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.gates import list_gates
+from evaluand.report.metric_labels import add_labels
+from evaluand.report.text import SHORT_ID
+from evaluand.store.overlay import OverlayStore
+from evaluand.view.resources.base import Source, resource
+
+_COLUMNS: Final = (
+    *("scorer", "label", "target", "direction", "value_a", "value_b", "difference", "low", "high", "p"),
+    *("won", "tied", "lost", "detectable", "n", "n_used", "n_a_missing", "n_b_missing", "n_only_a", "n_only_b"),
+    *("clusters", "interval", "test", "verdict", "reason", "binary"),
+)
+_LONGEST_GATE: Final = 500
+
+
+@resource("compare/{a}/{b}")
+def read_comparison(source: Source, a: str, b: str) -> Facts:
+    """The paired differences of two evaluations, B minus A, with their tasks and the command that computes them.
+
+    Args:
+        a: the baseline: an id or a name, as that of a run, whose newest evaluation is taken.
+    """
+    tasks = [_find_task(source, name) for name in (a, b)]
+    comparison = _compare(source, tasks)
+    return {
+        "tasks": tasks,
+        "confidence": comparison.confidence,
+        "pairs": [
+            {name: pair.get(name) for name in _COLUMNS} | {"p_adjusted": adjusted_p(pair)}
+            for pair in add_labels(comparison.pairs)
+        ],
+        "left_out": comparison.left_out,
+        "attributes": _list_attributes(source, tasks),
+        "command": format_command("compare", [task["evaluation"][:SHORT_ID] for task in tasks], _root(source)),
+    }
+
+
+def _root(source: Source) -> Path:
+    return Path(source.store.root)
+
+
+def _find_task(source: Source, name: str) -> Facts:
+    """The only task of a name.
+
+    Raises:
+        NotFound: it has several tasks, or was not evaluated.
+    """
+    parts = read_parts(source.store, name)
+    if len(parts) != 1:
+        raise NotFound(f"{name!r} has {len(parts)} tasks; name one of them, such as {name}/{parts[0].task}")
+    part = parts[0]
+    if part.evaluation is None:
+        raise NotFound(f"{name!r} has not been evaluated, so nothing can be compared")
+    return {
+        "task": part.task,
+        "run": part.run.id,
+        "evaluation": part.evaluation.id,
+        "dataset": part.run.manifest["spec"]["dataset"],
+    }
+
+
+def _read_evaluations(source: Source, tasks: list[Facts]) -> list[Evaluation]:
+    store: Any = OverlayStore(source.store)
+    return [Evaluation(store, task["evaluation"]) for task in tasks]
+
+
+def _name_sides(tasks: list[Facts]) -> list[str]:
+    """The names of both sides; of the same name, with the digits of their ids."""
+    names = [task["task"] for task in tasks]
+    return [f"{task['task']} {task['evaluation'][:SHORT_ID]}" for task in tasks] if names[0] == names[1] else names
+
+
+def _compare(source: Source, tasks: list[Facts]) -> Comparison:
+    key = ("comparison", *(task["evaluation"] for task in tasks))
+
+    def compute() -> Comparison:
+        with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+            return compare(*_read_evaluations(source, tasks), labels=_name_sides(tasks), flips=0)
+
+    return source.contents.get(key, compute)
+
+
+def _list_attributes(source: Source, tasks: list[Facts]) -> list[str]:
+    """The attributes that both datasets have."""
+    first, second = (dataset_of(each).roles.attributes for each in _read_evaluations(source, tasks))
+    return [name for name in first if name in second]
+
+
+@resource("compare-groups/{a}/{b}")
+def read_group_changes(source: Source, a: str, b: str) -> list[Facts]:
+    """The difference in each group of an attribute, the largest loss first, by the first metric with a direction."""
+    tasks = [_find_task(source, name) for name in (a, b)]
+    attributes = _list_attributes(source, tasks)
+    evaluations = _read_evaluations(source, tasks)
+    measure = _find_measure(evaluations)
+    if measure is None or not attributes:
+        return []
+    label = f"{measure.metric.kind} · {measure.scorer}"
+    return [_describe_group(each, label) for each in group_changes(evaluations[0], evaluations[1], measure, attributes)]
+
+
+def _find_measure(evaluations: list[Evaluation]) -> Measure | None:
+    with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+        found = resolve_measures(evaluations, None, None, None, declared_measures(evaluations)).compared
+    return next((each for each in found if each.metric.direction is not None), None)
+
+
+def _describe_group(each: GroupChange, label: str) -> Facts:
+    change = each.change
+    names = ("value_a", "value_b", "difference", "low", "high", "won", "tied", "lost", "n", "n_used", "reason")
+    return {"metric": label, "by": each.by, "target": each.target, "p_adjusted": each.p} | {
+        name: getattr(change, name) for name in names
+    }
+
+
+@resource("gate/{a}/{b}")
+def read_gate(source: Source, a: str, b: str, query: Mapping[str, str]) -> Facts:
+    """The result of a gate on B with A as the baseline, and the command that checks it."""
+    text = query.get("gate", "")
+    if not text.strip() or len(text) > _LONGEST_GATE:
+        raise SpecError("write a gate such as accuracy not worse than baseline by 0.02")
+    tasks = [_find_task(source, name) for name in (a, b)]
+    evaluations = _read_evaluations(source, tasks)
+    names = _name_sides(tasks)
+    gate = Gate.parse(text)
+    with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+        results = check_gates(
+            [gate],
+            {names[1]: evaluations[1]},
+            {names[0]: evaluations[0]},
+            measures=declared_measures(evaluations),
+            scorer=None,
+            missing=None,
+            allow_unmeasured_judges=False,
+        )
+    ids = [task["evaluation"][:SHORT_ID] for task in tasks]
+    return {
+        "results": list_gates(results),
+        "command": format_command("compare", [*ids, "--gate", text], _root(source)),
+    }

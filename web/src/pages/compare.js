@@ -1,0 +1,73 @@
+// Two evaluations compared: differences with intervals, groups that got worse, a gate, and the rows that differ.
+import { html } from "htm/preact";
+import { useState } from "preact/hooks";
+import { address, change, state } from "../address.js";
+import { Grid } from "../grid/grid.js";
+import { Command } from "../parts/command.js";
+import { Head, Loaded, Problem, Waiting } from "../parts/frame.js";
+import { isServed, pathOf, useRead } from "../source.js";
+import { Name, number, shown, word } from "../text.js";
+
+export function ComparePage() {
+  const [a, b] = ["a", "b"].map((name) => state.value.get(name));
+  const found = useRead(a && b ? pathOf("compare", a, b) : null);
+  if (!a || !b) return html`<${Problem} text="Choose two evaluations in the list to compare them." />`;
+  if (!isServed) return html`<${Problem} text="Two evaluations are compared by a server; start it with: evaluand view" />`;
+  return html`<${Loaded} found=${found}>${(facts) => html`<${Compared} a=${a} b=${b} ...${facts} />`}</${Loaded}>`;
+}
+
+function Compared({ a, b, tasks, pairs, left_out: leftOut, confidence, attributes, command }) {
+  const [first, second] = tasks.map((task) => task.task);
+  return html`<${Head} title=${`${second} compared with ${first}`} kind="Comparison">
+      <p class="meta">Differences are <${Name} of=${second} /> minus <${Name} of=${first} /> over the rows that both have. <a href=${address(["c"], { a: b, b: a })}>Swap them</a></p></${Head}>
+    <ul class="words verdicts">${pairs.map((pair) => html`<li>${shown(`${pair.label}${pair.target === null ? "" : ` · ${pair.target}`}: ${pair.verdict ?? pair.reason ?? "not compared"}`)}</li>`)}</ul>
+    <p><${Command} text=${command} /></p>
+    <${Pairs} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
+    ${leftOut.length > 0 && html`<p class="note">Not compared: ${shown(leftOut.map((each) => `${each.metric} · ${each.scorer}: ${each.reason}`).join("; "))}.</p>`}
+    <section aria-labelledby="gate-title"><h2 id="gate-title">Gate</h2><${Gate} a=${a} b=${b} /></section>
+    <section aria-labelledby="groups-title"><h2 id="groups-title">Groups</h2>${attributes.length
+      ? html`<${Groups} a=${a} b=${b} names=${[first, second]} />`
+      : html`<p class="note">The dataset has no attributes to group by.</p>`}</section>
+    <section aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks.map((task) => ({ ...task, task: task.task }))} usual="differ" /></section>`;
+}
+
+const percent = (level) => `${Number((level * 100).toPrecision(6))} %`;
+const p = (value) => (value === null ? "–" : value < 0.0001 ? "< 0.0001" : String(Number(value.toPrecision(2))));
+const signed = (value) => (value === null ? "–" : value > 0 ? `+${number(value)}` : number(value));
+
+function Pairs({ pairs, names, confidence }) {
+  const heads = ["metric", ...names, "difference", `${percent(confidence)} interval`, "p", "won", "tied", "lost", "detectable", "rows"];
+  return html`<div class="scroll" role="region" aria-label="Differences" tabindex="0"><table class="numbers"><caption><span>Differences, with p values for all metrics together</span></caption>
+    <thead><tr>${heads.map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
+    <tbody>${pairs.map((pair) => html`<tr><th scope="row"><${Name} of=${pair.label} />${pair.target !== null && html` · <${Name} of=${pair.target} />`}</th>
+      <td>${number(pair.value_a)}</td><td>${number(pair.value_b)}</td><td class="value">${signed(pair.difference)}</td>
+      <td>${pair.low === null ? "" : `${signed(pair.low)} – ${signed(pair.high)}`}</td><td>${p(pair.p_adjusted)}</td>
+      ${["won", "tied", "lost"].map((name) => html`<td>${pair[name] === null ? "" : word.format(pair[name])}</td>`)}
+      <td>${number(pair.detectable)}</td><td>${word.format(pair.n_used)} of ${word.format(pair.n)}</td></tr>`)}</tbody></table></div>`;
+}
+
+function Groups({ a, b, names }) {
+  const found = useRead(pathOf("compare-groups", a, b));
+  return html`<${Loaded} found=${found}>${(groups) => (groups.length === 0
+    ? html`<p class="note">No metric of both has a direction, or no attribute makes groups.</p>`
+    : html`<div class="scroll" role="region" aria-label="Groups" tabindex="0"><table class="numbers">
+      <caption><span>${shown(groups[0].metric)} in each group, the largest loss first; p values are adjusted for all groups, each interval is that of its group alone</span></caption>
+      <thead><tr>${["group", ...names, "difference", "interval", "p", "rows", ""].map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
+      <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(Object.entries(group.by).map(([name, value]) => `${name}=${value || "none"}`).join(", "))}${group.target !== null && html` · <${Name} of=${group.target} />`}</th>
+        <td>${number(group.value_a)}</td><td>${number(group.value_b)}</td><td class="value">${signed(group.difference)}</td>
+        <td>${group.low === null ? "" : `${signed(group.low)} – ${signed(group.high)}`}</td><td>${p(group.p_adjusted)}</td>
+        <td>${word.format(group.n_used)}</td><td>${group.p_adjusted !== null && group.p_adjusted <= 0.05 ? (group.difference < 0 ? html`<span class="warn">lower</span>` : "higher") : ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;
+}
+
+function Gate({ a, b }) {
+  const text = state.value.get("gate") ?? "";
+  const [draft, type] = useState(text);
+  const found = useRead(text ? `${pathOf("gate", a, b)}?gate=${encodeURIComponent(text)}` : null);
+  return html`<form class="filters" onSubmit=${(event) => { event.preventDefault(); change({ gate: draft.trim() }); }}>
+      <div class="field wide"><label for="gate-text">A rule that <${Name} of="the second" /> must keep</label>
+        <input id="gate-text" value=${draft} placeholder="accuracy not worse than baseline by 0.02" autocomplete="off" spellcheck=${false} onInput=${(event) => type(event.target.value)} /></div>
+      <div class="field"><button type="submit">Check</button></div></form>
+    ${text && (found.error ? html`<${Problem} text=${found.error} />` : found.value === null ? html`<${Waiting} what="Checking" />` : html`
+      <ul class="words" role="status">${found.value.results.map((each) => html`<li><span class=${`pill ${each.passed ? "good" : each.decided ? "failed" : "unscored"}`}>${each.passed ? "passed" : each.decided ? "failed" : "undecided"}</span> ${shown(each.message)}</li>`)}</ul>
+      <p><${Command} text=${found.value.command} /></p>`)}`;
+}
