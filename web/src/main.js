@@ -5,9 +5,10 @@ import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
 import { ComparePage } from "./pages/compare.js";
 import { ListPage } from "./pages/list.js";
+import { LivePage } from "./pages/live.js";
 import { ResultsPage } from "./pages/results.js";
 
-const PAGES = { "": ListPage, c: ComparePage, e: ResultsPage, r: ResultsPage, v: ResultsPage };
+const PAGES = { "": ListPage, c: ComparePage, e: ResultsPage, live: LivePage, r: ResultsPage, v: ResultsPage };
 
 function Page() {
   const [kind = "", ...rest] = path.value;

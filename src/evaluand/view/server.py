@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import mimetypes
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from typing import Final
 from urllib.parse import quote
@@ -15,13 +16,14 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from evaluand.core.errors import EvaluandError, NotFound, SpecError
 from evaluand.view.access import Access, AccessMiddleware
+from evaluand.view.live import EVERY, LiveRun, LiveRuns
 from evaluand.view.resources import comparisons as _comparisons, listing as _listing, results as _results, rows as _rows  # noqa: F401 - register
-from evaluand.view.resources.base import Source, read_resource
+from evaluand.view.resources.base import Source, read_resource, to_json
 
 ASSETS: Final = ("view.js", "view.css", "icon.svg")
 _SMALL: Final = 1000  # bytes that are not worth compressing
@@ -32,6 +34,7 @@ def make_app(source: Source, access: Access) -> Starlette:
     return Starlette(
         routes=[
             Route("/assets/{name}", _serve_asset),
+            Route("/api/live/{id}", _serve_live(source)),
             Route("/api/{path:path}", _serve_resource(source)),
             Route("/{path:path}", _serve_page),
         ],
@@ -52,6 +55,46 @@ def _serve_resource(source: Source) -> Callable[[Request], Awaitable[Response]]:
         return _compress(request, content, kind)
 
     return serve
+
+
+def _serve_live(source: Source) -> Callable[[Request], Awaitable[Response]]:
+    """The state of a run as server-sent events: the whole at first, then whatever changes."""
+    runs = LiveRuns(source.store)
+
+    async def serve(request: Request) -> Response:
+        asked = request.path_params["id"]
+        try:
+            run = await run_in_threadpool(lambda: runs.watch(runs.newest() if asked == NEWEST else asked))
+        except EvaluandError as error:
+            return PlainTextResponse(str(error), 404)
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(_events(runs, run, request), media_type="text/event-stream", headers=headers)
+
+    return serve
+
+
+NEWEST: Final = "newest"
+
+
+async def _events(runs: LiveRuns, run: LiveRun, request: Request) -> AsyncIterator[bytes]:
+    number, before, beat = 0, b"", 0
+    try:
+        while not await request.is_disconnected():
+            await run_in_threadpool(run.look)
+            facts, rows = run.facts(), run.rows_after(number)
+            number = rows[-1]["number"] if rows else number
+            state = to_json(facts)
+            if rows or state != before or beat % _BEATS == 0:
+                yield b"data: " + to_json(facts | {"rows": rows}) + b"\n\n"
+            before, beat = state, beat + 1
+            if facts["status"] == "finished":
+                return
+            await asyncio.sleep(EVERY)
+    finally:
+        runs.leave(run)
+
+
+_BEATS: Final = 25  # looks after which a watcher hears something, so that the connection stays
 
 
 def _compress(request: Request, content: bytes, kind: str) -> Response:

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { Name, number, plain, shown, snippet } from "../text.js";
 
 export function Heads({ grid }) {
-  return html`<div role="rowgroup" class="heads"><div role="row" class="line" aria-rowindex="1" style=${template(grid)}>
+  return html`<div role="rowgroup" class="titles"><div role="row" class="line" aria-rowindex="1" style=${template(grid)}>
     <span role="columnheader">#</span><span role="columnheader">Input</span><span role="columnheader">Expected</span>
     ${grid.tasks.map((task) => html`<span role="columnheader"><${Name} of=${task.task} /></span>`)}</div></div>`;
 }

@@ -1,0 +1,246 @@
+"""A run while it is made: what its journal and those of its evaluations say so far.
+
+Watchers share one reader of a run, which looks at the files as often as one watcher needs. The run itself is not asked
+and does nothing for them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from evaluand.core.errors import NotFound
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.column_statistics import Mean
+from evaluand.models.usage_total import UsageTotal
+from evaluand.report.facts.base import Facts
+from evaluand.report.usage import brief_usage
+from evaluand.run.responses import LANE
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.journal import WorkLog
+from evaluand.store.statuses import SCORED
+
+EVERY: Final = 0.4
+"""Seconds between two looks."""
+
+_RECENT: Final = 60  # seconds whose rows make the rate
+_ROWS: Final = 60  # of the last ones, that a new watcher gets
+_TEXT: Final = 300
+
+_SLOT, _STATUS, _ERROR, _ANSWERS, _STARTED, _DURATION, _USAGE = 0, 3, 4, 5, 8, 9, 10
+
+
+@dataclass
+class _Scores:
+    """The scores of a scorer so far."""
+
+    log: WorkLog
+    values: dict[int, float] = field(default_factory=dict)
+    n: int = 0
+
+    def look(self) -> bool:
+        """Whether there are new ones."""
+        self.log.refresh()
+        if self.log.n_done == self.n:
+            return False
+        for slot in self.log.done(0):
+            if slot not in self.values:
+                self.values[slot] = _read_value(self.log.line(slot))
+        self.n = self.log.n_done
+        return True
+
+    def facts(self) -> Facts:
+        """The mean so far with the interval of one look, or NaN."""
+        known = np.array([value for value in self.values.values() if not math.isnan(value)])
+        if not len(known):
+            return {"n": len(self.values), "scored": 0, "mean": None, "low": None, "high": None}
+        is_binary = bool(np.isin(known, (0.0, 1.0)).all())
+        metric: Any = Accuracy() if is_binary else Mean()
+        made = metric.compute(metric.state({"value": known}, np.zeros(len(known), np.int64), 1))
+        low, high = (None if math.isnan(end[0]) else float(end[0]) for end in (made.low, made.high))
+        return {"n": len(self.values), "scored": len(known), "mean": float(known.mean()), "low": low, "high": high}
+
+
+def _read_value(line: bytes) -> float:
+    """The first value in the journal's line of a row's scores; NaN for none."""
+    scores = orjson.loads(line)[2]
+    values = (row[4] for row in scores if row[2] == SCORED and isinstance(row[4], int | float))
+    return float(next(values, math.nan))
+
+
+class LiveRun:
+    """A run in a store, finished or not.
+
+    Raises:
+        NotFound: the store has no such run.
+    """
+
+    def __init__(self, store: DirectoryStore, id: str) -> None:
+        self._store, self.id = store, id
+        self._manifest = store.manifest("runs", id)
+        spec = self._manifest["spec"]
+        self._repeats = spec["replications"]
+        self.total = spec["examples"] * self._repeats
+        self._log = None if self.is_sealed else store.lane("runs", id, LANE, self.total)
+        self._lock, self._looked = Lock(), -math.inf
+        self._seen: set[int] = set()
+        self._rows: deque[tuple[int, Facts]] = deque(maxlen=_ROWS)
+        self._number = 0
+        self._counts: Counter[str] = Counter()
+        self._usage = UsageTotal()
+        self._ends: deque[float] = deque()
+        self._scores: dict[str, _Scores] = {}
+
+    @property
+    def is_sealed(self) -> bool:
+        return self._store.is_sealed("runs", self.id)
+
+    def look(self) -> None:
+        """Reads what is new, unless another watcher has just done so."""
+        with self._lock:
+            if time.monotonic() - self._looked < EVERY / 2:
+                return
+            if self._log is not None:
+                self._log.refresh()
+                if self._log.n_done != len(self._seen):
+                    for slot in [slot for slot in self._log.done(0) if slot not in self._seen]:
+                        self._add(slot, orjson.loads(self._log.line(slot)))
+            self._look_at_scores()
+            self._looked = time.monotonic()
+
+    def _add(self, slot: int, record: list[Any]) -> None:
+        self._seen.add(slot)
+        self._counts[record[_STATUS]] += 1
+        self._usage.add(record[_USAGE])
+        ended = (record[_STARTED] + record[_DURATION]) / 1e6 if record[_STARTED] is not None else time.time()
+        self._ends.append(ended)
+        self._number += 1
+        answers = record[_ANSWERS] or []
+        self._rows.append(
+            (
+                self._number,
+                {
+                    "number": self._number,
+                    "place": slot // self._repeats,
+                    "replication": slot % self._repeats,
+                    "status": record[_STATUS],
+                    "error": None if record[_ERROR] is None else f"{record[_ERROR][0]}: {record[_ERROR][1]}"[:_TEXT],
+                    "answer": " | ".join(_shorten(answer) for answer in answers)[:_TEXT],
+                    "seconds": None if record[_DURATION] is None else record[_DURATION] / 1e6,
+                },
+            )
+        )
+
+    def _look_at_scores(self) -> None:
+        for id, spec in _find_evaluations(self._store, self.id, self._manifest):
+            for number, scorer in enumerate(sorted(spec["scorers"])):
+                key = f"{id}/{scorer}"
+                if key not in self._scores:
+                    self._scores[key] = _Scores(self._store.lane("evaluations", id, f"scorer{number}", self.total))
+                self._scores[key].look()
+
+    def rows_after(self, number: int) -> list[Facts]:
+        """The last rows with a higher number."""
+        with self._lock:
+            return [row for own, row in self._rows if own > number]
+
+    def facts(self) -> Facts:
+        """How far it is, how fast, what it has cost, and the scores so far."""
+        with self._lock:
+            done = self.total if self._log is None or self.is_sealed else len(self._seen)
+            rate = self._rate()
+            return {
+                "id": self.id,
+                "name": self._manifest.get("name"),
+                "status": self._status(),
+                "done": done,
+                "total": self.total,
+                "counts": dict(self._counts),
+                "rate": rate,
+                "left": (self.total - done) / rate if rate else None,
+                "used": brief_usage({"usage": self._usage.to_dict()}) if self._usage else "",
+                "scores": [
+                    {"scorer": key.partition("/")[2]} | scores.facts() for key, scores in sorted(self._scores.items())
+                ],
+            }
+
+    def _status(self) -> str:
+        """`finished`, `running` if a living worker has a part of it, or `stopped`."""
+        if self._log is None or self.is_sealed:
+            return "finished"
+        return "running" if self._log.leases.held() else "stopped"
+
+    def _rate(self) -> float | None:
+        """Rows in a second, of the last minute; None while there are too few."""
+        now = time.time()
+        while self._ends and self._ends[0] < now - _RECENT:
+            self._ends.popleft()
+        if len(self._ends) < 2 or self._status() != "running":
+            return None
+        return len(self._ends) / max(now - self._ends[0], 1e-3)
+
+    def close(self) -> None:
+        """Closes the journals."""
+        for log in (self._log, *(each.log for each in self._scores.values())):
+            if log is not None:
+                log.close()
+
+
+def _shorten(answer: Any) -> str:
+    """A stored answer, `[index, JSON value]`, as a short text."""
+    value = answer[1] if isinstance(answer, list) and len(answer) > 1 else answer
+    return value if isinstance(value, str) else orjson.dumps(value).decode()[:_TEXT]
+
+
+def _find_evaluations(store: DirectoryStore, run: str, manifest: Facts) -> Iterator[tuple[str, Facts]]:
+    """The open evaluations of a run: id and spec."""
+    for id in store.ids("evaluations"):
+        if store.is_sealed("evaluations", id):
+            continue
+        found = store.manifest("evaluations", id)
+        origin = (found.get("provenance") or {}).get("run")
+        if origin == run or (manifest.get("digest") and found["spec"].get("run") == manifest["digest"]):
+            yield id, found["spec"]
+
+
+class LiveRuns:
+    """The readers of runs that are watched, each shared by all its watchers."""
+
+    def __init__(self, store: DirectoryStore) -> None:
+        self._store, self._lock = store, Lock()
+        self._runs: dict[str, tuple[LiveRun, int]] = {}
+
+    def watch(self, id: str) -> LiveRun:
+        """The reader of a run, to be given back by `leave`."""
+        with self._lock:
+            run, watchers = self._runs.get(id) or (LiveRun(self._store, id), 0)
+            self._runs[id] = run, watchers + 1
+            return run
+
+    def leave(self, run: LiveRun) -> None:
+        with self._lock:
+            found, watchers = self._runs[run.id]
+            if watchers > 1:
+                self._runs[run.id] = found, watchers - 1
+            else:
+                del self._runs[run.id]
+                run.close()
+
+    def newest(self) -> str:
+        """The id of the run that was begun last.
+
+        Raises:
+            NotFound: there is none.
+        """
+        entries = self._store.catalog.entries("runs")
+        if not entries:
+            raise NotFound("no run has begun yet")
+        return str(entries[0]["id"])
