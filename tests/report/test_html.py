@@ -30,8 +30,9 @@ from evaluand.report.facts.evaluation import evaluation_facts
 from evaluand.report.facts.report import Part, report_facts, scores_facts
 from evaluand.report.html.cells import cell
 from evaluand.report.html.charts import Axis, Dot, histogram, strip
-from evaluand.report.html.examples import OUTCOMES, Examples
+from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report
+from evaluand.report.row_columns import OUTCOMES
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, task
 from evaluand.store.directory import DirectoryStore

@@ -36,6 +36,7 @@ from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import PRETTY, SHORT, TEXT, TRACED, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.report.html.chats import chat_cells
+from evaluand.report.row_columns import short_text
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
@@ -48,10 +49,6 @@ if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.run.runner import Run
 
-
-OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
-"""The outcome of a row, worst first. *wrong* is a 0 of a scorer whose values are all 0 or 1; *scored* is any other
-score; *answered* has no score."""
 
 _SPANS: Final = 300
 _CALLS: Final = 50
@@ -188,7 +185,7 @@ class Examples:
             "id": None if example is None else cut_text(example.id, SHORT),
             "input": None if example is None else cell(example.input),
             "expected": None if example is None or example.expected is None else cell(example.expected),
-            "attributes": {} if example is None else {n: _short_text(v) for n, v in example.attributes.items()},
+            "attributes": {} if example is None else {n: short_text(v) for n, v in example.attributes.items()},
             "metadata": {} if example is None else _metadata(example),
             "error": error and {name: None if v is None else cut_text(v, TEXT) for name, v in error.items()},
             "responses": None if items is None else [json_cell(text) for text in texts],
@@ -228,7 +225,7 @@ class Examples:
         if (used := held.pop("usage", None)) is not None:
             held["used"] = usage_text(orjson.loads(used))
         if held:
-            score["columns"] = {name: _short_text(v) for name, v in held.items() if v is not None}
+            score["columns"] = {name: short_text(v) for name, v in held.items() if v is not None}
         return score
 
     def _outcome(self, status: str, graded: Mapping[str, Sequence[tuple[Any, ...]]]) -> int:
@@ -246,16 +243,9 @@ class Examples:
         return 2 if 0 in values else 3 if values else 4 if scores else 5
 
 
-def _short_text(value: Any) -> str | None:
-    """A short text of a value, to group by."""
-    if value is None or isinstance(value, str):
-        return value and cut_text(value, SHORT)
-    return cut_text(identity.encode(value).decode(), SHORT)
-
-
 def _metadata(example: Example) -> dict[str, str | None]:
     known = {"weight": example.weight, "cluster": example.cluster, **example.metadata}
-    return {name: _short_text(value) for name, value in known.items() if value is not None}
+    return {name: short_text(value) for name, value in known.items() if value is not None}
 
 
 def response_texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:

@@ -29,7 +29,7 @@ from evaluand.report.html import charts
 from evaluand.report.html.cells import TEXT
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.comparisons import comparisons_section
-from evaluand.report.html.examples import OUTCOMES, Examples
+from evaluand.report.html.examples import Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
 from evaluand.report.html.gates import gates_section
 from evaluand.report.html.judges import judges_section
@@ -53,6 +53,7 @@ from evaluand.report.html.usage import usage_section
 from evaluand.report.html.worst_groups import worst_groups_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels, values_alone
+from evaluand.report.row_columns import OUTCOMES, STATUSES
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
@@ -77,7 +78,6 @@ _CHARTED_GROUPS = 40
 _LISTED_GROUPS = 2000
 _CELL = 200
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_STATUSES = ("", *SCORE_STATUSES)
 _NO_SCORE = (0, float("nan"), None)
 
 
@@ -574,7 +574,7 @@ class _Columns:
             status, lowest, label = seen[number]
             if value is not None and not value >= lowest:  # the first, or lower
                 lowest = value
-            seen[number] = max(status, _STATUSES.index(score["status"])), lowest, label or score.get("label")
+            seen[number] = max(status, STATUSES.index(score["status"])), lowest, label or score.get("label")
         for (statuses, values, labels), (status, lowest, label) in zip(self._scorers, seen, strict=True):
             statuses.append(status)
             values.append(lowest)
@@ -603,7 +603,7 @@ class _Columns:
             "total": self._examples.total,
             "cut": TEXT,
             "outcomes": OUTCOMES,
-            "statuses": _STATUSES,
+            "statuses": STATUSES,
             "tasks": [entry["task"] for entry in tasks],
             "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
             "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),

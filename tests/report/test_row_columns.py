@@ -1,0 +1,105 @@
+"""Columns of rows say what the rows say one by one."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from evaluand.aggregation.aggregator import Measure
+from evaluand.core.errors import Skipped
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import Score
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.column_statistics import Mean
+from evaluand.report.facts.evaluation import first_metrics
+from evaluand.report.facts.report import Part, scores_facts
+from evaluand.report.html.examples import Examples
+from evaluand.report.row_columns import OUTCOMES, STATUSES, read_attributes, read_row_columns
+from evaluand.run.runner import Runner
+from evaluand.run.task import Candidates, FunctionTask
+from evaluand.store.store import MemoryStore
+
+METRICS = [Accuracy(), Accuracy(reduce="any"), Mean(reduce="best", direction="lower"), Mean(reduce="mean")]
+
+
+def answer(text: str) -> Any:
+    draw = random.Random(text)
+    kind = draw.random()
+    if kind < 0.1:
+        raise ValueError("no answer")
+    if kind < 0.2:
+        raise Skipped("not asked")
+    return Candidates([draw.random() for _ in range(draw.choice([1, 1, 2, 3]))])
+
+
+def binary(output: float) -> Any:
+    return (
+        Score.abstained("unclear")
+        if output < 0.1
+        else Score(float(output > 0.5), label="high" * (output > 0.5) or None)
+    )
+
+
+def graded(output: float) -> Any:
+    if output > 0.9:
+        raise RuntimeError("too high")
+    return Score(output)
+
+
+def part_of(seed: int, n: int, replications: int) -> Part:
+    rows = [{"input": f"{seed} {i}", "group": [None, "a", 3, True][i % 4], "list": [i % 3]} for i in range(n)]
+    data = Dataset.from_rows(rows, attributes=["group", "list"])
+    store = MemoryStore()
+    run = Runner(store).run(FunctionTask(answer), data.save(store), replications=replications)
+    return Part("mine", run, Evaluator(store).evaluate(run, {"binary": binary, "graded": graded}))
+
+
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
+@pytest.mark.parametrize("metric", METRICS)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 25), replications=st.integers(1, 2))
+def test_columns_are_those_of_the_rows(metric: Any, seed: int, n: int, replications: int) -> None:
+    part = part_of(seed, n, replications)
+    measures = [Measure(scorer, metric) for scorer in ("binary", "graded")]
+    scores = scores_facts([part])
+    rows = [*Examples([part], scores, None, measures)]
+    names = [each["scorer"] for each in scores if each["binary"]]
+    columns = read_row_columns(part, names, first_metrics(measures), read_attributes(part.run))
+    assert columns.index.tolist() == [row["index"] for row in rows]
+    assert columns.replication.tolist() == [row["replication"] for row in rows]
+    assert [OUTCOMES[each] for each in columns.outcome] == [OUTCOMES[row["outcome"]] for row in rows]
+    for number, (name, of) in enumerate(columns.scorers.items()):
+        own = [[score for score in row["scores"] if score["scorer"] == number] for row in rows]
+        assert of.status.tolist() == [max((STATUSES.index(s["status"]) for s in each), default=0) for each in own], name
+        lowest = [min((s["value"] for s in each if s["value"] is not None), default=math.nan) for each in own]
+        assert np.array_equal(of.value, lowest, equal_nan=True)
+        labels = [next((s["label"] for s in each if s.get("label")), None) for each in own]
+        assert [None if code == 0 else of.label.known[code - 1] for code in of.label.codes] == labels
+    for name, words in columns.attributes.items():
+        assert [None if not code else words.known[code - 1] for code in words.codes] == [
+            r["attributes"][name] for r in rows
+        ]
+
+
+def test_an_attribute_of_too_many_values_has_none_to_choose_from() -> None:
+    data = Dataset.from_rows(
+        [{"input": i, "id": f"n{i}", "empty": None} for i in range(300)], attributes=["id", "empty"]
+    )
+    store = MemoryStore()
+    run = Runner(store).run(str, data.save(store))
+    words = read_attributes(run).words
+    assert words["id"].known is None
+    assert not words["id"].codes.any()
+    assert words["empty"].known == []
+
+
+def test_an_attribute_may_be_of_no_example() -> None:
+    store = MemoryStore()
+    run = Runner(store).run(str, Dataset.from_rows([{"input": "a", "g": "x"}], attributes=["g"]).save(store))
+    words = read_attributes(run).of(np.array([0, 7]))["g"]
+    assert (words.codes.tolist(), words.known) == ([1, 0], ["x"])
