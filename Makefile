@@ -20,7 +20,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo demo-rag test test-slow check model bench docs clean
+.PHONY: help install demo demo-rag test test-slow check page page-check model bench docs clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -44,7 +44,15 @@ check: $(ALL) ## Check format, lint, types and import order, then run the tests
 	@echo "lint"; $(BIN)/ruff check --quiet .
 	@echo "types"; $(BIN)/mypy --no-error-summary --num-workers auto
 	@echo "imports"; out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
+	@$(MAKE) --no-print-directory page-check
 	@echo "tests"; $(MAKE) --no-print-directory test
+
+page: ## Make the script and the style sheet of `evaluand view` from web/ (needs Node.js)
+	@cd web && npm ci --silent --no-audit --no-fund && node build.mjs
+
+page-check:
+	@echo "page"; command -v npm >/dev/null || { echo "  not made again: needs Node.js"; exit 0; }; \
+		cd web && npm ci --silent --no-audit --no-fund && node build.mjs --check
 
 demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small language model (126 MB to fetch, then two minutes)
 	@$(BIN)/python examples/rag/demo.py

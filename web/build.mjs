@@ -1,6 +1,7 @@
 // Makes the assets of the page from their sources; with --check, says whether they are made of them.
 import { build } from "esbuild";
-import { readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const into = new URL("../src/evaluand/view/assets/", import.meta.url);
 const LIBRARIES = ["preact", "@preact/signals", "@preact/signals-core", "htm"];
@@ -23,7 +24,16 @@ const licences = LIBRARIES.map((name) => {
   return `${name} ${version}\n\n${readFileSync(new URL("LICENSE", folder), "utf8").trim()}\n`;
 }).join(`\n${"-".repeat(80)}\n\n`);
 
-const assets = { "LICENSES.txt": licences };
+/** The digest of all sources, by which a test without Node.js knows whether the assets are made of them. */
+function digest() {
+  const files = ["build.mjs", "package-lock.json", "package.json", "../src/evaluand/report/assets/report.css"];
+  files.push(...readdirSync("src", { recursive: true }).filter((name) => /\.(js|css)$/.test(name)).map((name) => `src/${name}`));
+  const hash = createHash("sha256");
+  for (const name of files.sort()) hash.update(`${name}\0`).update(readFileSync(name)).update("\0");
+  return hash.digest("hex");
+}
+
+const assets = { "LICENSES.txt": licences, "sources.sha256": `${digest()}\n` };
 for (const file of made.outputFiles) {
   const name = file.path.endsWith(".css") ? "view.css" : "view.js";
   assets[name] = file.text;
