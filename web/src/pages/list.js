@@ -8,7 +8,7 @@ import { Name, minute, number, plural, shown, word } from "../text.js";
 
 const PAGE = 60;
 const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
-const ROUTES = { experiments: "e", runs: "r", evaluations: "v", datasets: "d", matches: "m", ratings: "m" };
+const ROUTES = { experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "v", ratings: "v" };
 
 export function ListPage() {
   const found = useRead("index");
@@ -41,7 +41,8 @@ function all({ experiments, artifacts }) {
 }
 
 function Entry({ entry, picked, toggle }) {
-  const route = ROUTES[entry.kind];
+  const isOpen = entry.status === "open";
+  const route = isOpen ? { runs: "live" }[entry.kind] : ROUTES[entry.kind];
   const title = html`<${Name} of=${entry.title} />`;
   const canPick = entry.kind === "evaluations" && entry.status === "sealed";
   return html`<li class="entry"><div class="title">
@@ -51,7 +52,7 @@ function Entry({ entry, picked, toggle }) {
       ${entry.status && entry.status !== "sealed" && html`<span class=${`pill ${entry.status === "damaged" ? "failed" : "unscored"}`}>${entry.status}</span>`}
       <span class="muted">${counts(entry.counts)}${entry.used ? ` · ${entry.used}` : ""}</span></div>
     ${entry.kind === "experiments" ? Object.entries(entry.tasks).slice(0, 12).map(([task, id]) => html`<${Card} key=${id} name=${task} kind="evaluations" id=${id} />`)
-      : ["runs", "evaluations"].includes(entry.kind) && html`<${Card} kind=${entry.kind} id=${entry.id} />`}</li>`;
+      : !isOpen && ["runs", "evaluations"].includes(entry.kind) && html`<${Card} kind=${entry.kind} id=${entry.id} />`}</li>`;
 }
 
 function counts(found) {

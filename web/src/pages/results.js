@@ -1,15 +1,17 @@
 // Results: an experiment, a run or an evaluation. The answers first, then the rows, then all sections of a report.
 import { html } from "htm/preact";
+import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { pathOf, useRead } from "../source.js";
-import { plural, shown } from "../text.js";
+import { Name, plural, shown } from "../text.js";
 
 export function ResultsPage({ parts }) {
   const name = parts.join("/");
   const found = useRead(pathOf("results", name));
   const said = useRead(pathOf("answers", name));
   const sections = useRead(said.value && pathOf("sections", name));
+  if (found.error) return html`<${Problem} text=${found.error} /><p><a href=${address(["live", name])}>Watch it, if it is being made</a></p>`;
   return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} sections=${sections} />`}</${Loaded}>`;
 }
 
@@ -17,6 +19,7 @@ function Results({ title, tasks, said, sections }) {
   const shownSections = sections.value ?? [];
   return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
     <${Loaded} found=${said}>${({ answers }) => html`<${Answers} answers=${answers} />`}</${Loaded}>
+    ${tasks.length > 1 && html`<${Pairs} tasks=${tasks} />`}
     <nav class="within" aria-label="Sections"><ul>${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
       ${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
     ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
@@ -25,10 +28,22 @@ function Results({ title, tasks, said, sections }) {
     ${sections.error && html`<${Problem} text=${sections.error} />`}`;
 }
 
+/** Links that compare each task with the first, which is the baseline of the experiment. */
+function Pairs({ tasks }) {
+  const graded = tasks.filter((task) => task.evaluation);
+  if (graded.length < 2) return null;
+  const [first, ...others] = graded;
+  return html`<p class="pairs-of">Compare with <${Name} of=${first.task} />: ${others.slice(0, MOST_PAIRS).map((task, i) => html`${i ? ", " : ""}<a href=${address(["c"], { a: first.evaluation, b: task.evaluation })}><${Name} of=${task.task} /></a>`)}</p>`;
+}
+
+const MOST_PAIRS = 12;
+
+const ended = (text) => (/[.:!?]$/.test(text) ? text : `${text}.`);
+
 /** The questions that people come with, answered. */
 export function Answers({ answers }) {
   return html`<div class="answers">${answers.map(({ question, sentences, hint }, i) => html`<div class=${i ? "" : "first"}>
     <h2>${question}</h2>
-    ${sentences.length === 1 ? html`<p>${shown(`${sentences[0]}.`)}</p>` : html`<ul>${sentences.map((each) => html`<li>${shown(`${each}.`)}</li>`)}</ul>`}
-    ${hint && html`<p class="note">${shown(hint)}</p>`}</div>`)}</div>`;
+    ${sentences.length === 1 ? html`<p>${shown(ended(sentences[0]))}</p>` : html`<ul>${sentences.map((each) => html`<li>${shown(ended(each))}</li>`)}</ul>`}
+    ${hint && html`<p class="note">${shown(ended(hint))}</p>`}</div>`)}</div>`;
 }

@@ -33,9 +33,12 @@ def answers(facts: Facts, measures: Sequence[Measure] = ()) -> list[Answer]:
         facts: as `report_facts` returns them, with `headlines` and `not_compared`.
         measures: those of the metrics, which say whether higher is better.
     """
-    failures = _describe_failures(facts)
-    failures.sentences.extend(_worst_values(facts, measures))
-    return [_describe_best(facts), failures, _describe_groups(facts), _describe_cost(facts)]
+    return [
+        _describe_best(facts),
+        _describe_failures(facts),
+        _describe_groups(facts, measures),
+        _describe_cost(facts),
+    ]
 
 
 def _describe_best(facts: Facts) -> Answer:
@@ -44,7 +47,7 @@ def _describe_best(facts: Facts) -> Answer:
     if facts.get("headlines"):
         return Answer(question, list(facts["headlines"]))
     values = [f"{row['task']}: {_format_value(row)}" for row in _whole(facts) if row["value"] is not None]
-    return Answer(question, values[: 2 * _MOST] or ["no metric has been computed"], facts.get("not_compared"))
+    return Answer(question, values[: 2 * _MOST] or ["No metric has been computed"], facts.get("not_compared"))
 
 
 def _whole(facts: Facts) -> list[Facts]:
@@ -68,8 +71,34 @@ def _describe_failures(facts: Facts) -> Answer:
         for each in reasons[:_MOST]
     ]
     if not found:
-        found = ["no call failed, and every row was scored"] if _whole(facts) else ["no call failed"]
+        found = ["No call failed, and every row was scored"] if _whole(facts) else ["No call failed"]
     return Answer(question, found)
+
+
+def _key(row: Facts) -> tuple[Any, ...]:
+    return row["scorer"], row["signature"], row["target"], tuple(row["by"])
+
+
+def _describe_groups(facts: Facts, measures: Sequence[Measure]) -> Answer:
+    question = "Which groups are worse?"
+    searched = [row for row in facts.get("worst_groups") or () if row["by"] is not None]
+    found = [
+        f"{row['task']}: {group_name(row['by'])} is worse than all other rows by {row['metric']}, "
+        f"{numbers(row['value'])[0]} instead of {numbers(row['rest'])[0]}"
+        for row in searched
+        if row["confirmed"]
+    ]
+    found += [_describe_disparity(row) for row in facts.get("disparities") or () if _is_shown(row)]
+    if found:
+        return Answer(question, found[: 2 * _MOST])
+    if searched or facts.get("disparities"):
+        return Answer(question, ["No group is shown to be worse"])
+    hint = "Declare `disparities:` or `worst_groups:` for a metric in the experiment file to know which are"
+    values = [*_worst_values(facts, measures)]
+    known = (
+        ["No groups were compared; by their values alone:", *values] if values else ["No metric was computed by group"]
+    )
+    return Answer(question, known, hint)
 
 
 def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
@@ -84,29 +113,7 @@ def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
         worst = (max if direction == "lower" else min)(first, key=lambda row: row["value"])
         value, low, high = numbers(worst["value"], worst["low"], worst["high"])
         interval = "" if worst["low"] is None else f" [{low}, {high}]"
-        yield f"{entry['task']} has its worst {worst['metric']} for {group_name(worst['by'])}: {value}{interval}"
-
-
-def _key(row: Facts) -> tuple[Any, ...]:
-    return row["scorer"], row["signature"], row["target"], tuple(row["by"])
-
-
-def _describe_groups(facts: Facts) -> Answer:
-    question = "Which groups are worse?"
-    searched = [row for row in facts.get("worst_groups") or () if row["by"] is not None]
-    found = [
-        f"{row['task']}: {group_name(row['by'])} is worse than all other rows by {row['metric']}, "
-        f"{numbers(row['value'])[0]} instead of {numbers(row['rest'])[0]}"
-        for row in searched
-        if row["confirmed"]
-    ]
-    found += [_describe_disparity(row) for row in facts.get("disparities") or () if _is_shown(row)]
-    if found:
-        return Answer(question, found[: 2 * _MOST])
-    if searched or facts.get("disparities"):
-        return Answer(question, ["no group is shown to be worse"])
-    hint = "declare `by:` or `worst_groups:` for a metric in the experiment file"
-    return Answer(question, ["no metric was computed by group and compared"], hint)
+        yield f"{entry['task']} is worst for {group_name(worst['by'])}: {worst['metric']} {value}{interval}"
 
 
 def _is_shown(row: Facts) -> bool:
@@ -134,7 +141,7 @@ def _describe_cost(facts: Facts) -> Answer:
     made = {step["id"]: step for entry in facts["tasks"] for step in (entry["run"], entry["evaluation"]) if step}
     if (spent := " and ".join(total_spent(made.values()).costs())) and used:
         used.append(f"making all of it cost {spent}")
-    return Answer(question, used or ["no call says what it used"])
+    return Answer(question, used or ["No call says what it used"])
 
 
 def _texts_of(steps: Sequence[Facts]) -> Iterator[str]:
