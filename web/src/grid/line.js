@@ -10,7 +10,7 @@ export function Heads({ grid }) {
 
 export const OUTCOME_CLASS = { failed: "failed", "not scored": "unscored", wrong: "wrong", right: "good", scored: "good", answered: "none" };
 
-const template = (grid) => ({ gridTemplateColumns: `4.5rem minmax(9rem, 1.4fr) minmax(5rem, 0.6fr) repeat(${grid.tasks.length}, minmax(10rem, 1fr))` });
+const template = (grid) => ({ gridTemplateColumns: `4.5rem minmax(9rem, 1.4fr) minmax(5rem, 0.6fr) repeat(${grid.tasks.length}, minmax(10rem, 1fr))`, minWidth: `${20 + 11 * grid.tasks.length}rem` });
 
 export function Line({ id, place, top, grid, row, cells, search, isCurrent, isOpen, onOpen }) {
   const any = Array.isArray(cells) ? cells.find(Boolean) : null;
