@@ -39,8 +39,7 @@ class Rows:
 
     def __init__(self, part: Part) -> None:
         self.part = part
-        self.scores = scores_facts([part])
-        self.measures = _read_measures(part)
+        self.scores, self.measures = read_scales(part)
         binary = [each["scorer"] for each in self.scores if each["binary"]]
         self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures))
 
@@ -50,15 +49,33 @@ class Rows:
 
     def read(self, start: int, stop: int) -> list[Facts]:
         """The rows at some positions, with their texts."""
-        index, part = self.columns.index[start:stop], self.part
+        index = self.columns.index[start:stop]
         if not len(index):
             return []
-        store: Any = WindowedStore(part.run.store, (int(index.min()), int(index.max())))  # type: ignore[arg-type]
-        graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
-        rows = Examples([Part(part.task, Run(store, part.run.id), graded)], self.scores, None, self.measures)
+        rows = read_window(self.part, self.scores, self.measures, (int(index.min()), int(index.max())))
         first = int(np.searchsorted(self.columns.index, index[0]))
-        found = [row for place, row in enumerate(rows, first) if start <= place < stop]
-        return [row | {"index": str(row["index"])} for row in found]
+        return [row for place, row in enumerate(rows, first) if start <= place < stop]
+
+
+def read_scales(part: Part) -> tuple[list[Facts], Sequence[Any]]:
+    """What the values of the scorers are, as `scores_facts` returns it, and the measures that summarised them."""
+    return scores_facts([part]), _read_measures(part)
+
+
+def read_window(
+    part: Part, scores: Sequence[Facts], measures: Sequence[Any], within: tuple[int, int], **options: Any
+) -> Iterator[Facts]:
+    """The rows of some examples with their texts, by reading little more than them.
+
+    Args:
+        scores: see `read_scales`, as `measures`.
+        within: the lowest and the highest `_index_`.
+        options: of `Examples`: what is shown of spans.
+    """
+    store: Any = WindowedStore(part.run.store, within)  # type: ignore[arg-type]
+    graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
+    shown = Examples([Part(part.task, Run(store, part.run.id), graded)], scores, None, measures, **options)
+    return (row | {"index": str(row["index"])} for row in shown)
 
 
 def _read_measures(part: Part) -> Sequence[Any]:
@@ -72,10 +89,18 @@ def find_rows(source: Source, run: str, evaluation: str) -> Rows:
     Args:
         evaluation: its id, or `-`.
     """
-    return source.columns.get((run, evaluation), lambda: Rows(_find_part(source, run, evaluation)))
+    return source.columns.get((run, evaluation), lambda: Rows(find_part(source, run, evaluation)))
 
 
-def _find_part(source: Source, run: str, evaluation: str) -> Part:
+def find_part(source: Source, run: str, evaluation: str) -> Part:
+    """A run and an evaluation of it.
+
+    Args:
+        evaluation: its id, or `-`.
+
+    Raises:
+        NotFound: the store does not have both, finished.
+    """
     graded = None if evaluation == NO_EVALUATION else evaluation
     if not source.store.is_sealed("runs", run):
         raise NotFound("this run is not finished, or not in this store")
