@@ -3,10 +3,12 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
+import { ExamplePage } from "./pages/example.js";
 import { ListPage } from "./pages/list.js";
 import { ResultsPage } from "./pages/results.js";
+import { TracePage } from "./pages/trace.js";
 
-const PAGES = { "": ListPage, e: ResultsPage, r: ResultsPage, v: ResultsPage };
+const PAGES = { "": ListPage, e: ResultsPage, r: ResultsPage, v: ResultsPage, x: ExamplePage, t: TracePage };
 
 function Page() {
   const [kind = "", ...rest] = path.value;
