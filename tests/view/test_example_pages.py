@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from evaluand import Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.core.errors import NotFound
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorers.detection import Detection
+from evaluand.evaluation.scorers.spans import Spans
 from evaluand.run.task import FunctionTask
 from evaluand.trace import span
 from evaluand.view.resources import examples as module
@@ -156,21 +160,39 @@ def test_what_is_not_there_is_said(store: DirectoryStore) -> None:
             read(store, path)
 
 
-@pytest.fixture(scope="module")
-def page(store: DirectoryStore) -> Iterator[Any]:
+@contextmanager
+def opened(tab: Any, store: DirectoryStore) -> Iterator[Any]:
     """A tab that a server of the store has let in."""
     command = [sys.executable, "-m", "evaluand.cli", "view", "--no-browser", "--store", str(store.root)]
-    with open_tab() as tab, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         link = process.stdout.readline().split()[-1]
-        tab.faults = []
-        tab.on("dialog", lambda dialog: (tab.faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        tab.on("pageerror", lambda error: tab.faults.append(str(error)))
-        tab.on("console", lambda message: tab.faults.append(message.text))
         tab.goto(link)
         tab.origin = link.split("/?")[0]
         yield tab
         process.terminate()
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Any]:
+    with open_tab() as tab:
+        tab.faults = []
+        tab.on("dialog", lambda dialog: (tab.faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        tab.on("pageerror", lambda error: tab.faults.append(str(error)))
+        tab.on("console", lambda message: tab.faults.append(message.text))
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def server(tab: Any, store: DirectoryStore) -> Iterator[str]:
+    with opened(tab, store):
+        yield tab.origin
+
+
+@pytest.fixture
+def page(tab: Any, server: str) -> Any:
+    tab.origin = server
+    return tab
 
 
 def show(page: Any, *parts: str) -> None:
@@ -351,3 +373,47 @@ def test_both_pages_fit_a_narrow_screen(page: Any, store: DirectoryStore, scheme
             row.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.faults == []
+
+
+def open_row(page: Any, store: DirectoryStore) -> Any:
+    show(page, "x", store.ids("datasets")[0], "0")
+    page.get_by_text("all of this row").click()
+    return page.locator(".card details > .detail")
+
+
+def test_spans_of_a_text_are_marked(tab: Any, tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    expected = [{"start": 2, "end": 5, "tag": "PER"}, {"start": 10, "end": 13, "tag": "PER"}]
+    given = [expected[0], {"start": 10, "end": 13, "tag": HOSTILE}]
+    data = Dataset.from_rows([{"input": "\U0001f642 Ada met Bob", "expected": expected}])
+    run = Runner(store).run(FunctionTask(lambda text: given, name="tagger", version="1", items=True), data)
+    Evaluator(store).evaluate(run, {"spans": Spans()})
+    with opened(tab, store) as page:
+        row = open_row(page, store)
+        assert row.locator("h4", has_text="Spans").locator("+ p").inner_text() == (
+            "✓ 1 in both · − 1 only expected · + 1 only answered"
+        )
+        assert row.locator(".tagged b bdi").all_text_contents() == ["PER", "PER", HOSTILE]
+        lines = "all => all.map((each) => `${each.classList[1]}: ${each.textContent}`)"
+        assert row.locator(".marked").evaluate_all(lines) == ["both: Ada", "answered: Bob", "expected: Bob"]
+
+
+def test_boxes_are_drawn_and_listed(tab: Any, tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    expected = [{"box": [0, 10, 10, 20], "label": HOSTILE}, {"box": [40, 10, 50, 20], "label": "dog"}]
+    given = [{"box": [1, 10, 11, 20], "label": HOSTILE, "confidence": 0.9}]
+    data = Dataset.from_rows([{"image": "a.png", "expected": expected}], input="image")
+    run = Runner(store).run(FunctionTask(lambda image: given, name="detector", version="1"), data)
+    Evaluator(store).evaluate(run, {"boxes": Detection()})
+    with opened(tab, store) as page:
+        row = open_row(page, store)
+        assert row.locator(".frame .box").evaluate_all("all => all.map((each) => each.classList[1])") == [
+            "missed",
+            "right",
+        ]
+        row.get_by_text("Boxes as a list").click()
+        assert row.locator(".boxes li").all_inner_texts() == [
+            f"✓ right {HOSTILE} 0.9 at 1, 10, 11, 20",
+            "− missed dog at 40, 10, 50, 20",
+        ]
+    assert tab.faults == []

@@ -48,12 +48,11 @@ function Call({ trace, row }) {
 /** The spans that the task opened, without that of the call. */
 const countSpans = (row) => row.n_spans - row.spans.filter((span) => span[0] === 0).length;
 
-/** What the call used, in numbers; of nested requests to models only the innermost count. */
+/** What the call used, in numbers. */
 function Tiles({ row, task }) {
   const spans = allSpans(row, task);
   const errors = spans.filter((span) => span[6] === "error").length;
-  const outer = new Set(spans.filter((span) => span[11]).map((span) => span[1]));
-  const using = spans.filter((span) => span[11] && !outer.has(span[0]));
+  const using = usingSpans(spans);
   const total = using.reduce((sum, span) => sum + tokens(span[11]), 0);
   const costs = new Map();
   for (const [, , , , , , , , , , , used] of using) if (used.cost !== undefined) costs.set(used.currency, (costs.get(used.currency) ?? 0) + used.cost);
@@ -62,4 +61,14 @@ function Tiles({ row, task }) {
     ${row.attempts > 1 && html`<li><b>${row.attempts}</b> attempts</li>`}
     ${total > 0 && html`<li><b>${word.format(total)}</b> tokens</li>`}
     ${[...costs].map(([currency, sum]) => html`<li><b>${shown(cost({ cost: sum, currency }))}</b></li>`)}</ul>`;
+}
+
+/** The spans whose usages add up: the call itself if it says what it used, else the innermost requests to models. */
+function usingSpans(spans) {
+  if (spans[0][11]) return [spans[0]];
+  const used = spans.filter((span) => span[11]);
+  const requests = used.filter((span) => span[3] === "llm");
+  const among = requests.length ? requests : used;
+  const outer = new Set(among.map((span) => span[1]));
+  return among.filter((span) => !outer.has(span[0]));
 }

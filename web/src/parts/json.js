@@ -63,7 +63,7 @@ export function Held({ node, search, open }) {
 function Items({ node, search, open }) {
   const [most, more] = useState(SHOWN);
   const left = node.items.length - most;
-  if (node.kind === "list" && node.items.every(([, held]) => isShort(held))) {
+  if (isShortList(node)) {
     return html`<span class="short">${node.items.slice(0, most).map(([, held], i) => html`${i > 0 && ", "}<${Plain} node=${held} search=${search} />`)}${left > 0 && html`, <${More} left=${left} show=${() => more(most + 10 * SHOWN)} />`}</span>`;
   }
   return html`<ul class=${node.kind}>
@@ -74,7 +74,10 @@ function Items({ node, search, open }) {
 
 const More = ({ left, show }) => html`<button type="button" class="plain" onClick=${show}>show ${left > 10 * SHOWN ? `${word.format(10 * SHOWN)} of ` : ""}${word.format(left)} more</button>`;
 
-const SHORT = 20;
+const SHORT = 20; // characters
+const FEW = 8; // values of a list that needs no fold
+
+const isShortList = (node) => node.kind === "list" && node.items.every(([, held]) => isShort(held));
 
 /** Whether a value needs no line of its own. */
 const isShort = (node) => node.kind === "word" || (node.kind === "text" && node.text.length <= SHORT && !node.text.includes("\n"));
@@ -82,7 +85,7 @@ const isShort = (node) => node.kind === "word" || (node.kind === "text" && node.
 function Item({ name, node, search, open }) {
   const [unfolded, tell] = useState(open);
   const key = html`<span class="key">${shown(name, search)}</span>`;
-  if (!node.items?.length) return html`${key} <${Held} node=${node} search=${search} />`;
+  if (!node.items?.length || (isShortList(node) && node.items.length <= FEW)) return html`${key} <${Held} node=${node} search=${search} />`;
   const size = node.kind === "list" ? plural(node.items.length, "item") : plural(node.items.length, "field");
   return html`<details open=${unfolded} onToggle=${(event) => tell(event.currentTarget.open)}>
     <summary>${key} <span class="muted">${size}</span></summary>

@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { shown } from "../text.js";
 
-const SIGNS = [/^#{1,6} \S/m, /^ {0,3}(?:[-*+]|\d+[.)]) \S.*\n+ {0,3}(?:[-*+]|\d+[.)]) \S/m, /^```/m, /\*\*\S[^*\n]*\*\*/, /`[^`\n]+`/, /\[[^[\]\n]+\]\(https?:[^)\s]+\)/, /^\|.+\|\s*\n\|[ :|-]+\|/m];
+const SIGNS = [/^#{1,6} \S/m, /^ {0,3}(?:[-*+]|\d+[.)]) \S.*\n+ {0,3}(?:[-*+]|\d+[.)]) \S/m, /^```/m, /\*\*\S[^*\n]*\*\*/, /`[^`\n]+`/, /\[[^[\]\n]+\]\(https?:[^()\s]+\)/, /^\|.+\|\s*\n\|[ :|-]+\|/m];
 
 /** Whether a text has signs of markdown. */
 export const looksLikeMarkdown = (text) => SIGNS.some((sign) => sign.test(text));

@@ -1,6 +1,7 @@
 // All of a row: what was asked, expected and answered, its scores with their reasons, and how it came about.
 import { html } from "htm/preact";
 import { address } from "../address.js";
+import { isServed } from "../source.js";
 import { seconds, shown, word } from "../text.js";
 import { Block, Cut, Heading, Pairs } from "./cell.js";
 import { Boxes } from "./boxes.js";
@@ -18,7 +19,8 @@ export const Outcome = ({ of }) => html`<span class=${`pill ${OUTCOME_CLASS[of]}
  * The detail of a row.
  *
  * `row` is one of a piece, `head` says what the numbers of its scorers mean, `search` is in lower case, and `command`
- * shows what was cut. With `run`, there are links to the trace and, by `head.dataset`, to the example.
+ * shows what was cut. With `run`, there are links to the trace and, by `head.dataset`, to the example, where a server
+ * shows them.
  */
 export function RowDetail({ row, head, search = "", command, run = null }) {
   return html`<${Heading}>Input</${Heading}><${Block} cell=${row.input} search=${search} command=${command} />
@@ -31,7 +33,7 @@ export function RowDetail({ row, head, search = "", command, run = null }) {
     <${Chats} row=${row} search=${search} command=${command} />
     ${row.spans.length > 0 && html`<${Heading}>Trace</${Heading}><${SpanTree} row=${row} search=${search} command=${command} />`}
     <${Heading}>About this row</${Heading}><${About} row=${row} search=${search} />
-    ${run !== null && html`<p class="links"><a href=${traceAddress(run, row)}>The whole trace</a>${
+    ${run !== null && isServed && html`<p class="links"><a href=${traceAddress(run, row)}>The whole trace</a>${
       head.dataset && html`<a href=${address(["x", head.dataset, row.index])}>This example in all runs</a>`}</p>`}`;
 }
 

@@ -9,6 +9,7 @@ import { HELD, byParent, spanTime } from "./trace.js";
 const DEEPEST = 60;
 const MANY = 200; // spans, of which the deeper ones are folded at first
 const OPEN = 2;
+const SIBLINGS = 200; // spans below the same one, shown at a time
 const WIDTH = 1000; // of a lane, in its own units
 const INDENTS = 12;
 const KINDS = { llm: "k-llm", tool: "k-tool", retriever: "k-retriever", agent: "k-agent", embedding: "k-retriever", reranker: "k-retriever", guardrail: "k-tool", evaluator: "k-agent" };
@@ -42,6 +43,7 @@ export function Waterfall({ row, task, command }) {
   const start = useMemo(() => spans.reduce((first, span) => Math.min(first, span[START]), 0), [spans]);
   const [turned, turn] = useState(() => new Set()); // spans whose fold is not as at first
   const [opened, open] = useState(() => new Set()); // spans that show what they held
+  const [more, tellMore] = useState(() => new Map()); // how many are shown below each span
   const list = useRef(null);
   const flip = (set, tell, id) => { const next = new Set(set); next.delete(id) || next.add(id); tell(next); };
   const isUnfolded = (id, depth) => (spans.length <= MANY || depth < OPEN) !== turned.has(id);
@@ -52,7 +54,12 @@ export function Waterfall({ row, task, command }) {
     const next = rows[rows.indexOf(event.target) + step];
     if (next) { event.preventDefault(); next.focus(); }
   };
-  const branches = (parent, depth) => below.get(parent).map((span) => {
+  const branches = (parent, depth) => {
+    const [all, most] = [below.get(parent), more.get(parent) ?? SIBLINGS];
+    return html`${all.slice(0, most).map((span) => branch(span, depth))}${all.length > most && html`<li key="more"><button type="button" class="plain"
+      onClick=${() => tellMore(new Map(more).set(parent, most + SIBLINGS))}>show ${word.format(Math.min(SIBLINGS, all.length - most))} of ${word.format(all.length - most)} more spans here</button></li>`}`;
+  };
+  const branch = (span, depth) => {
     const [id, , name] = span;
     const under = depth < DEEPEST ? (below.get(id) ?? []) : [];
     const unfolded = under.length > 0 && isUnfolded(id, depth);
@@ -63,7 +70,7 @@ export function Waterfall({ row, task, command }) {
         <${Summary} span=${span} start=${start} end=${end} /></button></div>
       ${opened.has(id) && html`<${Detail} span=${span} command=${command} />`}
       ${unfolded && html`<ol>${branches(id, depth + 1)}</ol>`}</li>`;
-  });
+  };
   const left = row.n_spans - row.spans.length;
   return html`<div class=${`waterfall ${spans.some((span) => span[USED]) ? "has-used" : ""}`} onKeyDown=${move}>
     <div class="scale" aria-hidden="true"><span><span>0</span><span>${seconds((end - start) / 2e6)}</span><span>${seconds((end - start) / 1e6)}</span></span></div>
