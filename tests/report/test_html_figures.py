@@ -30,7 +30,7 @@ from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.facts.aggregation import confusion_matrix, curves_facts, summary_facts
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.html.examples import Examples, Images, _find_source, frames
+from evaluand.report.html.examples import Examples, Images, find_source, frames
 from evaluand.report.html.report import write_report
 from evaluand.report.terminal.plain_text import plain_text
 from evaluand.report.terminal.report import curves_tables
@@ -393,9 +393,9 @@ def test_a_report_takes_no_images_that_a_store_of_somebody_else_names_elsewhere(
         file.parent.mkdir(parents=True)
         file.write_text(f"input\n{file.parent.name}\n")
     runs = [Runner(store).run(str.upper, Dataset.from_file(file)) for file in files]
-    assert [_find_source(run) for run in runs] == [str(file) for file in files]
+    assert [find_source(store, run.manifest["spec"]["dataset"]) for run in runs] == [str(file) for file in files]
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home of somebody else"))
-    assert [_find_source(run) for run in runs] == [str(files[0]), None]
+    assert [find_source(store, run.manifest["spec"]["dataset"]) for run in runs] == [str(files[0]), None]
 
 
 def test_the_classes_of_a_matrix_keep_their_order() -> None:

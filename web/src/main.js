@@ -4,11 +4,15 @@ import { render } from "preact";
 import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
 import { ComparePage } from "./pages/compare.js";
+import { ExamplePage } from "./pages/example.js";
 import { ListPage } from "./pages/list.js";
 import { LivePage } from "./pages/live.js";
 import { ResultsPage } from "./pages/results.js";
+import { TracePage } from "./pages/trace.js";
 
-const PAGES = { "": ListPage, c: ComparePage, e: ResultsPage, live: LivePage, r: ResultsPage, v: ResultsPage };
+const PAGES = {
+  "": ListPage, c: ComparePage, e: ResultsPage, live: LivePage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
+};
 
 function Page() {
   const [kind = "", ...rest] = path.value;

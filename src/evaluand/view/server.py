@@ -22,7 +22,13 @@ from starlette.routing import Route
 from evaluand.core.errors import EvaluandError, NotFound, SpecError
 from evaluand.view.access import Access, AccessMiddleware
 from evaluand.view.live import EVERY, LiveRun, LiveRuns
-from evaluand.view.resources import comparisons as _comparisons, listing as _listing, results as _results, rows as _rows  # noqa: F401 - register
+from evaluand.view.resources import (  # noqa: F401 - register
+    comparisons as _comparisons,
+    examples as _examples,
+    listing as _listing,
+    results as _results,
+    rows as _rows,
+)
 from evaluand.view.resources.base import Source, read_resource, to_json
 
 ASSETS: Final = ("view.js", "view.css", "icon.svg")

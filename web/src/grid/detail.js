@@ -1,12 +1,12 @@
 // The open row of a grid: the example, and all tasks side by side.
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { address, change } from "../address.js";
+import { change } from "../address.js";
 import { Diff } from "../parts/diff.js";
 import { Problem, Waiting } from "../parts/frame.js";
-import { Name, plural, shown, textOf, word } from "../text.js";
+import { RowDetail } from "../parts/row.js";
+import { Name, plural, textOf, word } from "../text.js";
 import { rowAt } from "./columns.js";
-import { said } from "./line.js";
 
 export function Detail({ grid, open, search, place, of, step }) {
   const [index, replication = "0"] = open.split("/");
@@ -49,12 +49,9 @@ function findRow(grid, index, replication) {
 }
 
 function Sides({ grid, cells, search }) {
-  const any = cells.find(Boolean);
-  const [first, second] = cells.filter(Boolean).map((row) => (row.responses ?? []).map(textOf).join("\n"));
-  return html`<h4>Input</h4><pre class="text-block" dir="auto" tabindex="0">${shown(textOf(any.input), search)}</pre>
-    ${any.expected !== null && html`<h4>Expected</h4><pre class="text-block" dir="auto" tabindex="0">${shown(textOf(any.expected), search)}</pre>`}
-    ${cells.map((row, t) => row && html`<h4><${Name} of=${grid.tasks[t].task} /></h4><p dir="auto">${said(row, search)}</p>
-      <p class="links"><a href=${address(["x", grid.tasks[t].head.dataset, row.index])}>This example in all runs</a>
-        <a href=${address(["t", grid.tasks[t].run, row.index])}>Trace</a></p>`)}
-    ${cells.filter(Boolean).length === 2 && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}`;
+  const rows = cells.map((row, t) => row && { row, task: grid.tasks[t] }).filter(Boolean);
+  const [first, second] = rows.map(({ row }) => (row.responses ?? []).map(textOf).join("\n"));
+  return html`${rows.length === 2 && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}
+    ${rows.map(({ row, task }) => html`<details class="side" open key=${task.run}><summary><h3><${Name} of=${task.task} /></h3></summary>
+      <${RowDetail} row=${row} head=${task.head} search=${search} run=${task.run} command=${`evaluand show ${task.run.slice(0, 12)} --index ${row.index} --json`} /></details>`)}`;
 }

@@ -55,15 +55,20 @@ def cut_text(text: str, limit: int) -> str:
 
 
 class Budget:
-    """The characters left for a row or a judgement in addition to its input, answers and scores."""
+    """The characters left for a row or a judgement in addition to its input, answers and scores.
 
-    def __init__(self, characters: int) -> None:
-        self.left = characters
+    Args:
+        characters: how many are left.
+        longest: how many a value within a span or a call may have.
+    """
+
+    def __init__(self, characters: int, longest: int = TRACED) -> None:
+        self.left, self._longest = characters, longest
 
     def json(self, text: str) -> Any:
         """The cell of a value whose JSON is known, cut to what is left."""
-        made = json_cell(text, min(TRACED, max(self.left, 0)))
-        self.left -= min(len(text), TRACED)
+        made = json_cell(text, min(self._longest, max(self.left, 0)))
+        self.left -= min(len(text), self._longest)
         return made
 
     def text(self, text: str) -> Any:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from evaluand.data.dataset import Example
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.run.runner import Run
+    from evaluand.store.store import Store
 
 
 _SPANS: Final = 300
@@ -74,6 +75,8 @@ class Examples:
         scores: as `scores_facts` returns them.
         limit: how many rows of each task, the worst first by `OUTCOMES`; None is all.
         measures: those that summarised the scores; they define which of several answers decides a row.
+        spans: how many spans of a row are shown.
+        room: what is left for the spans and calls of all rows together; by default each row has room of its own.
 
     Attributes:
         total: the number of rows, chosen or not.
@@ -87,8 +90,12 @@ class Examples:
         scores: Sequence[Facts],
         limit: int | None = None,
         measures: Sequence[Measure] = (),
+        *,
+        spans: int = _SPANS,
+        room: Budget | None = None,
     ) -> None:
         self._parts, self._limit, self._metrics = parts, limit, first_metrics(measures)
+        self._spans, self._shared = spans, room
         self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
         counts = [sum(part.run.counts.values()) for part in parts]
         self.total = sum(counts)
@@ -143,7 +150,7 @@ class Examples:
         spans = Keyed(row for batch in part.run.spans() for row in read_tuples(batch))
         sources = Sources(part.run)
         boxes = [Keyed(_boxes(part.evaluation, scorer)) for scorer in detectors(part)]
-        images = Images(_find_source(part.run) if boxes else None)
+        images = Images(find_source(part.run.store, part.run.manifest["spec"]["dataset"]) if boxes else None)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
             for index, replication, *response in read_tuples(batch):
                 key = index, replication
@@ -174,8 +181,9 @@ class Examples:
     ) -> Facts:
         status, error, items, n, attempts, usage, started, duration = response
         scores = [(s, row) for s, rows in graded.items() for row in rows]
-        room = Budget(self._room)
+        room = self._shared or Budget(self._room)
         texts = [] if items is None else response_texts(items, n, in_lists)
+        question = None if example is None else example.input
         return {
             "task": number,
             "index": key[0],
@@ -198,7 +206,7 @@ class Examples:
             "scores": [self._score(s, columns[s], row, room, partial(sources.of, *key)) for s, row in scores[:_SCORES]],
             "n_scores": len(scores),
             "chats": chat_cells(traced, room),
-            "spans": [span_cells(row, None if example is None else example.input, room) for row in traced[:_SPANS]],
+            "spans": [span_cells(row, question, room) for row in traced[: self._spans]],
             "n_spans": len(traced),
         }
 
@@ -244,8 +252,13 @@ class Examples:
 
 
 def _metadata(example: Example) -> dict[str, str | None]:
+    return {name: short_text(value) for name, value in all_metadata(example).items()}
+
+
+def all_metadata(example: Example) -> dict[str, Any]:
+    """Weight, cluster and metadata of an example by name, without those that are missing."""
     known = {"weight": example.weight, "cluster": example.cluster, **example.metadata}
-    return {name: short_text(value) for name, value in known.items() if value is not None}
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def response_texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
@@ -306,15 +319,14 @@ def _draw_boxes(found: list[Facts | None], example: Example | None, images: Imag
     return {"frames": found[:_ANSWERS], "image": None if example is None else images.read(example.input)}
 
 
-def _find_source(run: Run) -> str | None:
+def find_source(store: Store, dataset: str) -> str | None:
     """The file of a dataset, next to which its images are.
 
     None for a dataset of somebody else whose manifest names a file outside the folder that the store is in: a report,
     which may be passed on, does not take images of whoever writes it.
     """
-    store = run.store
     try:
-        made = store.manifest("datasets", run.manifest["spec"]["dataset"])
+        made = store.manifest("datasets", dataset)
     except NotFound:
         return None
     source = (made.get("provenance") or {}).get("source")

@@ -58,12 +58,14 @@ class Source:
         contents: of results, by their name and the ids behind it.
         columns: of rows, by run and evaluation.
         attributes: of examples, by dataset.
+        facts: small facts about finished artifacts, by what they say and the id.
     """
 
     store: DirectoryStore
     contents: Cache = field(default_factory=lambda: Cache(8))
     columns: Cache = field(default_factory=lambda: Cache(16))
     attributes: Cache = field(default_factory=lambda: Cache(4))
+    facts: Cache = field(default_factory=lambda: Cache(10_000))
 
 
 Content = bytes | Facts | list[Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -46,8 +46,7 @@ class Rows:
 
     def __init__(self, part: Part, attributes: Attributes) -> None:
         self.part = part
-        self.scores = scores_facts([part])
-        self.measures = _read_measures(part)
+        self.scores, self.measures = read_scales(part)
         binary = [each["scorer"] for each in self.scores if each["binary"]]
         self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
 
@@ -55,13 +54,31 @@ class Rows:
         """The rows at some places, in this order, with their texts."""
         if not len(places):
             return []
-        part, columns = self.part, self.columns
-        store: Any = WindowedStore(part.run.store, columns.index[list(places)].tolist())
-        graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
-        rows = Examples([Part(part.task, Run(store, part.run.id), graded)], self.scores, None, self.measures)
-        found = {(row["index"], row["replication"]): row | {"index": str(row["index"])} for row in rows}
-        keys = ((int(columns.index[place]), int(columns.replication[place])) for place in places)
+        keys = [(int(self.columns.index[place]), int(self.columns.replication[place])) for place in places]
+        rows = read_window(self.part, self.scores, self.measures, [index for index, _ in keys])
+        found = {(int(row["index"]), row["replication"]): row for row in rows}
         return [found[key] for key in keys]
+
+
+def read_scales(part: Part) -> tuple[list[Facts], Sequence[Any]]:
+    """What the values of the scorers are, as `scores_facts` returns it, and the measures that summarised them."""
+    return scores_facts([part]), _read_measures(part)
+
+
+def read_window(
+    part: Part, scores: Sequence[Facts], measures: Sequence[Any], indices: Iterable[int], **options: Any
+) -> Iterator[Facts]:
+    """The rows of some examples with their texts, by reading little more than them.
+
+    Args:
+        scores: see `read_scales`, as `measures`.
+        indices: the `_index_` of the examples.
+        options: of `Examples`: what is shown of spans.
+    """
+    store: Any = WindowedStore(part.run.store, indices)
+    graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
+    shown = Examples([Part(part.task, Run(store, part.run.id), graded)], scores, None, measures, **options)
+    return (row | {"index": str(row["index"])} for row in shown)
 
 
 def _read_measures(part: Part) -> Sequence[Any]:
@@ -75,7 +92,7 @@ def find_rows(source: Source, run: str, evaluation: str) -> Rows:
     Args:
         evaluation: its id, or `-`.
     """
-    return source.columns.get((run, evaluation), lambda: _read_rows_of(source, _find_part(source, run, evaluation)))
+    return source.columns.get((run, evaluation), lambda: _read_rows_of(source, find_part(source, run, evaluation)))
 
 
 def _read_rows_of(source: Source, part: Part) -> Rows:
@@ -83,7 +100,15 @@ def _read_rows_of(source: Source, part: Part) -> Rows:
     return Rows(part, source.attributes.get(dataset, lambda: read_attributes(part.run)))
 
 
-def _find_part(source: Source, run: str, evaluation: str) -> Part:
+def find_part(source: Source, run: str, evaluation: str) -> Part:
+    """A run and an evaluation of it.
+
+    Args:
+        evaluation: its id, or `-`.
+
+    Raises:
+        NotFound: the store does not have both, finished.
+    """
     graded = None if evaluation == NO_EVALUATION else evaluation
     if not source.store.is_sealed("runs", run):
         raise NotFound("this run is not finished, or not in this store")

@@ -1,0 +1,203 @@
+"""One example with what every run answered to it, and one call with all that happened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+import orjson
+
+from evaluand.core.errors import NotFound
+from evaluand.data.dataset import Dataset, Example
+from evaluand.report.commands import format_command
+from evaluand.report.facts.base import Facts, Names
+from evaluand.report.html.cells import Budget, cell
+from evaluand.report.html.examples import Examples, Images, all_metadata, find_source, read_tuples
+from evaluand.report.text import SHORT_ID
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.window import WindowedStore
+from evaluand.view.resources.base import Source, resource
+from evaluand.view.resources.rows import NO_EVALUATION, find_part, read_scales, read_window
+
+_LONGEST: Final = 100_000  # characters of a value of the example
+_MOST_RUNS: Final = 50
+_MOST_REPEATS: Final = 100
+_MOST_SPANS: Final = 5000
+_LEAST_SPANS: Final = 50  # of a call
+_ROOM: Final = 2_000_000  # characters of all values in the spans
+_LONGEST_TRACED: Final = 50_000
+
+
+@resource("example/{dataset}/{index}")
+def read_example(source: Source, dataset: str, index: str) -> Facts:
+    """An example, and the calls of each run over its dataset, newest run first, with the scores of its newest
+    evaluation.
+    """
+    number, store = _parse_index(index), source.store
+    made = store.manifest("datasets", dataset)
+    example = _find_example(store, dataset, number)
+    if example is None:
+        raise NotFound(f"this dataset has no example {number}")
+    runs = _list_runs(source, dataset)
+    return {
+        "dataset": {"id": dataset, "name": made.get("name"), "created": made.get("created")},
+        "index": str(number),
+        "id": example.id,
+        "input": cell(example.input, _LONGEST),
+        "expected": None if example.expected is None else cell(example.expected, _LONGEST),
+        "attributes": {name: _optional_cell(value) for name, value in example.attributes.items()},
+        "metadata": {name: cell(value, _LONGEST) for name, value in all_metadata(example).items()},
+        "image": Images(find_source(store, dataset)).read(example.input),
+        "runs": [
+            each for entry in runs[:_MOST_RUNS] if (each := _read_calls(source, entry, number, room=None))["rows"]
+        ],
+        "n_runs": len(runs),
+        "n_read": min(len(runs), _MOST_RUNS),
+    }
+
+
+@resource("trace/{run}/{index}")
+def read_trace(source: Source, run: str, index: str) -> Facts:
+    """The calls of a run for one example, with all their spans up to a total size.
+
+    A span is as in a row, with what it used at its end: model, tokens and cost, or None.
+    """
+    number, store = _parse_index(index), source.store
+    made = find_part(source, run, NO_EVALUATION).run.manifest
+    entry = {"id": run, "evaluation": _list_evaluations(source).get(run)}
+    found = _read_calls(source, entry, number, Budget(_ROOM, _LONGEST_TRACED))
+    if not found["rows"]:
+        raise NotFound(f"this run has no example {number}")
+    used = _read_usages(Run(_window(store, number), run))
+    for row in found["rows"]:
+        row["spans"] = [[*span, used.get((row["replication"], span[0]))] for span in row["spans"]]
+    dataset = made["spec"]["dataset"]
+    return {"index": str(number), "dataset": {"id": dataset, "name": _name_dataset(store, dataset)}} | found
+
+
+def _parse_index(text: str) -> int:
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdecimal() or len(digits) > _DIGITS or not -_END <= int(text) < _END:
+        raise NotFound("there is no such example: its number is a whole one")
+    return int(text)
+
+
+_DIGITS: Final = 19
+_END: Final = 1 << 63
+
+
+def _window(store: DirectoryStore, number: int) -> Any:
+    """The store with the rows of one example alone."""
+    return WindowedStore(store, [number])
+
+
+def _find_example(store: DirectoryStore, dataset: str, number: int) -> Example | None:
+    return next(Dataset.stored(_window(store, number), dataset).examples(), None)
+
+
+def _optional_cell(value: Any) -> Any:
+    return None if value is None else cell(value, _LONGEST)
+
+
+def _list_runs(source: Source, dataset: str) -> list[Facts]:
+    """The finished runs over a dataset, newest first, each with its newest evaluation."""
+    sealed = [entry["id"] for entry in source.store.catalog.entries("runs") if entry["status"] == _SEALED]
+    over = [id for id in sealed if _find_origin(source, "runs", id) == dataset]
+    graded = _list_evaluations(source) if over else {}
+    return [{"id": id, "evaluation": graded.get(id)} for id in over]
+
+
+_SEALED: Final = "sealed"
+
+
+def _list_evaluations(source: Source) -> dict[str, str]:
+    """The newest finished evaluation of each run that has any."""
+    found: dict[str, str] = {}
+    for entry in source.store.catalog.entries("evaluations"):
+        if entry["status"] == _SEALED:
+            found.setdefault(_find_origin(source, "evaluations", entry["id"]), entry["id"])
+    return found
+
+
+def _find_origin(source: Source, kind: str, id: str) -> str:
+    """The dataset of a run, or the run of an evaluation."""
+
+    def find() -> str:
+        made = source.store.manifest(kind, id)
+        return str(made["spec"]["dataset"] if kind == "runs" else made["provenance"]["run"])
+
+    return source.facts.get(("origin", kind, id), find)
+
+
+def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Budget | None) -> Facts:
+    """What a run and an evaluation of it say about an example.
+
+    Args:
+        entry: the ids.
+        room: of all spans, which are shown up to `_MOST_SPANS`; None for those that a row shows.
+    """
+    part = find_part(source, entry["id"], entry["evaluation"] or NO_EVALUATION)
+    scores, measures = source.facts.get(("scales", *entry.values()), lambda: read_scales(part))
+    made = part.run.manifest
+    repeats = made["spec"]["replications"]
+    spans = {} if room is None else {"spans": max(_MOST_SPANS // max(repeats, 1), _LEAST_SPANS), "room": room}
+    rows = list(islice(read_window(part, scores, measures, [number], **spans), _MOST_REPEATS))
+    shown = Examples([part], scores)
+    names = Names(source.store.refs()).find("runs", part.run.id, made.get("name"))
+    origin, task = (made.get("provenance") or {}).get("origin") or {}, made["spec"].get("task") or {}
+    return {
+        "run": part.run.id,
+        "names": names,
+        "evaluation": entry["evaluation"],
+        "task": origin.get("task") or task.get("name") or part.run.id,
+        "created": made.get("created"),
+        "replications": repeats,
+        "scorers": [{"name": name, "aggregate": shown.aggregates.get(name)} for name in shown.scorers],
+        "command": f"{format_command('show', part.run.id[:SHORT_ID], source.store.root)} --index {number} --json",
+        "rows": rows,
+    }
+
+
+def _name_dataset(store: DirectoryStore, id: str) -> str | None:
+    try:
+        name = store.manifest("datasets", id).get("name")
+    except NotFound:
+        return None
+    return None if name is None else str(name)
+
+
+_USED: Final = ("model", "input_tokens", "output_tokens", "cost", "currency")
+
+
+def _read_usages(run: Run) -> dict[tuple[int, int], Facts]:
+    """What each span used that says so, by replication and number."""
+    found = {}
+    for replication, number, text in _iterate_attributes(run):
+        if text is not None and (used := _usage_of(orjson.loads(text))):
+            found[replication, number] = used
+    return found
+
+
+def _iterate_attributes(run: Run) -> Iterator[tuple[int, int, str | None]]:
+    for batch in run.spans():
+        for row in read_tuples(batch.select(["replication", "span", "attributes"])):
+            yield row[0], row[1], row[2]
+
+
+def _usage_of(attributes: Mapping[str, Any]) -> Facts:
+    """Model, tokens and cost: attributes themselves, or within the attribute `usage`."""
+    usage = attributes.get("usage")
+    known = {**attributes, **usage} if isinstance(usage, Mapping) else attributes
+    used = {name: value for name in _USED if _is_plain(value := known.get(name), name)}
+    return used if used.keys() & {"input_tokens", "output_tokens", "cost"} else {}
+
+
+def _is_plain(value: Any, name: str) -> bool:
+    if name in ("model", "currency"):
+        return isinstance(value, str) and len(value) <= _LONGEST_NAME
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_LONGEST_NAME: Final = 200
