@@ -2,6 +2,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { change } from "../address.js";
+import { Block } from "../parts/cell.js";
 import { Diff } from "../parts/diff.js";
 import { Problem, Waiting } from "../parts/frame.js";
 import { RowDetail } from "../parts/row.js";
@@ -51,7 +52,13 @@ function findRow(grid, index, replication) {
 function Sides({ grid, cells, search }) {
   const rows = cells.map((row, t) => row && { row, task: grid.tasks[t] }).filter(Boolean);
   const [first, second] = rows.map(({ row }) => (row.responses ?? []).map(textOf).join("\n"));
-  return html`${rows.length === 2 && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}
-    ${rows.map(({ row, task }) => html`<details class="side" open key=${task.run}><summary><h3><${Name} of=${task.task} /></h3></summary>
-      <${RowDetail} row=${row} head=${task.head} search=${search} run=${task.run} command=${`evaluand show ${task.run.slice(0, 12)} --index ${row.index} --json`} /></details>`)}`;
+  const any = rows[0].row;
+  const isOne = rows.length === 1;
+  return html`${!isOne && html`<h4>Input</h4><${Block} cell=${any.input} search=${search} command=${commandOf(rows[0])} />
+      ${any.expected !== null && html`<h4>Expected</h4><${Block} cell=${any.expected} search=${search} command=${commandOf(rows[0])} />`}`}
+    ${rows.length === 2 && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}
+    ${rows.map((each) => html`<details class="side" open key=${each.task.run}><summary><h3><${Name} of=${each.task.task} /></h3></summary>
+      <${RowDetail} row=${each.row} head=${each.task.head} search=${search} run=${each.task.run} command=${commandOf(each)} hasExample=${isOne} /></details>`)}`;
 }
+
+const commandOf = ({ row, task }) => `evaluand show ${task.run.slice(0, 12)} --index ${row.index} --json`;

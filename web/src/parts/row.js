@@ -19,14 +19,14 @@ export const Outcome = ({ of }) => html`<span class=${`pill ${OUTCOME_CLASS[of]}
  * The detail of a row.
  *
  * `row` is one of a piece, `head` says what the numbers of its scorers mean, `search` is in lower case, and `command`
- * shows what was cut. With `run`, there are links to the trace and, by `head.dataset`, to the example, where a server
+ * shows what was cut. Without `hasExample`, input and expected are shown elsewhere. With `run`, there are links to the trace and, by `head.dataset`, to the example, where a server
  * shows them.
  */
-export function RowDetail({ row, head, search = "", command, run = null }) {
-  return html`<${Heading}>Input</${Heading}><${Block} cell=${row.input} search=${search} command=${command} />
+export function RowDetail({ row, head, search = "", command, run = null, hasExample = true }) {
+  return html`${hasExample && html`<${Heading}>Input</${Heading}><${Block} cell=${row.input} search=${search} command=${command} />`}
     <${Marks} row=${row} search=${search} /><${Boxes} row=${row} />
     <div class="sides">
-      ${row.expected !== null && html`<div><${Heading}>Expected</${Heading}><${Block} cell=${row.expected} search=${search} command=${command} /></div>`}
+      ${hasExample && row.expected !== null && html`<div><${Heading}>Expected</${Heading}><${Block} cell=${row.expected} search=${search} command=${command} /></div>`}
       <div><${Answer} row=${row} search=${search} command=${command} /></div></div>
     ${row.scores.length > 0 && html`<${Heading}>Scores</${Heading}><${Scores} row=${row} head=${head} search=${search} command=${command} />
       <${Asked} row=${row} head=${head} search=${search} command=${command} />`}
