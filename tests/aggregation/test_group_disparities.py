@@ -26,7 +26,7 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import normal_quantile, wilson
 from evaluand.metrics.stats.shrinkage import shrink
-from tests.support.compas import COUNTS, write_compas
+from support.compas import COUNTS, write_compas
 
 RACES = ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other")
 AGES = ("Less than 25", "25 - 45", "Greater than 45")
