@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
+from support.effort import FEW_EXAMPLES
 
 from evaluand import (
     DataError,
@@ -109,7 +110,7 @@ def test_the_power_of_a_threshold_counts_all_outcomes(share: float, threshold: f
     assert below.examples == n
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=2 * FEW_EXAMPLES)
 @given(st.floats(0.05, 0.6), st.floats(0.2, 1.0), st.sampled_from([0.5, 0.8, 0.9]))
 def test_a_plan_has_its_power_and_is_not_wasteful(differ: float, one_sided: float, target: float) -> None:
     difference = differ * one_sided
@@ -133,7 +134,7 @@ def test_large_plans_have_the_power_of_the_exact_test(n: int, won: float, lost: 
     assert power_of_mcnemar(n, won, lost, 0.95) == pytest.approx(exact, abs=2e-4)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=2 * FEW_EXAMPLES)
 @given(st.integers(0, 1 << 32), st.integers(3, 60), st.booleans(), st.sampled_from([1.0, -1.0]), st.booleans())
 def test_a_drawn_gate_is_decided_as_its_bound_decides(
     seed: int, n: int, mostly_equal: bool, sign: float, weighted: bool
