@@ -99,7 +99,7 @@ class Homes:
         return vars(module) if module else {}
 
     def _own_function(self, kind: type) -> types.FunctionType | None:
-        """Any function that was written in a class's module; looked for once, since each instance asks for its class."""
+        """A function that was written in a class's module; looked for once, since each instance asks for its class."""
         if id(kind) not in self._own:
             self._own[id(kind)] = next(own_functions(kind), None)
             self._alive.append(kind)
