@@ -20,7 +20,7 @@ _home = tempfile.TemporaryDirectory(prefix="evaluand-home-", ignore_cleanup_erro
 os.environ |= {f"XDG_{name}_HOME": os.path.join(_home.name, name.lower()) for name in ("CONFIG", "CACHE")}
 
 # Tests kill processes, never the machine; waiting until the disk has what was written would take long on a slow one.
-# Processes that tests start do wait.
+# Interpreters that tests start do wait.
 os.fsync = os.fdatasync = lambda descriptor: None
 
 # How long one example takes depends on who else uses the machine; a deadline would fail tests at random.

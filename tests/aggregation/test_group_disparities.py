@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from support.compas import COUNTS, write_compas
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_disparities import disparities
@@ -26,7 +27,6 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import normal_quantile, wilson
 from evaluand.metrics.stats.shrinkage import shrink
-from tests.support.compas import COUNTS, write_compas
 
 RACES = ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other")
 AGES = ("Less than 25", "25 - 45", "Greater than 45")
@@ -184,7 +184,7 @@ def test_shrunk_values_are_means_over_all_spreads_between_groups() -> None:
     value, error = np.array([0.1, 0.3, 0.35, 0.7]), np.array([0.05, 0.04, 0.1, 0.2])
     z = normal_quantile(0.95)
     found = shrink(IntervalEnds(value, value - z * error, value + z * error), 0.95, (0.0, 1.0))
-    spread, centre = np.meshgrid(np.linspace(0, 40, 20_001)[1:], np.linspace(-1.5, 2, 141), indexing="ij")
+    spread, centre = np.meshgrid(np.linspace(0, 40, 4_001)[1:], np.linspace(-1.5, 2, 141), indexing="ij")
     total = error**2 + spread[..., None] ** 2
     joint = np.prod(np.exp(-0.5 * (value - centre[..., None]) ** 2 / total) / np.sqrt(total), axis=-1)
     own = spread[..., None] ** 2 / total

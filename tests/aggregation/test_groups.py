@@ -602,8 +602,8 @@ def test_values_and_bounds_agree_with_a_plain_reading_of_the_rules(
         assert found.n == len(plainly(group, reduce, 0.0)) == found.n_scored + found.n_failed + found.n_abstained
 
 
-def test_a_million_rows_in_many_groups() -> None:
-    n = 1_000_000
+@pytest.mark.parametrize("n", [150_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_very_many_rows_in_many_groups(n: int) -> None:
     random = np.random.default_rng(0)
     value, race = random.integers(0, 2, n).astype(float), random.integers(0, 50, n)
     failed = random.random(n) < 0.1

@@ -57,6 +57,7 @@ def test_of_groups_with_the_same_rows_one_is_shown() -> None:
     assert not any({"g", "same"} <= {name for name, _ in each} for each in rows)
 
 
+@pytest.mark.slow
 def test_groups_that_differ_by_chance_are_rarely_confirmed() -> None:
     of_samples = [found(evaluated(0.0, 300, seed), smallest=5) for seed in range(12)]
     assert sum(any(group.confirmed for group in groups) for groups in of_samples) <= 2

@@ -556,11 +556,12 @@ def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: D
     recording.close()
 
 
-def test_a_thousand_results_by_four_workers_of_which_one_is_killed(
-    folder: DirectoryStore, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("records", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_many_results_by_four_workers_of_which_one_is_killed(
+    folder: DirectoryStore, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:
     monkeypatch.setenv("GATE", str(tmp_path / "gate"))
-    recording = deferred(folder, 1000, Feedback(noted_and_held).on_output())
+    recording = deferred(folder, records, Feedback(noted_and_held).on_output())
     code = (
         f"import sys; sys.path.insert(0, {str(SUPPORT_FOLDER.parent)!r});"
         "from evaluand.apps.recording.workers import work; from evaluand.store.directory import DirectoryStore;"
@@ -575,10 +576,10 @@ def test_a_thousand_results_by_four_workers_of_which_one_is_killed(
     assert [worker.returncode for worker in workers] == [-signal.SIGKILL, 0, 0, 0]
     assert recording.is_sealed
     assert recording.evaluation is not None
-    assert recording.evaluation.counts == {"noted_and_held": {"scored": 1000}}
+    assert recording.evaluation.counts == {"noted_and_held": {"scored": records}}
     asked = Counter(text for _, text in noted_lines(notes))
     twice = [text for text, n in asked.items() if n > 1]
-    assert len(asked) == 1000
+    assert len(asked) == records
     assert len(twice) <= 1
     assert all(asked[text] == 2 for text in twice)
 

@@ -196,8 +196,14 @@ def test_a_format_that_is_none_is_refused(folder: Folder) -> None:
     )
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-@pytest.mark.parametrize("metrics", [["acc", "eod+sex"], ["acc", "f1", "eod+sex"], ["acc", "f1", "eod+sex", "dpd+sex"]])
+@pytest.mark.parametrize(
+    ("metrics", "suffix"),
+    [
+        (["acc", "eod+sex"], ".svg"),
+        (["acc", "f1", "eod+sex"], ".png"),
+        (["acc", "f1", "eod+sex", "dpd+sex"], ".pdf"),
+    ],
+)
 def test_fronts_are_drawn_in_two_three_and_more_dimensions(folder: Folder, metrics: list[str], suffix: str) -> None:
     wanted = [part for metric in metrics for part in ("--metric", metric)]
     out = folder.path / f"front{suffix}"

@@ -202,7 +202,7 @@ def test_the_paired_score_interval_turns_with_its_sides_and_holds_the_difference
     assert wider[1] >= high
 
 
-@pytest.mark.parametrize("n", [20, 100])
+@pytest.mark.parametrize("n", [20, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("margin", [0.0, 0.02, 0.1])
 @pytest.mark.parametrize("discordance", [0.1, 0.2, 0.5])
 def test_a_one_sided_bound_errs_at_most_in_five_of_a_hundred_cases(n: int, margin: float, discordance: float) -> None:
@@ -220,7 +220,13 @@ def test_a_one_sided_bound_errs_at_most_in_five_of_a_hundred_cases(n: int, margi
 
 @pytest.mark.parametrize(
     ("n", "up", "down"),
-    [(35, 0.02, 0.04), (50, 0.01, 0.03), (100, 0.01, 0.02), (200, 0.005, 0.01)],
+    [
+        (35, 0.02, 0.04),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((50, 0.01, 0.03), (100, 0.01, 0.02), (200, 0.005, 0.01))
+        ),
+    ],
 )
 @pytest.mark.parametrize(
     ("metric", "step", "replications"),

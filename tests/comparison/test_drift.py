@@ -62,13 +62,13 @@ def test_of_few_rows_nothing_is_said(n: int) -> None:
 
 
 def test_rows_of_a_cluster_are_one_observation() -> None:
-    """Ten customers on each side, with a hundred equal rows each: rows alone would show drift almost always."""
+    """Ten customers on each side, with forty equal rows each: rows alone would show drift almost always."""
     rng = np.random.default_rng(3)
     sides = [
         [
             {"x": float(level), "customer": f"{side}{i}"}
             for i, level in enumerate(rng.normal(size=10))
-            for _ in range(100)
+            for _ in range(40)
         ]
         for side in "ab"
     ]

@@ -513,3 +513,19 @@ def test_what_refers_to_all_that_runs_here_is_not_read_for_a_fingerprint() -> No
     identity = as_task(answer).identify()
     assert not identity.pinned
     assert as_task(answer).identify().parts == identity.parts
+
+
+# The end of a loop
+
+
+def test_what_is_asked_after_a_loop_has_ended_is_answered_by_the_next() -> None:
+    async def double(n: int) -> int:
+        await asyncio.sleep(0)
+        return 2 * n
+
+    def ask() -> None:
+        assert run_coroutine(double(1)) == 2
+        event_loop._end_all()
+        assert [run_coroutine(double(n)) for n in range(3)] == [0, 2, 4]
+
+    assert call_in_fork(ask) == 0

@@ -75,6 +75,7 @@ def test_what_two_models_said_gives_the_figures_of_the_guide(
     assert re.search(rf"{judge} .{{0,30}}{agreement[0]:.2f} \[{low}, {high}\].*{consistent} of 100", shown)
 
 
+@pytest.mark.slow  # draws five hundred times
 @pytest.mark.parametrize("judge", ["GPT-4", "ChatGPT"])
 def test_half_of_the_labels_and_a_real_judge_estimate_the_rest(judge: str) -> None:
     rows = json.loads((LLMBAR / f"Natural.{judge}.Swap.json").read_text(encoding="utf-8"))

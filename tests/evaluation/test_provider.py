@@ -1211,7 +1211,7 @@ def test_coroutines_use_at_least_95_percent_of_a_pace(calls: int, seconds: float
 def test_of_each_period_no_more_is_lost_than_a_reply_takes_or_a_request_may_be_on_its_way(
     seconds: float, reply: float, lost: float
 ) -> None:
-    moments = moments_of(20, seconds, reported=True, late=0.0, reply=reply, periods=200, workers=200)
+    moments = moments_of(20, seconds, reported=True, late=0.0, reply=reply, periods=60, workers=200)
     moments = moments[len(moments) // 2 :]  # by then it is known how long replies take
     assert fullest(moments, seconds) == 20
     assert used(moments, 20, seconds) == pytest.approx(seconds / (seconds + lost), abs=0.01)

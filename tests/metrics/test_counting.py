@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 
 from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, SpecError, task
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
@@ -277,7 +278,7 @@ TAGS = st.text("AB.", max_size=3)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}], ids=str)
-@settings(max_examples=25)  # each is put to every kind
+@settings(max_examples=FEW_EXAMPLES)  # each is put to every kind
 @given(scored=st.lists(st.tuples(TAGS, TAGS), max_size=3), missing=st.lists(st.tuples(TAGS, TAGS), max_size=2))
 def test_whatever_the_missing_rows_are_the_value_lies_within_the_bounds(
     parameters: dict[str, Any], scored: list[tuple[str, str]], missing: list[tuple[str, str]]
@@ -362,7 +363,7 @@ def test_a_value_without_a_fault_is_no_certainty() -> None:
 
 
 @pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}, {"bootstrap": 200}], ids=str)
-@settings(max_examples=25)  # each is put to every kind
+@settings(max_examples=FEW_EXAMPLES)  # each is put to every kind
 @given(
     pairs=st.lists(st.tuples(st.one_of(st.none(), TAGS), TAGS), min_size=1, max_size=12),
     cuts=st.sets(st.integers(0, 12), max_size=3),

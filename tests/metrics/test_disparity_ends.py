@@ -69,7 +69,7 @@ def check_alike(given: dict[str, Any], metric: str, kind: str) -> DisparityRow:
     return output
 
 
-@pytest.mark.parametrize("groups", [2, 6])
+@pytest.mark.parametrize("groups", [pytest.param(2, marks=pytest.mark.slow), 6])
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["difference", "ratio", "min", "max"])
 def test_a_disparity_of_the_same_rows_is_the_same_by_every_door(metric: str, kind: str, groups: int) -> None:
@@ -246,7 +246,7 @@ def test_many_groups_are_compared_without_holding_their_pairs(points: int, group
 
 
 @pytest.mark.parametrize("kind", ["difference", "ratio", "min", "max"])
-@pytest.mark.parametrize("groups", [2, 6, 30])
+@pytest.mark.parametrize("groups", [2, 30, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("least", "most"), [(0.5, 0.5), (0.45, 0.55), (0.3, 0.7)])
 def test_intervals_hold_for_few_and_for_many_groups(kind: Any, groups: int, least: float, most: float) -> None:
     """Thirty groups have more pairs than the lower end is found for one by one."""

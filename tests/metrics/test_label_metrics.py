@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
 from hypothesis import given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 
 from evaluand import (
     Aggregator,
@@ -126,7 +127,7 @@ def test_metrics_of_labels_agree_with_scikit_learn(kind: str, parameters: Any, r
 CLUSTERS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 
 
-@settings(max_examples=25)  # of each every metric
+@settings(max_examples=FEW_EXAMPLES)  # of each every metric
 @given(pairs=CLUSTERS)
 def test_metrics_of_clusters_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     truth, prediction = zip(*pairs, strict=True)
@@ -438,7 +439,7 @@ def within(known: pa.Table, unknown: pa.Table) -> None:
         assert low - 1e-12 <= full.value <= high + 1e-12, row.signature
 
 
-@settings(max_examples=25)  # of each every metric
+@settings(max_examples=FEW_EXAMPLES)  # of each every metric
 @given(
     scored=st.lists(st.tuples(LETTERS, LETTERS), min_size=1, max_size=4),
     missing=st.lists(st.tuples(LETTERS, LETTERS), min_size=1, max_size=2),
@@ -448,7 +449,7 @@ def test_whatever_the_missing_rows_are_the_value_lies_within_the_bounds(scored: 
     within(table(truth, prediction), table(truth, [*prediction[: len(scored)], *[None] * len(missing)]))
 
 
-@settings(max_examples=25)  # of each every metric
+@settings(max_examples=FEW_EXAMPLES)  # of each every metric
 @given(
     scored=st.lists(st.tuples(LETTERS, LETTERS, LETTERS), min_size=1, max_size=5),
     missing=st.lists(st.tuples(LETTERS, st.sampled_from("abcde"), LETTERS), min_size=1, max_size=2),

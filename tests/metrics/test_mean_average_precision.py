@@ -13,6 +13,7 @@ import orjson
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
@@ -193,7 +194,7 @@ def crowded(seed: int) -> list[tuple[Boxes | None, Boxes]]:
     return images
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
 def test_crowds_areas_and_limits_are_those_of_pycocotools(seed: int) -> None:
     images = crowded(seed)
     theirs = pycocotools(images)
@@ -306,7 +307,7 @@ def test_an_image_of_weight_2_is_an_image_twice() -> None:
 # Merging, order, groups
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=FEW_EXAMPLES)
 @given(st.integers(0, 1000), st.integers(0, 12), st.sampled_from(["standard", "3.1.1", "coco", "core-2022"]))
 def test_halves_merge_to_the_whole(seed: int, cut: int, definition: str) -> None:
     images = [(detected, expected) for detected, expected in drawn(seed, images=12, ties=True)]

@@ -196,7 +196,7 @@ def test_errors_can_be_compared_except_the_largest() -> None:
     assert "max_error has no differences" in str(why_unpairable(MaxError()))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(i, marks=pytest.mark.slow) for i in range(2, 5))])
 def test_pearson_s_interval_is_the_score_interval_with_the_jackknife_s_variance(seed: int) -> None:
     n = 25  # each row is a block by itself
     x = np.random.default_rng(seed).normal(size=(2, n))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
@@ -96,7 +97,7 @@ def test_groups_at_once_come_to_what_each_does_alone(
 # Merging
 
 
-@settings(max_examples=25)  # of each every metric, whole and in parts
+@settings(max_examples=FEW_EXAMPLES)  # of each every metric, whole and in parts
 @example(n=9, seed=46, cuts={4}, weighted=True, clustered=True)  # without a cluster, chance agrees but for rounding
 @given(
     n=st.integers(1, 40),
@@ -146,7 +147,7 @@ def test_merging_two_by_two_in_order_is_bit_for_bit_merging_all() -> None:
     assert str(folded.rows()) == str(summarise([shard.slice(start, 50) for start in range(0, 300, 50)], metrics))
 
 
-@settings(max_examples=20)
+@settings(max_examples=FEW_EXAMPLES)
 @given(seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(seed: int) -> None:
     truth, prediction = noisy(60, seed)

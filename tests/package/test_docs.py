@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 import jsonschema
@@ -342,15 +343,21 @@ def test_the_experiments_of_the_readme_are_some(tmp_path: Path, monkeypatch: pyt
     assert list(tasks) == ["ask/short/mini", "ask/short/nano", "ask/long/mini", "ask/long/nano"]
 
 
-def test_the_published_schema_is_the_present_one() -> None:
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    """Of experiment files; it takes long to make."""
+    return json_schema()
+
+
+def test_the_published_schema_is_the_present_one(schema: dict[str, Any]) -> None:
     published = json.loads((ROOT_FOLDER / "docs" / "reference" / "experiment.schema.json").read_text())
-    assert published == json_schema(), "run python docs/reference/write_schema.py"
+    assert published == schema, "run python docs/reference/write_schema.py"
 
 
 @pytest.mark.parametrize("example", ["classifiers", "gsm8k", "tagging"])
-def test_the_published_schema_takes_the_examples(example: str) -> None:
+def test_the_published_schema_takes_the_examples(example: str, schema: dict[str, Any]) -> None:
     experiment = yaml.safe_load((ROOT_FOLDER / "examples" / example / "experiment.yaml").read_text())
-    jsonschema.Draft202012Validator(json_schema()).validate(experiment)
+    jsonschema.Draft202012Validator(schema).validate(experiment)
 
 
 @pytest.mark.parametrize(
@@ -363,15 +370,14 @@ def test_the_published_schema_takes_the_examples(example: str) -> None:
         {"run": {"concurrency": 0}},
     ],
 )
-def test_the_published_schema_refuses_what_cannot_run(change: dict[str, object]) -> None:
+def test_the_published_schema_refuses_what_cannot_run(change: dict[str, object], schema: dict[str, Any]) -> None:
     experiment = yaml.safe_load((ROOT_FOLDER / "examples" / "gsm8k" / "experiment.yaml").read_text()) | change
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(json_schema()).validate(experiment)
+        jsonschema.Draft202012Validator(schema).validate(experiment)
 
 
-def parts_of_the_schema() -> dict[str, set[str]]:
+def parts_of(schema: dict[str, Any]) -> dict[str, set[str]]:
     """Each part of an experiment file, as the reference calls it, with its keys."""
-    schema = json_schema()
     specs = {
         "dataset": "DatasetSpec",
         "fairness": "FairnessSpec",
@@ -425,7 +431,7 @@ def test_the_page_on_intervals_names_that_of_every_metric(kind: str) -> None:
     assert re.search(words[metric.interval], shown)
 
 
-def test_the_reference_names_every_key_of_the_experiment_file_and_no_other() -> None:
+def test_the_reference_names_every_key_of_the_experiment_file_and_no_other(schema: dict[str, Any]) -> None:
     page = (ROOT_FOLDER / "docs/reference/experiment-file.md").read_text(encoding="utf-8")
     parts = re.split(r"^##+ (.*)\n", page, flags=re.MULTILINE)[1:]
     listed = {
@@ -434,7 +440,7 @@ def test_the_reference_names_every_key_of_the_experiment_file_and_no_other() -> 
         }
         for title, text in zip(parts[::2], parts[1::2], strict=True)
     }
-    assert {title: keys for title, keys in listed.items() if keys} == parts_of_the_schema()
+    assert {title: keys for title, keys in listed.items() if keys} == parts_of(schema)
 
 
 def test_the_reference_says_what_metrics_do_about_missing_rows_and_several_responses() -> None:

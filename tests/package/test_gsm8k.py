@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -47,6 +48,23 @@ def whole(experiment: Path, store: DirectoryStore, part: Results) -> Results:
     return Experiment.from_file(experiment).run(store)
 
 
+def test_the_first_hundred_questions_are_graded_as_the_data_say_and_never_again(
+    experiment: Path, part: Results
+) -> None:
+    lines = (experiment.parent / "example_model_solutions.jsonl").read_text(encoding="utf-8").splitlines()[:100]
+    rows = part.aggregation.table().to_pylist()
+    for number, result in enumerate(part.tasks):
+        right = sum(json.loads(line)[result.task]["is_correct"] for line in lines)
+        _, wrong = (row for row in rows if row["evaluation"] == number)
+        assert result.run.receipt.called == 100
+        assert wrong["value"] == right / 100
+    assert part.matches["matches"].systems == [*CORRECT]
+    again = Experiment.from_file(experiment).run(DirectoryStore(experiment.parent / "store"), limit=100)
+    assert again.matches["matches"].receipt.called == 0
+    assert {result.run.receipt.called + result.evaluation.receipt.called for result in again.tasks} == {0}
+
+
+@pytest.mark.slow
 def test_four_models_are_graded_by_their_solutions_text(
     experiment: Path, store: DirectoryStore, part: Results, whole: Results
 ) -> None:
@@ -72,6 +90,7 @@ def test_four_models_are_graded_by_their_solutions_text(
         assert "nothing to do" in result.run.receipt.why
 
 
+@pytest.mark.slow
 def test_the_models_judged_two_by_two_rank_as_by_accuracy(whole: Results) -> None:
     matches, ratings = whole.matches["matches"], whole.ratings["matches"]
     assert matches.systems == [*CORRECT]
@@ -94,6 +113,7 @@ def test_the_models_judged_two_by_two_rank_as_by_accuracy(whole: Results) -> Non
     assert bias["low"] < 0.5 < bias["high"]
 
 
+@pytest.mark.slow
 def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(whole: Results) -> None:
     evaluations = {result.task: result.evaluation for result in whole.tasks}
     made = compare(evaluations["175b_finetuning"], evaluations["6b_verification"], metrics=[Accuracy()])

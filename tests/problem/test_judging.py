@@ -466,12 +466,13 @@ CRITERIA: dict[str, list[Criterion]] = {
 }
 
 
+@pytest.mark.parametrize("orders", [8, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", CRITERIA)
-def test_no_order_of_rows_changes_anything(kind: str) -> None:
+def test_no_order_of_rows_changes_anything(kind: str, orders: int) -> None:
     truth, predictions = drawn(3, kind)
     expected = judged(truth, predictions, *CRITERIA[kind])
     random = np.random.default_rng(4)
-    for _ in range(100):
+    for _ in range(orders):
         one, other = (each.take(pa.array(random.permutation(each.num_rows))) for each in (truth, predictions))
         found = judged(one, other, *CRITERIA[kind])
         assert [(e.value, e.low, e.high) for e in found] == [(e.value, e.low, e.high) for e in expected]
@@ -538,7 +539,7 @@ OF_NUMBERS: dict[str, Reference] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))])
 @pytest.mark.parametrize("definition", [None, "3.1.1", "sklearn"])
 @pytest.mark.parametrize(
     ("kind", "references"),
@@ -559,7 +560,7 @@ def test_random_data_have_the_values_of_scikit_learn(
         assert found.value == pytest.approx(expected, rel=1e-12, abs=1e-12), name
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(i, marks=pytest.mark.slow) for i in range(2, 5))])
 def test_random_sets_and_scores_have_the_values_of_scikit_learn(seed: int) -> None:
     truth, predictions = drawn(seed, "sets")
     matrices = []

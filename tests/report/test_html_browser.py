@@ -83,6 +83,12 @@ def report(folder: Path, rows: int, tasks: tuple[str, ...] = ("mine",), scorer: 
     return path.as_uri()
 
 
+@pytest.fixture(scope="module")
+def long_report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report of several pieces on two systems."""
+    return report(tmp_path_factory.mktemp("long"), 2500, ("a/b", "mine"))
+
+
 def opened(page: Any, address: str) -> None:
     page.goto(address)
     page.wait_for_selector("html[data-ready]", timeout=60_000)
@@ -143,9 +149,8 @@ def test_search_finds_what_is_in_the_last_piece(page: Any, tmp_path: Path, rows:
     sync_api.expect(count).to_contain_text(f"{rows // 10:,} of {rows:,} rows hold", timeout=120_000)
 
 
-def test_a_link_leads_to_its_example_wherever_it_stands(page: Any, tmp_path: Path) -> None:
-    address = report(tmp_path, 2500, ("a/b", "mine"))
-    opened(page, f"{address}#example=mine/1999")
+def test_a_link_leads_to_its_example_wherever_it_stands(page: Any, long_report: str) -> None:
+    opened(page, f"{long_report}#example=mine/1999")
     row = page.locator(".row[aria-expanded=true]")
     sync_api.expect(row).to_be_focused()
     assert row.locator(".which").inner_text() == "1999 · mine"
@@ -154,7 +159,7 @@ def test_a_link_leads_to_its_example_wherever_it_stands(page: Any, tmp_path: Pat
     sync_api.expect(other).to_be_focused()
     assert other.locator(".which").inner_text() == "1999 · a/b"
     assert page.url.endswith("#example=a%2Fb/1999")
-    page.goto(f"{address}#example=mine/9999")
+    page.goto(f"{long_report}#example=mine/9999")
     sync_api.expect(page.locator("#count")).to_contain_text("There is no example 9999")
 
 
@@ -210,12 +215,12 @@ def test_the_values_fit_a_page_of_1200_however_long_a_signature_is(page: Any, tm
     assert page.evaluate(f"{table}.scrollWidth <= {table}.parentElement.clientWidth")
 
 
-def test_clearing_the_filters_ends_a_search(page: Any, tmp_path: Path) -> None:
-    opened(page, report(tmp_path, 2500))
+def test_clearing_the_filters_ends_a_search(page: Any, long_report: str) -> None:
+    opened(page, long_report)
     page.fill("#query", "question 24")
     sync_api.expect(page.locator("#count")).to_contain_text("hold")
     page.get_by_role("button", name="Clear").click()
-    sync_api.expect(page.locator("#count")).to_have_text("2,500 of 2,500 rows")
+    sync_api.expect(page.locator("#count")).to_have_text("5,000 of 5,000 rows")
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, make_multilabel_classification
+from sklearn.datasets import load_breast_cancer
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
@@ -637,7 +637,9 @@ def test_nothing_is_reported_where_no_cluster_is_parted() -> None:
 
 @pytest.mark.parametrize("several", [False, True], ids=["one matrix", "a list of matrices"])
 def test_sets_of_labels_are_learnt_as_indicators(several: bool) -> None:
-    features, cells = make_multilabel_classification(40, n_features=3, n_classes=3, random_state=1)
+    drawn = np.random.default_rng(1)
+    features = drawn.normal(size=(40, 3))
+    cells = (features + drawn.normal(scale=0.5, size=(40, 3)) > 0).astype(int)
     rows = [
         {"x": x.tolist(), "labels": [label for label, has in zip("cab", y, strict=True) if has]}
         for x, y in zip(features, cells, strict=True)

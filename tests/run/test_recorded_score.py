@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.compas import COUNTS, write_compas
 
 from evaluand.cli import main
 from evaluand.core.errors import DataError, SpecError
@@ -18,7 +19,6 @@ from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.recorded import DoubtfulJoin, RecordedTask
 from evaluand.run.tasks.recorded_score import ScoreReading, reading_of
-from tests.support.compas import COUNTS, write_compas
 
 SCORE = {"column": "decile_score", "range": [1, 10], "threshold": 5}
 DECISION = {"column": "score_text", "negative": ["Low"], "positive": ["Medium", "High"]}

@@ -103,7 +103,7 @@ def left_over(folder: Path, kind: str) -> set[str]:
     return {path.name for path in artifact.iterdir()} - {"manifest.json", *tables}
 
 
-@pytest.mark.parametrize("kind", ["threads", "coroutines"])
+@pytest.mark.parametrize("kind", [pytest.param("threads", marks=pytest.mark.slow), "coroutines"])
 def test_a_run_killed_ten_times_repeats_no_finished_call_and_ends_as_if_nothing_had_been(
     nursery: Nursery, tmp_path: Path, kind: str
 ) -> None:
@@ -138,7 +138,7 @@ def test_an_evaluation_killed_ten_times_repeats_no_finished_grade_and_ends_as_if
     assert store.manifest("evaluations", id)["counts"] == {"slow": {"scored": EXAMPLES - failed, "failed": failed}}
 
 
-@pytest.mark.parametrize("round", range(3))
+@pytest.mark.parametrize("round", [0, *(pytest.param(round, marks=pytest.mark.slow) for round in (1, 2))])
 def test_three_processes_share_one_run_and_one_evaluation(nursery: Nursery, tmp_path: Path, round: int) -> None:
     examples = 2 * SHARD_SLOTS + 50  # the last piece is done at once, so that they meet at the end
     pids = [nursery.start(tmp_path, "whole", examples) for _ in range(3)]

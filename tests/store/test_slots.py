@@ -33,7 +33,7 @@ def test_memory_of_a_journal_depends_on_its_lines() -> None:
     assert (claimed.count_missing(growing), growing.last_done(0, 10**8)) == (2, 4_000_000)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(i, marks=pytest.mark.slow) for i in range(5, 20))])
 def test_a_slot_index_is_like_a_dictionary(seed: int) -> None:
     rng = random.Random(seed)
     indexes, known = (SlotIndex(), SlotIndex()), (set[int](), set[int]())

@@ -19,16 +19,39 @@ from types import ModuleType
 from support.patience import PATIENCE
 
 _WARM = (
+    "aiohttp",
+    "evaluand.apps",
     "evaluand.cli",
+    "evaluand.cli.compare",
+    "evaluand.cli.near_commands",
+    "evaluand.cli.report",
+    "evaluand.cli.run",
+    "evaluand.cli.score",
+    "evaluand.cli.show",
+    "evaluand.cli.validate",
+    "evaluand.core.text.template_sandbox",
+    "evaluand.data.formats.delimited",
+    "evaluand.data.formats.json_rows",
+    "evaluand.engine.connections",
+    "evaluand.evaluation.scorers",
     "evaluand.experiment.experiment",
+    "evaluand.report.terminal.report",
+    "evaluand.run.tasks.chat",
+    "evaluand.store.catalog",
+    "evaluand.store.directory",
+    "evaluand.store.parquet",
     "numpy",
     "pandas",
     "pyarrow.compute",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
+    "pydantic.dataclasses",
     "pytest",
+    "rich.progress",
     "rich.table",
     "sklearn.ensemble",
     "sklearn.linear_model",
+    "xml.etree.ElementTree",
 )
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(list(_WARM))
@@ -63,6 +86,7 @@ def _execute(code: str, arguments: list[str], env: dict[str, str], where: str, o
     os.environ.update(env)
     os.chdir(where)
     sys.argv, sys.path[:0] = ["-c", *arguments], [where]
+    os.fsync = os.fdatasync = lambda descriptor: None  # as in the tests themselves
     sys.dont_write_bytecode = True  # bytecode files tell versions of a source apart by the second, and tests are faster
     main = ModuleType("__main__")
     sys.modules["__main__"] = main

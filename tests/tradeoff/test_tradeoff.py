@@ -304,7 +304,7 @@ def decided_apart(given: Confidences, points: Tradeoff, point: int) -> np.ndarra
 
 @pytest.mark.parametrize("apart", ["sex", "race", ["race", "sex"]])
 @pytest.mark.parametrize("thresholds", [[0.3, 0.6], 3, "roc"])
-@pytest.mark.parametrize("checked", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("checked", [6, pytest.param(100, marks=pytest.mark.slow)])
 def test_thresholds_of_groups_are_all_combinations(apart: Any, thresholds: Any, checked: int) -> None:
     truth, sure, by = random_rows(11, 60, 2, 1)
     given = Confidences.read(truth, sure, by)

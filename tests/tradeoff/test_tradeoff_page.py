@@ -341,7 +341,7 @@ def banded(n: int = 60, seed: int = 5, extra: int = 0) -> tuple[Tradeoff, Confid
     return solve(given, wanted, np.linspace(-1, 2, 12)).with_bands(replicates=50), given
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(i, marks=pytest.mark.slow) for i in range(4, 20))])
 def test_the_area_of_a_front_holds_the_whole_front_wherever_each_point_lies_between_its_ends(seed: int) -> None:
     """Points that look beaten reach farther than those that do not, and may truly be on the front."""
     path = pytest.importorskip("matplotlib.path", reason="needs Matplotlib: pip install 'evaluand[plots]'")

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final, NoReturn
@@ -177,6 +178,14 @@ _LONG_KEY: Final = re.compile(rb"(?<![\w-])(?:%b\.[ \t]*){%d}" % (_PART, _MOST_P
 """Keys with dots, which take quadratic time to parse."""
 
 
+@lru_cache(4)
+def _parse(text: bytes) -> Mapping[str, Any]:
+    """Once for a process that calls several commands in one folder, since it takes longer than many a command."""
+    import tomllib
+
+    return tomllib.loads(text.decode())
+
+
 def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
     try:
         if hasattr(os, "getuid") and path.stat().st_uid not in (os.getuid(), 0):
@@ -188,11 +197,9 @@ def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
         return None
     if _LONG_KEY.search(text):
         raise SpecError(f"{path}: has a key of more than {_MOST_PARTS} parts")
-    import tomllib
-
     try:
-        values = tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        values = _parse(text)
+    except ValueError as error:  # of its syntax or encoding
         raise SpecError(f"{path}: is not valid TOML: {error}") from None
     except RecursionError:
         raise SpecError(f"{path}: is nested too deeply") from None

@@ -93,10 +93,12 @@ class DrawnPower:
         if n > _FEW * k:
             even = n / k
             return np.maximum(even + math.sqrt(even) * self._deviations(k), 0.0)
-        count = np.empty((DRAWS, k))
-        for draw in range(DRAWS):
-            bits = random_bits(np.arange(draw * n, (draw + 1) * n, dtype=np.uint64), 2)
-            count[draw] = np.bincount((bits % np.uint64(k)).astype(np.int64), minlength=k)
+        count, at_once = np.empty((DRAWS, k)), max(_AT_ONCE // n, 1)
+        for first in range(0, DRAWS, at_once):
+            draws = min(at_once, DRAWS - first)
+            bits = random_bits(np.arange(first * n, (first + draws) * n, dtype=np.uint64), 2)
+            places = (bits % np.uint64(k)).astype(np.int64).reshape(draws, n) + k * np.arange(draws)[:, None]
+            count[first : first + draws] = np.bincount(places.ravel(), minlength=draws * k).reshape(draws, k)
         return count
 
     def _deviations(self, k: int) -> np.ndarray:
@@ -110,3 +112,5 @@ class DrawnPower:
 
 
 _ROUNDING: Final = 1e-13
+_AT_ONCE: Final = 1 << 14
+"""Clusters that are drawn in one step: as many as fit into a small cache of the processor."""

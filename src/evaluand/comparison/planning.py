@@ -33,7 +33,7 @@ from evaluand.comparison.variance import VarianceSplit, align, split_variance
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile
+from evaluand.metrics.stats.intervals import clopper_pearson, is_share_above, normal_quantile
 
 Pair = tuple[Evaluation, Evaluation]
 """The evaluations of the baseline and of the new system."""
@@ -211,8 +211,10 @@ def _power_of_share(gate: Gate, share: float, n: int) -> float:
     level, lower = gate.level, gate.relation in (">=", ">")
 
     def passes(right: int) -> bool:
-        bound = clopper_pearson(right, n, level)[0 if lower else 1]
-        return RELATIONS[gate.relation](bound, gate.number)
+        if 0 < gate.number < 1:
+            found, least = (right, gate.number) if lower else (n - right, 1 - gate.number)
+            return is_share_above(found, n, least, level)
+        return RELATIONS[gate.relation](clopper_pearson(right, n, level)[0 if lower else 1], gate.number)
 
     chance = binomial(n, share)
     if lower:

@@ -55,7 +55,7 @@ def power_of_mcnemar(n: int, won: float, lost: float, confidence: float) -> floa
         return 1 - normal_tail(distance / spread)  # the last term is that of whole numbers of rows
     chance, total = binomial(n, differ), 0.0
     for rows in np.flatnonzero(chance > _UNLIKELY).tolist():
-        total += float(chance[rows] * binomial(rows, won / differ)[_fewest_wins(rows, confidence) :].sum())
+        total += float(chance[rows]) * chance_within(rows, won / differ, _fewest_wins(rows, confidence), rows + 1)
     return min(total, 1.0)
 
 
@@ -103,7 +103,7 @@ def power_of_pairs(level: float, least: float, n: int, won: float, lost: float, 
     beyond = np.floor(np.interp(losses, shown, too_many[1:]) + 1e-9).astype(np.int64)
     total = 0.0
     for lost_rows, fewest, most in zip(losses.tolist(), needed.tolist(), beyond.tolist(), strict=True):
-        total += float(chance[lost_rows] * binomial(n - lost_rows, min(won / (1 - lost), 1.0))[fewest:most].sum())
+        total += float(chance[lost_rows]) * chance_within(n - lost_rows, min(won / (1 - lost), 1.0), fewest, most)
     return min(total, 1.0)
 
 
@@ -203,8 +203,32 @@ def binomial(n: int, share: float) -> np.ndarray:
         certain = np.zeros(n + 1)
         certain[0 if share <= 0 else n] = 1.0
         return certain
-    logs, k = _log_factorials(1 << max(n, 1).bit_length()), np.arange(n + 1)
-    ways = logs[n] - logs[: n + 1] - logs[n::-1]
+    return _binomial_between(n, share, 0, n + 1)
+
+
+def chance_within(n: int, share: float, low: int, high: int) -> float:
+    """The chance of `low` to `high` - 1 successes; those that are too far from the mean to change it are left out.
+
+    Farther than so many standard deviations and rows lies less than 1e-30, by Bernstein's inequality.
+
+    Example:
+        >>> round(chance_within(2, 0.5, 1, 3), 6)
+        0.75
+    """
+    if share <= 0 or share >= 1:
+        return float(low <= (0 if share <= 0 else n) < high)
+    far = _FAR * math.sqrt(n * share * (1 - share)) + _FAR_ROWS
+    low, high = max(low, math.floor(n * share - far), 0), min(high, math.ceil(n * share + far), n + 1)
+    return float(_binomial_between(n, share, low, high).sum()) if low < high else 0.0
+
+
+_FAR: Final = 12
+_FAR_ROWS: Final = 50
+
+
+def _binomial_between(n: int, share: float, low: int, high: int) -> np.ndarray:
+    logs, k = _log_factorials(1 << max(n, 1).bit_length()), np.arange(low, high)
+    ways = logs[n] - logs[low:high] - logs[n - high + 1 : n - low + 1][::-1]
     return np.asarray(np.exp(ways + k * math.log(share) + (n - k) * math.log1p(-share)))
 
 

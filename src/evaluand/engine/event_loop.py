@@ -17,7 +17,6 @@ lock.
 import asyncio
 import atexit
 import gc
-import os
 import sys
 import threading
 import time
@@ -142,9 +141,11 @@ class _Ticket(Future[T]):
             self._task.add_done_callback(self._pass_on)
 
     def is_refused(self, loop: threading.Thread) -> bool:
-        """Wait until the coroutine has started; true if the loop is blocked, and will not start it any more."""
+        """Wait until the coroutine has started; true if the loop is blocked or has ended, and will not start it."""
         locked = 0
         while True:
+            if not loop.is_alive() and self.cancel():
+                return True
             try:
                 self.exception(PATIENCE)
             except TimeoutError:
@@ -198,11 +199,12 @@ class _LoopThread:
         """Have a coroutine started as soon as the loop is free."""
         self._tickets.add(ticket)
         ticket.add_done_callback(self._tickets.discard)
-        self._loop.call_soon_threadsafe(ticket.start)
+        with suppress(RuntimeError):  # the loop has ended, as the ticket will find
+            self._loop.call_soon_threadsafe(ticket.start)
 
     def close_pooled(self) -> None:
         """Close the idle connections in the pools of httpx, and of clients built on it, if no coroutine runs."""
-        if self.thread is not threading.current_thread():
+        if self.thread is not threading.current_thread() and self.thread.is_alive():
             ended = threading.Event()
             self._loop.call_soon_threadsafe(self._close_pooled, ended)
             ended.wait(PATIENCE)
@@ -298,16 +300,13 @@ def _place_after_this_thread() -> int:
 def _loop_at(place: int) -> _LoopThread:
     with _starting[0]:
         while len(_loops) <= place:
-            if not _loops:
-                atexit.register(_end_all, os.getpid())
             _loops.append(_LoopThread())
         return _loops[place]
 
 
-def _end_all(process: int) -> None:
-    if process == os.getpid():
-        for loop in _loops:
-            loop.end()
+def _end_all() -> None:
+    for loop in _loops:
+        loop.end()
 
 
 def _forget() -> None:
@@ -353,3 +352,4 @@ _starting = [threading.Lock()]
 _loops: list[_LoopThread] = []
 _inherited: list[_LoopThread] = []
 call_after_fork(_forget)
+atexit.register(_end_all)  # now, so that what a later import registers, as the end of recordings, still has the loops

@@ -50,7 +50,8 @@ class Homes:
         self.cwd = cwd
         self._homes: dict[int, Home] = {}
         self._namespaces: dict[str, Namespace] = {}
-        self._alive: list[Namespace] = []  # an id belongs to its object only while that lives
+        self._own: dict[int, types.FunctionType | None] = {}
+        self._alive: list[Any] = []  # an id belongs to its object only while that lives
 
     def of(self, obj: Any) -> Home:
         """The home of a function, module, class or instance, or of what it wraps."""
@@ -79,7 +80,8 @@ class Homes:
         """The home of a class."""
         if not is_readable(kind):
             return Home("?", "?", None, True, self.cwd)
-        for function in own_functions(kind):
+        function = self._own_function(kind)
+        if function is not None:
             return self.of(function)
         namespace = self.namespace_of(kind)
         if not namespace:
@@ -88,12 +90,20 @@ class Homes:
 
     def namespace_of(self, kind: type) -> Namespace:
         """The names of the module in which a class was written; none where that module is not to be found."""
-        for function in own_functions(kind):
+        function = self._own_function(kind)
+        if function is not None:
             return function.__globals__
         if kind.__module__ in self._namespaces:  # may be loaded from a path, and unknown to sys.modules
             return self._namespaces[kind.__module__]
         module = sys.modules.get(kind.__module__)
         return vars(module) if module else {}
+
+    def _own_function(self, kind: type) -> types.FunctionType | None:
+        """A function that was written in a class's module; looked for once, since each instance asks for its class."""
+        if id(kind) not in self._own:
+            self._own[id(kind)] = next(own_functions(kind), None)
+            self._alive.append(kind)
+        return self._own[id(kind)]
 
 
 def working_folder() -> str:

@@ -102,6 +102,16 @@ def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]
     return _least_share(successes, n, level), 1 - _least_share(n - successes, n, level)
 
 
+def is_share_above(successes: int, n: int, least: float, level: float) -> bool:
+    """Whether the lower bound of `clopper_pearson` is a number between 0 and 1 or more, without the search for it.
+
+    Example:
+        >>> is_share_above(80, 90, 0.8188, 0.95), is_share_above(80, 90, 0.8189, 0.95)
+        (True, False)
+    """
+    return successes > least * n and _at_least(successes, n, least) <= 1 - level
+
+
 def _least_share(successes: int, n: int, level: float) -> float:
     """The largest proportion for which so many successes or more have a probability of at most 1 - level."""
     low, high = 0.0, successes / n
