@@ -13,7 +13,7 @@ import pytest
 from support.places import ROOT_FOLDER
 
 PACKAGE = ROOT_FOLDER / "src" / "evaluand"
-MOST_LAYERS, MOST_ENTRIES, MOST_LINES = 15, 20, 700
+MOST_LAYERS, MOST_ENTRIES, MOST_LINES = 15, 21, 700
 NOT_COUNTED = {"__init__.py", "_version.py", "py.typed", "__pycache__"}
 OPEN_TO_INTEROP = {"interop", "_version"}
 
