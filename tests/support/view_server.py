@@ -56,8 +56,8 @@ def make_store(folder: Path) -> DirectoryStore:
 
     for name in ("good", "damaged", HOSTILE):
         given = data if name != "damaged" else Dataset.from_rows(rows[:5], input="input", expected="expected")
-        run = Runner(store, policy).run(answer, given, name=f"{name}/{HOSTILE}")
-        graded = Evaluator(store, policy).evaluate(run, {HOSTILE: right}, name=f"{name}/{HOSTILE}")
+        run = Runner(store, policy).run(answer, given, name=f"{name}/mine")
+        graded = Evaluator(store, policy).evaluate(run, {HOSTILE: right}, name=f"{name}/mine")
         Aggregator(store).aggregate([graded], [Measure(HOSTILE, Accuracy())], name=name)
         if name == "damaged":
             for table in (folder / "evaluations" / graded.id).glob("*.parquet"):

@@ -1,12 +1,17 @@
 """`evaluand view`: serves the page on a store to a browser."""
 
+import os
 import webbrowser
 from pathlib import Path
+from typing import Final
 
 import click
 
-from evaluand.cli.options import store_option
-from evaluand.core.errors import SpecError
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import print_json
+from evaluand.cli.progress import display, show_notes
+from evaluand.core.errors import SpecError, plural
+from evaluand.engine.keyed_work import Tally
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 
@@ -16,6 +21,7 @@ Examples:
   evaluand view --port 8000 --no-browser
   evaluand view --host 0.0.0.0 --port 8000 --url https://eval.example.org --auth token.txt
   evaluand view --url https://eval.example.org --port 8000 --auth header:X-Forwarded-User
+  evaluand view --bundle page
 """
 
 
@@ -31,20 +37,33 @@ Examples:
     metavar="FILE|header:NAME",
     help="Log in by the token in a file, or at a proxy that names the user in a header and removes it from requests.",
 )
+@click.option(
+    "--bundle",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the page as files, to open without a server.",
+)
 @store_option
+@json_option
 def command(
     port: int,
     no_browser: bool,
     host: str,
     url: str | None,
     auth: str | None,
+    bundle: Path | None,
     folder: Path,
+    as_json: bool,
 ) -> None:
     """Open what is stored in a browser: runs side by side, with their rows, traces and comparisons.
 
     The page is served to this machine alone, and to browsers that come by the printed link, which opens once; the page
     makes links for others. It reads the store and changes nothing. End it with Ctrl-C.
     """
+    if as_json and bundle is None:
+        raise click.UsageError("--json describes a bundle; give --bundle DIR")
+    if bundle is not None:
+        return _write(bundle, folder, as_json)
     try:
         from evaluand.view.addresses import choose_address
         from evaluand.view.resources.base import Source
@@ -61,3 +80,25 @@ def command(
             webbrowser.open(link)
 
     serve(Source(DirectoryStore(folder)), choose_address(host, port, url, auth), started)
+
+
+def _write(bundle: Path, folder: Path, as_json: bool) -> None:
+    from evaluand.view.bundle import PIECE, write_bundle
+    from evaluand.view.resources.base import Source
+
+    tally = Tally("files")
+    with show_notes(), display(as_json, quiet=False)(tally):
+        written = write_bundle(Source(DirectoryStore(folder), PIECE), bundle, tally)
+    files = sum(written.files.values())
+    if as_json:
+        facts = {"folder": os.path.abspath(bundle), "files": files, "bytes": written.bytes}
+        return print_json(facts | {"of": dict(written.files), "unreadable": written.unreadable})
+    page = bundle / "index.html"
+    click.echo(f"{safe(str(page))}: {plural(files, 'file')} of data, {written.bytes / 1e6:.1f} MB")
+    for path, reason in [*written.unreadable.items()][:_SHOWN]:
+        click.echo(f"note: {safe(path)}: {safe(reason)}", err=True)
+    if (more := len(written.unreadable) - _SHOWN) > 0:
+        click.echo(f"note: {plural(more, 'more path')} could not be read; the page says why", err=True)
+
+
+_SHOWN: Final = 5

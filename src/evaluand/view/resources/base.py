@@ -57,9 +57,11 @@ class Source:
     Attributes:
         contents: of results, by their name and the ids behind it.
         columns: of rows, by run and evaluation.
+        piece: how many rows a piece has.
     """
 
     store: DirectoryStore
+    piece: int = 50
     contents: Cache = field(default_factory=lambda: Cache(8))
     columns: Cache = field(default_factory=lambda: Cache(16))
 
@@ -132,6 +134,15 @@ def read_resource(source: Source, path: str, query: Mapping[str, str]) -> bytes:
             content = each.read(source, **parameters, **({"query": query} if _takes_query(each) else {}))
             return content if isinstance(content, bytes) else to_json(content)
     raise NotFound("there is no such page")
+
+
+def list_paths(source: Source) -> Iterator[str]:
+    """The paths of all that a store holds and files can answer, some perhaps twice."""
+    for each in RESOURCES:
+        if each.paths is not None:
+            yield from (each.format(parameters) for parameters in each.paths(source))
+        elif not any(part.startswith("{") for part in each.pattern) and not _takes_query(each):
+            yield each.format({})
 
 
 def _takes_query(resource: Resource) -> bool:

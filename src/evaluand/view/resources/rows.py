@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import find_summary
-from evaluand.core.errors import NotFound
+from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
@@ -25,8 +25,6 @@ from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, resource
 
 NO_EVALUATION: Final = "-"
-PIECE: Final = 50
-"""How many rows a piece has."""
 
 
 class Rows:
@@ -107,7 +105,7 @@ def read_columns(source: Source, run: str, evaluation: str) -> bytes:
         places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
         parts.append(data + bytes(-len(data) % 8))
         at += len(parts[-1])
-    head = orjson.dumps(_describe(rows) | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
+    head = orjson.dumps(_describe(rows, source.piece) | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
     head += b" " * (-(len(head) + _LENGTH) % 8)
     return b"".join([b"%0*d" % (_LENGTH, len(head)), head, *parts])
 
@@ -115,14 +113,14 @@ def read_columns(source: Source, run: str, evaluation: str) -> bytes:
 _LENGTH: Final = 8
 
 
-def _describe(rows: Rows) -> Facts:
+def _describe(rows: Rows, piece: int) -> Facts:
     """The meaning of the numbers in the columns."""
     columns, part = rows.columns, rows.part
     kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in rows.scores}
     examples = Examples([part], rows.scores)
     return {
         "rows": len(columns),
-        "piece": PIECE,
+        "piece": piece,
         "outcomes": OUTCOMES,
         "statuses": STATUSES,
         "scorers": [
@@ -137,7 +135,11 @@ def _describe(rows: Rows) -> Facts:
 
 def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
     for part in _list_parts(source):
-        for piece in range(-(-len(find_rows(source, **part).columns) // PIECE)):
+        try:
+            rows = len(find_rows(source, **part).columns)
+        except EvaluandError:  # the columns say why
+            continue
+        for piece in range(-(-rows // source.piece)):
             yield {**part, "piece": str(piece)}
 
 
@@ -146,8 +148,10 @@ def read_piece(source: Source, run: str, evaluation: str, piece: str) -> list[Fa
     """A piece of the rows, with their texts."""
     if not piece.isascii() or not piece.isdecimal() or len(piece) > _DIGITS:
         raise NotFound("there is no such piece")
-    start = int(piece) * PIECE
-    return find_rows(source, run, evaluation).read(start, start + PIECE)
+    rows, start = find_rows(source, run, evaluation), int(piece) * source.piece
+    if start and start >= len(rows.columns):
+        raise NotFound("there is no such piece")
+    return rows.read(start, start + source.piece)
 
 
 _DIGITS: Final = 12
