@@ -19,8 +19,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import pytest
 from support.view_server import HOSTILE, SECRET, Answer, Server, make_store, read_all, serve_store
 
-from evaluand.view.resources import listing, results, rows  # noqa: F401 - register
-from evaluand.view.resources.base import RESOURCES
+from evaluand.view.resources.base import find_resources
 
 REFUSED = (400, 401, 403, 404, 405, 409, 411, 413, 414, 421)
 CLIENTS = 200
@@ -301,7 +300,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("kind", RESOURCES, ids=lambda each: each.pattern[0])
+@pytest.mark.parametrize("kind", find_resources(), ids=lambda each: each.pattern[0])
 def test_no_parameter_leads_out_of_the_store(server: Server, kind: Any) -> None:
     holes = [place for place, part in enumerate(kind.pattern) if part.startswith("{")]
     known = json.loads(server.ask().body)["artifacts"]

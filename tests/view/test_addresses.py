@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from support.commands import Folder
+from support.patience import PATIENCE
 from support.view_server import SECRET, Answer, Server, make_store, serve_store
 
 from evaluand.core.errors import SpecError
@@ -270,6 +272,27 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_a_header_that_anybody_sends_is_no_login(name: str) -> None:
     with pytest.raises(SpecError, match=r"^--auth"):
         read_login(f"header:{name}")
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "overheard"),
+    [
+        *(("127.0.0.1", None, False), ("::1", None, False), ("127.0.0.1", "http://localhost:8000", False)),
+        *(("192.168.1.5", None, True), ("0.0.0.0", "http://a.org", True), ("127.0.0.1", "http://a.org", True)),
+        *(("0.0.0.0", URL, False), ("127.0.0.1", "http://192.168.1.5", True)),
+    ],
+)
+def test_plain_text_on_a_network_is_noted(token: Path, host: str, url: str | None, overheard: bool) -> None:
+    assert choose_address(host, 8000, url, str(token)).is_overheard == overheard
+
+
+def test_ctrl_c_ends_the_server_at_once_and_a_taken_port_is_a_sentence(tmp_path: Path) -> None:
+    with serve_store(tmp_path / "store", tmp_path / "errors") as server, server.connect():
+        refused = Folder(tmp_path).refused("view", "--no-browser", "--port", server.port)
+        assert f"127.0.0.1 port {server.port} cannot be listened on: " in refused
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(PATIENCE) == 0
+    assert (tmp_path / "errors").read_text() == ""
 
 
 def test_links_end_and_the_oldest_make_room() -> None:

@@ -73,13 +73,20 @@ def command(
             raise
         raise SpecError("the page needs starlette and uvicorn: pip install 'evaluand[view]'") from None
 
+    address = choose_address(host, port, url, auth)
+    if address.is_overheard:
+        note = (
+            "note: without HTTPS anybody on the way can read the token and the store; put a proxy with HTTPS before it"
+        )
+        click.echo(note, err=True)
+
     def started(link: str, place: str) -> None:
         where = "" if url is None else f"; the server listens on {place}"
         click.echo(f"{safe(str(folder))} is shown at {link}{where}\nCtrl-C ends it")
         if not no_browser:
             webbrowser.open(link)
 
-    serve(Source(DirectoryStore(folder)), choose_address(host, port, url, auth), started)
+    serve(Source(DirectoryStore(folder)), address, started)
 
 
 def _write(bundle: Path, folder: Path, as_json: bool) -> None:

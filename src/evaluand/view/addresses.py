@@ -62,6 +62,13 @@ class Address:
         names = [shown, "localhost"] if is_loopback(self.host) else [shown]
         return [f"http://{name}{'' if port == _PORTS['http'] else f':{port}'}" for name in names]
 
+    @property
+    def is_overheard(self) -> bool:
+        """Whether what browsers send and read crosses a network as plain text."""
+        host = self.host if self.url is None else urlsplit(self.url).hostname or ""
+        is_local = host == "localhost" or (_is_ip(host) and is_loopback(host))
+        return not is_local and not (self.url or "").startswith("https:")
+
     def make_access(self, port: int) -> Access:
         """Who is let in, once the port is known."""
         origins, login = self.find_origins(port), self.login or Login()
@@ -85,6 +92,13 @@ def choose_address(host: str, port: int, url: str | None, auth: str | None) -> A
     if url is None and ipaddress.ip_address(host).is_unspecified:
         raise SpecError(f"--host {host} is every address of this machine; say which one browsers use: --url URL")
     return Address(host, port, None if url is None else check_url(url), login)
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False
 
 
 def is_loopback(host: str) -> bool:

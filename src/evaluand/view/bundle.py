@@ -29,7 +29,6 @@ import orjson
 from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.engine.keyed_work import Tally
 from evaluand.view.page import ASSETS, page, read_asset
-from evaluand.view.resources import listing as _listing, results as _results, rows as _rows  # noqa: F401 - register
 from evaluand.view.resources.base import Source, list_paths, read_resource
 
 PIECE: Final = 1000
