@@ -115,6 +115,12 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/schemas.md": {'[project.entry-points."evaluand.schemas"]': "a part of your package's pyproject.toml"},
     "docs/howto/tagging.md": {"evaluand run examples/tagging/experiment.yaml": "runs in a clone; see tests/experiment"},
     "docs/howto/texts.md": {"metrics:": FRAGMENT},
+    "docs/howto/view.md": {
+        "pip install 'evaluand[view]'": "starts a server that does not end",
+        "ssh -L 8000:127.0.0.1:8000 you@host evaluand view --port 8000 --no-browser": YOURS,
+        "umask 077; openssl rand -hex 32 > token.txt": "starts a server that does not end",
+        "evaluand view --port 8000 --url https://eval.example.org --auth header:X-Forwarded-User": YOURS,
+    },
     "docs/howto/views.md": {"view:": FRAGMENT},
     "docs/reference/metrics.md": {"metrics:": FRAGMENT},
     "docs/howto/dyff.md": {"evaluation = dyff.platform.Evaluation.model_validate_json(text)": YOURS},

@@ -10,7 +10,8 @@ const read = () => {
 };
 
 const here = signal(read());
-const follow = () => { here.value = read(); };
+const isPlace = () => inHash && location.hash && !location.hash.startsWith("#/"); // on this page, such as `#main`
+const follow = () => { if (!isPlace()) here.value = read(); };
 addEventListener(inHash ? "hashchange" : "popstate", follow);
 
 /** The parts of the path, decoded: `["e", "support/base"]`. */

@@ -7,6 +7,9 @@ const base = script?.dataset.source ?? "/api/";
 /** Whether a server answers, which can do more than hold files. */
 export const isServed = /^https?:$/.test(location.protocol) && script?.dataset.kind !== "files";
 
+/** Whether the server makes links for other browsers. */
+export const hasLinks = isServed && script?.dataset.links === "yes";
+
 const known = new Map();
 const MOST = 200;
 
@@ -36,24 +39,38 @@ async function fetched(path, kind) {
   return kind === "json" ? answer.json() : answer.arrayBuffer();
 }
 
+/** A link that opens what the page shows in another browser, once. */
+export async function makeLink() {
+  const answer = await fetch("/session/link", { method: "POST" });
+  if (!answer.ok) throw new Error(await answer.text());
+  const link = new URL((await answer.json()).link);
+  const shown = new URL(location.href);
+  link.pathname = shown.pathname;
+  link.search = new URLSearchParams([...link.searchParams, ...shown.searchParams]);
+  return link.href;
+}
+
 const waiting = new Map();
 
 /** Files call this with their path and content: of pages without a server, scripts are all that can be loaded. */
-globalThis.evaluand = (path, content) => { waiting.get(path)?.(content); waiting.delete(path); };
+globalThis.evaluand = (path, content, problem) => { waiting.get(path)?.(content, problem); waiting.delete(path); };
 
 function fromFile(path, kind) {
   return new Promise((resolve, reject) => {
     const loader = document.createElement("script");
-    waiting.set(path, (content) => unpack(content, kind).then(resolve, reject));
-    loader.addEventListener("error", () => reject(new Error("this is not among the files of the page")));
-    loader.addEventListener("load", () => loader.remove());
+    waiting.set(path, (content, problem) => (problem ? reject(new Error(problem)) : unpack(content, kind).then(resolve, reject)));
+    loader.addEventListener("error", () => { loader.remove(); waiting.delete(path); reject(new Error("this is not among the files of the page")); });
+    loader.addEventListener("load", () => { loader.remove(); if (waiting.delete(path)) reject(new Error("this file of the page holds something else")); });
     loader.src = `${base}${fileOf(path)}.js`;
     document.head.append(loader);
   });
 }
 
-/** The name of the file of a path: no character of a name can lead elsewhere. */
-const fileOf = (path) => path.replace(/[^A-Za-z0-9/-]/g, (one) => `_${one.codePointAt(0).toString(16)}_`);
+// The name of the file of a path, as `name_file` in bundle.py: no name leads elsewhere, is a device of Windows or too long.
+const fileOf = (path) => path
+  .replace(/[^a-z0-9\/-]/g, (one) => `_${one.codePointAt(0).toString(16)}_`)
+  .replace(/(^|\/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\/|$)/g, "$1$2_")
+  .replace(/[^\/]{100}(?=[^\/])/g, "$&+/");
 
 async function unpack(content, kind) {
   const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));

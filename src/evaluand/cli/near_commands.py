@@ -12,6 +12,7 @@ _SCORE: Final = (
 _COMPARE: Final = (
     "evaluand compare NAME OTHER compares what is stored, evaluand score FILE … --prediction A --prediction B columns"
 )
+_VIEW: Final = "evaluand view opens what is stored in a browser"
 _REPORT: Final = "evaluand report NAME writes a report as one HTML file"
 _LIST: Final = "evaluand list lists what is stored"
 _GC: Final = "evaluand gc removes what is no longer needed"
@@ -28,7 +29,8 @@ _NEAR_NAMES: Final = {
     **dict.fromkeys(
         ("check", "lint", "doctor", "config"), "evaluand validate FILE finds what is wrong with an experiment"
     ),
-    **dict.fromkeys(("html", "view", "open", "ui", "serve", "dashboard", "plot", "web", "studio"), _REPORT),
+    **dict.fromkeys(("html", "plot"), _REPORT),
+    **dict.fromkeys(("open", "ui", "serve", "dashboard", "web", "studio"), _VIEW),
     **dict.fromkeys(("rm", "delete", "remove", "clean", "cache", "prune", "clear"), _GC),
     **dict.fromkeys(("retry", "rerun", "again"), "evaluand run FILE --retry-failed repeats what failed"),
     **dict.fromkeys(("continue", "restart"), "evaluand resume NAME continues what was interrupted"),

@@ -1,12 +1,17 @@
 """`evaluand view`: serves the page on a store to a browser."""
 
+import os
 import webbrowser
 from pathlib import Path
+from typing import Final
 
 import click
 
-from evaluand.cli.options import store_option
-from evaluand.core.errors import SpecError
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import print_json
+from evaluand.cli.progress import display, show_notes
+from evaluand.core.errors import SpecError, plural
+from evaluand.engine.keyed_work import Tally
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 
@@ -14,30 +19,93 @@ _EXAMPLES = """\b
 Examples:
   evaluand view
   evaluand view --port 8000 --no-browser
+  evaluand view --host 0.0.0.0 --port 8000 --url https://eval.example.org --auth token.txt
+  evaluand view --url https://eval.example.org --port 8000 --auth header:X-Forwarded-User
+  evaluand view --bundle page
 """
 
 
 @click.command("view", epilog=_EXAMPLES)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on.  [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the link, and open no browser.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="IP", help="Listen on another address; needs --auth."
+)
+@click.option("--url", metavar="URL", help="The address that browsers see, such as https://eval.example.org.")
+@click.option(
+    "--auth",
+    metavar="FILE|header:NAME",
+    help="Log in by the token in a file, or at a proxy that names the user in a header and removes it from requests.",
+)
+@click.option(
+    "--bundle",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the page as files, to open without a server.",
+)
 @store_option
-def command(port: int, no_browser: bool, folder: Path) -> None:
+@json_option
+def command(
+    port: int,
+    no_browser: bool,
+    host: str,
+    url: str | None,
+    auth: str | None,
+    bundle: Path | None,
+    folder: Path,
+    as_json: bool,
+) -> None:
     """Open what is stored in a browser: runs side by side, with their rows, traces and comparisons.
 
-    The page is served to this machine alone, and to browsers that come by the printed link, which opens once. It reads
-    the store and changes nothing. End it with Ctrl-C.
+    The page is served to this machine alone, and to browsers that come by the printed link, which opens once; the page
+    makes links for others. It reads the store and changes nothing. End it with Ctrl-C.
     """
+    if as_json and bundle is None:
+        raise click.UsageError("--json describes a bundle; give --bundle DIR")
+    if bundle is not None:
+        return _write(bundle, folder, as_json)
     try:
+        from evaluand.view.addresses import choose_address
         from evaluand.view.resources.base import Source
         from evaluand.view.server import serve
     except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn"):
+        if error.name not in ("h11", "starlette", "uvicorn"):
             raise
         raise SpecError("the page needs starlette and uvicorn: pip install 'evaluand[view]'") from None
 
-    def started(link: str) -> None:
-        click.echo(f"{safe(str(folder))} is shown at {link}\nCtrl-C ends it")
+    address = choose_address(host, port, url, auth)
+    if address.is_overheard:
+        note = (
+            "note: without HTTPS anybody on the way can read the token and the store; put a proxy with HTTPS before it"
+        )
+        click.echo(note, err=True)
+
+    def started(link: str, place: str) -> None:
+        where = "" if url is None else f"; the server listens on {place}"
+        click.echo(f"{safe(str(folder))} is shown at {link}{where}\nCtrl-C ends it")
         if not no_browser:
             webbrowser.open(link)
 
-    serve(Source(DirectoryStore(folder)), port, started)
+    serve(Source(DirectoryStore(folder)), address, started)
+
+
+def _write(bundle: Path, folder: Path, as_json: bool) -> None:
+    from evaluand.view.bundle import PIECE, write_bundle
+    from evaluand.view.resources.base import Source
+
+    tally = Tally("files")
+    with show_notes(), display(as_json, quiet=False)(tally):
+        written = write_bundle(Source(DirectoryStore(folder), PIECE), bundle, tally)
+    files = sum(written.files.values())
+    if as_json:
+        facts = {"folder": os.path.abspath(bundle), "files": files, "bytes": written.bytes}
+        return print_json(facts | {"of": dict(written.files), "unreadable": written.unreadable})
+    page = bundle / "index.html"
+    click.echo(f"{safe(str(page))}: {plural(files, 'file')} of data, {written.bytes / 1e6:.1f} MB")
+    for path, reason in [*written.unreadable.items()][:_SHOWN]:
+        click.echo(f"note: {safe(path)}: {safe(reason)}", err=True)
+    if (more := len(written.unreadable) - _SHOWN) > 0:
+        click.echo(f"note: {plural(more, 'more path')} could not be read; the page says why", err=True)
+
+
+_SHOWN: Final = 5

@@ -1,13 +1,32 @@
 // What every page has: its head, and what is shown while it reads or when it cannot.
 import { html } from "htm/preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { address, path } from "../address.js";
+import { hasLinks, makeLink } from "../source.js";
 import { shown } from "../text.js";
 
 export function Frame({ children }) {
   return html`<a class="skip" href="#main">Skip to the content</a>
-    <header class="top"><a class="home" href=${address([])}>evaluand</a><nav aria-label="Page">${crumbs()}</nav></header>
+    <header class="top"><a class="home" href=${address([])}>evaluand</a><nav aria-label="Page">${crumbs()}</nav>
+      ${hasLinks ? html`<${OtherBrowser} />` : null}</header>
     <main id="main" tabindex="-1">${children}</main>`;
+}
+
+/** Makes a link for another browser, and copies it. */
+function OtherBrowser() {
+  const [made, tell] = useState(null);
+  const make = async () => {
+    try {
+      const link = await makeLink();
+      const copied = await navigator.clipboard.writeText(link).then(() => true, () => false); // not without HTTPS
+      tell({ link, text: `${copied ? "Copied; it" : "It"} opens once, within ten minutes` });
+    } catch (error) {
+      tell({ link: "", text: error.message });
+    }
+  };
+  return html`<span class="other-browser"><button type="button" class="plain" onClick=${make}>Link for another browser</button>
+    <span role="status">${made ? html`<span class="muted">${shown(made.text)}</span>` : null}</span>
+    ${made?.link ? html` <input readonly aria-label="Link for another browser" value=${made.link} onFocus=${(event) => event.target.select()} />` : null}</span>`;
 }
 
 const crumbs = () => path.value.length > 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from pkgutil import iter_modules
 from threading import Lock
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote
@@ -59,9 +62,11 @@ class Source:
         columns: of rows, by run and evaluation.
         attributes: of examples, by dataset.
         facts: small facts about finished artifacts, by what they say and the id.
+        piece: how many rows a piece has.
     """
 
     store: DirectoryStore
+    piece: int = 50
     contents: Cache = field(default_factory=lambda: Cache(8))
     columns: Cache = field(default_factory=lambda: Cache(16))
     attributes: Cache = field(default_factory=lambda: Cache(4))
@@ -136,6 +141,23 @@ def read_resource(source: Source, path: str, query: Mapping[str, str]) -> bytes:
             content = each.read(source, **parameters, **({"query": query} if _takes_query(each) else {}))
             return content if isinstance(content, bytes) else to_json(content)
     raise NotFound("there is no such page")
+
+
+def find_resources() -> list[Resource]:
+    """All resources, of every module beside this one."""
+    package = __name__.rpartition(".")[0]
+    for each in iter_modules([os.path.dirname(__file__)]):
+        import_module(f"{package}.{each.name}")
+    return RESOURCES
+
+
+def list_paths(source: Source) -> Iterator[str]:
+    """The paths of all that a store holds and files can answer, some perhaps twice."""
+    for each in find_resources():
+        if each.paths is not None:
+            yield from (each.format(parameters) for parameters in each.paths(source))
+        elif not any(part.startswith("{") for part in each.pattern) and not _takes_query(each):
+            yield each.format({})
 
 
 def _takes_query(resource: Resource) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import find_summary
-from evaluand.core.errors import NotFound
+from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.base import Facts
@@ -32,8 +32,6 @@ from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, resource
 
 NO_EVALUATION: Final = "-"
-PIECE: Final = 50
-"""How many rows a piece has."""
 
 
 class Rows:
@@ -140,7 +138,7 @@ def read_columns(source: Source, run: str, evaluation: str) -> bytes:
         places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
         parts.append(data + bytes(-len(data) % 8))
         at += len(parts[-1])
-    head = orjson.dumps(_describe(rows) | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
+    head = orjson.dumps(_describe(rows, source.piece) | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
     head += b" " * (-(len(head) + _LENGTH) % 8)
     return b"".join([b"%0*d" % (_LENGTH, len(head)), head, *parts])
 
@@ -148,14 +146,14 @@ def read_columns(source: Source, run: str, evaluation: str) -> bytes:
 _LENGTH: Final = 8
 
 
-def _describe(rows: Rows) -> Facts:
+def _describe(rows: Rows, piece: int) -> Facts:
     """The meaning of the numbers in the columns."""
     columns, part = rows.columns, rows.part
     kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in rows.scores}
     examples = Examples([part], rows.scores)
     return {
         "rows": len(columns),
-        "piece": PIECE,
+        "piece": piece,
         "outcomes": OUTCOMES,
         "statuses": STATUSES,
         "scorers": [
@@ -170,7 +168,11 @@ def _describe(rows: Rows) -> Facts:
 
 def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
     for part in _list_parts(source):
-        for piece in range(-(-len(find_rows(source, **part).columns) // PIECE)):
+        try:
+            rows = len(find_rows(source, **part).columns)
+        except EvaluandError:  # the columns say why
+            continue
+        for piece in range(-(-rows // source.piece)):
             yield {**part, "piece": str(piece)}
 
 
@@ -178,15 +180,17 @@ def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
 def read_piece(source: Source, run: str, evaluation: str, piece: str) -> list[Facts]:
     """A piece of the rows, with their texts."""
     rows = find_rows(source, run, evaluation)
-    start = _read_number(piece) * PIECE
-    return rows.read(range(start, min(start + PIECE, len(rows.columns))))
+    start = _read_number(piece) * source.piece
+    if start and start >= len(rows.columns):
+        raise NotFound("there is no such piece")
+    return rows.read(range(start, min(start + source.piece, len(rows.columns))))
 
 
 @resource("at/{run}/{evaluation}")
 def read_rows(source: Source, run: str, evaluation: str, query: Mapping[str, str]) -> list[Facts]:
     """The rows at some places, with their texts; at most as many as a piece has."""
     rows = find_rows(source, run, evaluation)
-    places = [_read_number(part) for part in query.get("places", "").split(",")[:PIECE]]
+    places = [_read_number(part) for part in query.get("places", "").split(",")[: source.piece]]
     if any(place >= len(rows.columns) for place in places):
         raise NotFound(f"this run has {len(rows.columns)} rows")
     return rows.read(places)

@@ -1,0 +1,281 @@
+"""The page as files: each path has its own, nothing leads out of the folder, and no folder of others is lost."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given, strategies as st
+from support import sample_store
+from support.commands import Folder
+from support.places import ROOT_FOLDER
+from support.view_server import HOSTILE, SECRET, make_store
+
+from evaluand.core.errors import SpecError
+from evaluand.engine.keyed_work import Tally
+from evaluand.store.directory import DirectoryStore
+from evaluand.view.bundle import PIECE, name_file, write_bundle
+from evaluand.view.resources.base import Source, list_paths, read_resource
+
+NODE = shutil.which("node")
+NAMES = [
+    *(
+        "..",
+        ".",
+        "../../x",
+        "/etc/passwd",
+        "C:\\x",
+        "con",
+        "NUL",
+        "com1",
+        "lpt9",
+        "aux.txt",
+        "a" * 500,
+        "a" * 101,
+        "A",
+        "a",
+    ),
+    *(
+        "_",
+        "__",
+        "_2e_",
+        "a+",
+        "+",
+        "a+/b",
+        "a/",
+        "-",
+        "é",
+        "e\u0301",
+        "\U0001f600",
+        "\u202e",
+        "x\n",
+        "\0",
+        "%2e",
+        "%",
+        " ",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
+    return make_store(tmp_path_factory.mktemp("hostile") / "store")
+
+
+def write(store: DirectoryStore, folder: Path, piece: int = PIECE) -> Any:
+    return write_bundle(Source(store, piece), folder, Tally("files"))
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Path → the bytes that a file of a bundle gives to the page, or the reason why there are none."""
+    found = {}
+    for file in folder.glob("data/**/*.js"):
+        text = file.read_text()
+        assert (text[:9], text[-3:]) == ("evaluand(", ");\n")
+        path, content, *problem = json.loads(f"[{text[9:-3]}]")
+        assert file.relative_to(folder / "data") == Path(f"{name_file(path)}.js")
+        found[path] = problem[0] if content is None else gzip.decompress(base64.b64decode(content, validate=True))
+    return found
+
+
+# Names
+
+
+@pytest.fixture(scope="module")
+def script_names() -> Iterator[Callable[[list[str]], list[str]]]:
+    """The names that the script of the page finds for the files of some paths."""
+    source = (ROOT_FOLDER / "web/src/source.js").read_text(encoding="utf-8")
+    [rule] = re.findall(r"^const fileOf = .*?;$", source, re.MULTILINE | re.DOTALL)
+    lines = "require('readline').createInterface({input: process.stdin})"
+    code = f"{rule}\n{lines}.on('line', (line) => console.log(JSON.stringify(JSON.parse(line).map(fileOf))));"
+    with subprocess.Popen([str(NODE), "-e", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
+
+        def find(paths: list[str]) -> list[str]:
+            assert node.stdin is not None
+            assert node.stdout is not None
+            node.stdin.write(f"{json.dumps(paths)}\n")
+            node.stdin.flush()
+            return json.loads(node.stdout.readline())  # type: ignore[no-any-return]
+
+        yield find
+
+
+names = st.text(st.characters(codec="utf-8") | st.sampled_from("._-/%+~ABab"), min_size=1) | st.sampled_from(NAMES)
+
+
+@pytest.mark.skipif(NODE is None, reason="needs Node.js")
+@given(st.lists(st.lists(names, min_size=1, max_size=4), min_size=1, max_size=30))
+@example([[name] for name in NAMES] + [[name, "x"] for name in NAMES])
+def test_the_script_of_the_page_finds_the_files_that_python_writes(
+    script_names: Callable[[list[str]], list[str]], parts: list[list[str]]
+) -> None:
+    paths = ["/".join(quote(part, safe="") for part in each) for each in parts]
+    assert script_names(paths) == [name_file(path) for path in paths]
+
+
+@given(names)
+@example("a" * 2000)
+def test_no_name_leads_elsewhere_or_is_unusual(name: str) -> None:
+    file = name_file(f"results/{quote(name, safe='')}")
+    head, *parts = file.split("/")
+    assert head == "results"
+    for part in parts:
+        assert re.fullmatch(r"[a-z0-9_+-]{1,110}", part)
+        assert not re.fullmatch("con|prn|aux|nul|com[0-9]|lpt[0-9]", part)
+
+
+@given(st.sets(names, min_size=2))
+@example({*NAMES})
+def test_no_two_paths_have_one_file(found: set[str]) -> None:
+    paths = {f"results/{quote(name, safe='')}" for name in found}
+    assert len({name_file(path).lower() for path in paths}) == len(paths)
+
+
+# Files
+
+
+def test_files_hold_what_a_server_answers(tmp_path: Path) -> None:
+    store = sample_store.make(tmp_path / "store", recordings=False)
+    written = write(store, tmp_path / "page", 10)
+    found, source = contents(tmp_path / "page"), Source(store, 10)
+    assert {*found} == {*list_paths(source)}
+    assert "index" in found
+    assert sum(written.files.values()) == len(found)
+    for path, content in found.items():
+        if not path.startswith("results/"):  # which say when they were made
+            assert content == read_resource(source, path, {})
+    pieces = [json.loads(content) for path, content in found.items() if path.startswith("rows/")]
+    assert {len(piece) for piece in pieces} == {10, sample_store.ROWS % 10}
+    heads = [content[8 : 8 + int(content[:8])] for path, content in found.items() if path.startswith("columns/")]
+    assert {json.loads(head)["piece"] for head in heads} == {10}
+
+
+def test_all_bytes_are_counted(store: DirectoryStore, tmp_path: Path) -> None:
+    written = write(store, tmp_path / "page")
+    assert written.bytes == sum(path.stat().st_size for path in (tmp_path / "page").rglob("*") if path.is_file())
+
+
+def test_what_cannot_be_read_says_why_in_its_place(store: DirectoryStore, tmp_path: Path) -> None:
+    written = write(store, tmp_path / "page")
+    found = contents(tmp_path / "page")
+    assert "its digest differs" in found["results/damaged"]
+    assert written.unreadable["results/damaged"] == found["results/damaged"]
+    assert SECRET.encode() in b"".join(each for each in found.values() if isinstance(each, bytes))
+
+
+def test_hostile_names_stay_inside(store: DirectoryStore, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    write(store, tmp_path / "in/page")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["page"]
+    files = [path for path in (tmp_path / "in/page").rglob("*") if path.is_file()]
+    assert all(re.fullmatch(r"[A-Za-z0-9_+./-]+", str(path.relative_to(tmp_path / "in/page"))) for path in files)
+    assert f"results/{quote(HOSTILE, safe='')}" in contents(tmp_path / "in/page")
+
+
+# Folders
+
+
+def keep(folder: Path) -> None:
+    (folder / "mine.txt").write_text("precious")
+
+
+def bundle_with_more(folder: Path) -> None:
+    write(DirectoryStore(folder.parent / "none"), folder)
+    keep(folder)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (keep, "exists and is not a bundle"),
+        (lambda folder: (folder / "index.html").write_text("mine"), "exists and is not a bundle"),
+        (bundle_with_more, "also holds 'mine.txt', which would be lost"),
+    ],
+)
+def test_a_folder_of_others_is_not_replaced(tmp_path: Path, make: Callable[[Path], None], message: str) -> None:
+    (tmp_path / "page").mkdir()
+    make(tmp_path / "page")
+    before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    with pytest.raises(SpecError, match=message):
+        write(DirectoryStore(tmp_path / "none"), tmp_path / "page")
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
+
+
+def test_links_and_files_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    (tmp_path / "dangling").symlink_to(tmp_path / "none")
+    for name in ("file", "link", "dangling"):
+        with pytest.raises(SpecError, match="is no folder"):
+            write(DirectoryStore(tmp_path / "store"), tmp_path / name)
+
+
+def test_nothing_is_written_into_the_store(store: DirectoryStore) -> None:
+    before = sorted(store.root.rglob("*"))
+    for place in (store.root / "page", store.root / "runs" / "page"):
+        with pytest.raises(SpecError, match="is in the store"):
+            write(store, place)
+    with pytest.raises(SpecError, match="exists and is not a bundle"):
+        write(store, store.root)
+    assert sorted(store.root.rglob("*")) == before
+
+
+def test_a_bundle_is_replaced_as_a_whole(store: DirectoryStore, tmp_path: Path) -> None:
+    (tmp_path / "page").mkdir()
+    write(store, tmp_path / "page")
+    (tmp_path / "page/data/old.js").write_text("old")
+    write(store, tmp_path / "page")
+    assert not (tmp_path / "page/data/old.js").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
+
+
+def test_a_bundle_that_cannot_be_finished_leaves_the_old_one(
+    store: DirectoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(store, tmp_path / "page")
+    before = contents(tmp_path / "page")
+
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        write(store, tmp_path / "page")
+    assert contents(tmp_path / "page") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
+
+
+# The command
+
+
+def test_the_command_says_what_it_wrote(store: DirectoryStore, tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    options = ["view", "--bundle", tmp_path / "page", "--store", store.root]
+    facts = json.loads(folder.call(*options, "--json").stdout)
+    assert facts["files"] == sum(facts["of"].values()) == len(contents(tmp_path / "page"))
+    assert [*facts["unreadable"]] != []
+    done = folder.call(*options)
+    assert f"{tmp_path}/page/index.html: {facts['files']} files of data, 0." in done.stdout
+    assert "results/damaged: " in done.stderr
+
+
+def test_json_is_for_bundles(tmp_path: Path) -> None:
+    assert "--json describes a bundle; give --bundle DIR" in Folder(tmp_path).call("view", "--json").stderr
+
+
+def test_settings_of_a_checkout_write_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evaluand.toml").write_text("[view]\nbundle = 'src'\n")
+    assert "view.bundle: names a file to write, which evaluand.toml cannot" in Folder(tmp_path).refused("view")
+    assert not (tmp_path / "src").exists()
