@@ -620,6 +620,17 @@ def test_slow_clients_are_sent_away(server: Server) -> None:
 
 
 @pytest.mark.slow
+def test_clients_that_do_not_read_are_sent_away(server: Server) -> None:
+    wanted = 400
+    more = request(server, "/assets/view.js").replace(b"Connection: close\r\n", b"")
+    with server.connect() as stream:
+        stream.sendall(more * wanted)
+        time.sleep(40)
+        data = read_all(stream)
+    assert 0 < data.count(b"HTTP/1.1 200") < wanted
+
+
+@pytest.mark.slow
 def test_more_connections_than_a_process_can_hold_are_refused(server: Server) -> None:
     with ExitStack() as open_ones:
         streams = [open_ones.enter_context(server.connect()) for _ in range(700)]

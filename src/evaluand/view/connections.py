@@ -36,6 +36,7 @@ class Connection(H11Protocol):
 
     _sending: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
+    _is_over = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -51,6 +52,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._is_over = False
         super().data_received(data)
         self._watch_request()
 
@@ -70,6 +72,7 @@ class Connection(H11Protocol):
 
     def timeout_keep_alive_handler(self) -> None:
         if self.transport.get_write_buffer_size():  # closing would wait until the client reads
+            self._is_over = True
             self._watch_reader()
         else:
             super().timeout_keep_alive_handler()
@@ -85,7 +88,7 @@ class Connection(H11Protocol):
             self.transport.abort()
         elif now:
             self._watch_reader()
-        elif self.timeout_keep_alive_task is not None:  # all is read, and no request has followed
+        elif self._is_over:  # all is read, and no request has followed
             super().timeout_keep_alive_handler()
 
     def send_400_response(self, msg: str) -> None:
