@@ -487,14 +487,14 @@ def test_a_body_that_is_too_large_is_refused_before_it_comes(server: Server) -> 
 
 def test_names_are_data_and_no_markup(server: Server) -> None:
     name = quote(HOSTILE, safe="")
-    for target in ("/api/index", f"/api/results/{name}"):
+    for target in ("/api/index", f"/api/results/{name}", f"/api/answers/{name}", f"/api/sections/{name}"):
         answer = server.ask(target)
         assert (answer.status, answer.header("content-type")) == (200, "application/json")
         assert_keeps_to_itself(answer)
-    shown = json.loads(server.ask(f"/api/results/{name}").body)
-    assert shown["title"] == HOSTILE
-    assert len(shown["sections"]) > 1
-    for section in shown["sections"]:
+    assert json.loads(server.ask(f"/api/answers/{name}").body)["title"] == HOSTILE
+    sections = json.loads(server.ask(f"/api/sections/{name}").body)
+    assert len(sections) > 1
+    for section in sections:
         assert_runs_nothing(section["html"])
 
 
@@ -532,7 +532,7 @@ def test_a_fault_of_the_program_is_a_sentence_and_a_line_in_the_terminal(server:
 
 
 def test_damage_is_a_sentence(server: Server) -> None:
-    answer = server.ask("/api/results/damaged")
+    answer = server.ask("/api/answers/damaged")
     assert answer.status == 409
     assert "its digest differs" in answer.text
     assert_keeps_to_itself(answer)

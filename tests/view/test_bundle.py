@@ -151,7 +151,7 @@ def test_files_hold_what_a_server_answers(tmp_path: Path) -> None:
     assert "index" in found
     assert sum(written.files.values()) == len(found)
     for path, content in found.items():
-        if not path.startswith("results/"):  # which say when they were made
+        if not path.startswith("answers/"):  # which say when they were made
             assert content == read_resource(source, path, {})
     pieces = [json.loads(content) for path, content in found.items() if path.startswith("rows/")]
     assert {len(piece) for piece in pieces} == {10, sample_store.ROWS % 10}
@@ -167,8 +167,8 @@ def test_all_bytes_are_counted(store: DirectoryStore, tmp_path: Path) -> None:
 def test_what_cannot_be_read_says_why_in_its_place(store: DirectoryStore, tmp_path: Path) -> None:
     written = write(store, tmp_path / "page")
     found = contents(tmp_path / "page")
-    assert "its digest differs" in found["results/damaged"]
-    assert written.unreadable["results/damaged"] == found["results/damaged"]
+    assert "its digest differs" in found["answers/damaged"]
+    assert written.unreadable["answers/damaged"] == found["answers/damaged"]
     assert SECRET.encode() in b"".join(each for each in found.values() if isinstance(each, bytes))
 
 
@@ -267,7 +267,7 @@ def test_the_command_says_what_it_wrote(store: DirectoryStore, tmp_path: Path) -
     assert [*facts["unreadable"]] != []
     done = folder.call(*options)
     assert f"{tmp_path}/page/index.html: {facts['files']} files of data, 0." in done.stdout
-    assert "results/damaged: " in done.stderr
+    assert "answers/damaged: " in done.stderr
 
 
 def test_json_is_for_bundles(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_bundle_opens_from_a_disk_and_requests_nothing_from_a_network(tab: Any
         tab.goto((folder / "page/index.html").as_uri())
         sync_api.expect(tab.get_by_role("banner")).to_contain_text("evaluand")
         assert {each["name"] for each in read_as_page(tab, "index")["experiments"]} >= {"good", "damaged"}
-        assert "its digest differs" in read_as_page(tab, "results/damaged")
+        assert "its digest differs" in read_as_page(tab, "answers/damaged")
         assert tab.get_by_role("button", name=LINK).count() == 0
 
 

@@ -26,14 +26,7 @@ from evaluand.view.addresses import Address
 from evaluand.view.connections import Connection
 from evaluand.view.events import send_events
 from evaluand.view.page import ASSETS, page, read_asset
-from evaluand.view.resources import (  # noqa: F401 - register
-    comparisons as _comparisons,
-    examples as _examples,
-    listing as _listing,
-    results as _results,
-    rows as _rows,
-)
-from evaluand.view.resources.base import Source, read_resource
+from evaluand.view.resources.base import Source, find_resources, read_resource
 
 _SMALL: Final = 1000  # bytes that are not worth compressing
 _MOST_READING: Final = 4
@@ -42,6 +35,7 @@ _logger: Final = logging.getLogger("evaluand.view")
 
 def make_app(source: Source, access: Access) -> Starlette:
     """The application that serves the page on a store."""
+    find_resources()
     return Starlette(
         routes=[
             Route("/assets/{name}", _serve_asset),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
@@ -49,7 +50,13 @@ def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
     return sorted(found.values(), key=lambda entry: str(entry["created"]), reverse=True)
 
 
-@resource("card/{kind}/{id}")
+def _list_cards(source: Source) -> Iterator[Mapping[str, str]]:
+    for entry in source.store.catalog.entries():
+        if entry["kind"] in ("runs", "evaluations") and entry["status"] == "sealed":
+            yield {"kind": entry["kind"], "id": entry["id"]}
+
+
+@resource("card/{kind}/{id}", _list_cards)
 def read_card(source: Source, kind: str, id: str) -> Facts:
     """What the list shows of an artifact besides its entry: task, model, dataset, and metrics with intervals."""
     manifest = source.store.manifest(kind, id)
