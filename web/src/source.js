@@ -4,6 +4,9 @@ import { useEffect, useState } from "preact/hooks";
 const script = document.currentScript;
 const base = script?.dataset.source ?? "/api/";
 
+/** Whether the page may interrupt the run that is made meanwhile. */
+export const canStop = script?.dataset.stop === "yes";
+
 /** Whether a server answers, which can do more than hold files. */
 export const isServed = /^https?:$/.test(location.protocol) && script?.dataset.kind !== "files";
 

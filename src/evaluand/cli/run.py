@@ -41,6 +41,7 @@ from evaluand.cli.options import (
 from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
 from evaluand.cli.until import parse_until, positions_in, run_until
+from evaluand.cli.watched import watch_in_browser
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
@@ -111,6 +112,7 @@ _NEAR_OPTIONS: Final = {
 @anytime_option
 @click.option("--until", metavar="RULE", help="Run more and more examples until this gate is decided.")
 @judge_option
+@click.option("--view", is_flag=True, help="Watch it in a browser; see `evaluand view`.")
 @click.option("--report", is_flag=True, help="Also write the report NAME.html; see `evaluand report`.")
 @click.option("--force", is_flag=True, help="With --report: replace a file that is no report of this experiment.")
 @click.option(
@@ -136,6 +138,7 @@ def command(
     anytime: bool,
     until: str | None,
     allow_unmeasured: bool,
+    view: bool,
     report: bool,
     force: bool,
     git_changes: bool,
@@ -159,7 +162,8 @@ def command(
         raise click.UsageError("--until looks several times; leave out --fresh and --retry-failed")
     last_rule = None if until is None else parse_until(until)
     store = WatchedStore(folder)
-    with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext():
+    watching = watch_in_browser(folder) if view else nullcontext()
+    with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext(), watching:
         experiment = _read_experiment(file, model, where, budget)
         if report and not force:
             from evaluand.cli.report import check_replaceable

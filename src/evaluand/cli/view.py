@@ -2,6 +2,7 @@
 
 import os
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ import click
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
+from evaluand.cli.watched import find_stopped, interrupt
 from evaluand.core.errors import SpecError, plural
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.text import safe
@@ -37,6 +39,7 @@ Examples:
     metavar="FILE|header:NAME",
     help="Log in by the token in a file, or at a proxy that names the user in a header and removes it from requests.",
 )
+@click.option("--live", is_flag=True, help="Open the page of the run that was begun last.")
 @click.option(
     "--bundle",
     type=click.Path(file_okay=False, path_type=Path),
@@ -51,6 +54,7 @@ def command(
     host: str,
     url: str | None,
     auth: str | None,
+    live: bool,
     bundle: Path | None,
     folder: Path,
     as_json: bool,
@@ -86,7 +90,9 @@ def command(
         if not no_browser:
             webbrowser.open(link)
 
-    serve(Source(DirectoryStore(folder)), address, started)
+    stopped = find_stopped()
+    stop = None if stopped is None else partial(interrupt, stopped)
+    serve(Source(DirectoryStore(folder)), address, started, "/live" if live else "/", stop)
 
 
 def _write(bundle: Path, folder: Path, as_json: bool) -> None:

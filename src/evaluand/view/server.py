@@ -33,7 +33,7 @@ _MOST_READING: Final = 4
 _logger: Final = logging.getLogger("evaluand.view")
 
 
-def make_app(source: Source, access: Access) -> Starlette:
+def make_app(source: Source, access: Access, stop: Callable[[], None] | None = None) -> Starlette:
     """The application that serves the page on a store."""
     find_resources()
     return Starlette(
@@ -42,7 +42,8 @@ def make_app(source: Source, access: Access) -> Starlette:
             Route("/api/live/{id}", send_events(source)),
             Route("/api/{path:path}", _serve_resource(source)),
             Route("/session/link", issue_link(access), methods=["POST"]),
-            Route("/{path:path}", _serve_page(access)),
+            *([] if stop is None else [Route("/session/stop", _stop_by(stop), methods=["POST"])]),
+            Route("/{path:path}", _serve_page(access, can_stop=stop is not None)),
         ],
         middleware=[Middleware(AccessMiddleware, access=access)],
     )
@@ -98,8 +99,16 @@ async def _serve_asset(request: Request) -> Response:
     return _compress(read_asset(name), kind, "gzip" in request.headers.get("accept-encoding", ""))
 
 
-def _serve_page(access: Access) -> Callable[[Request], Awaitable[Response]]:
-    facts = {} if access.trusted_header else {"links": "yes"}
+def _stop_by(stop: Callable[[], None]) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        stop()
+        return Response(status_code=204)
+
+    return answer
+
+
+def _serve_page(access: Access, *, can_stop: bool) -> Callable[[Request], Awaitable[Response]]:
+    facts = ({} if access.trusted_header else {"links": "yes"}) | ({"stop": "yes"} if can_stop else {})
 
     async def serve(request: Request) -> Response:
         return Response(page("/assets/", "/api/", facts), media_type="text/html")
@@ -107,10 +116,18 @@ def _serve_page(access: Access) -> Callable[[Request], Awaitable[Response]]:
     return serve
 
 
-def serve(source: Source, address: Address, started: Callable[[str, str], None]) -> None:
+def serve(
+    source: Source,
+    address: Address,
+    started: Callable[[str, str], None],
+    first: str = "/",
+    stop: Callable[[], None] | None = None,
+) -> None:
     """Serves the page until Ctrl-C.
 
     Args:
+        first: the path that the link opens.
+        stop: interrupts the run that is made meanwhile; None if the page may not.
         started: is called with a link that opens the page once, or with that of the page if a proxy logs people in;
             and with the host and port that are listened on.
 
@@ -121,7 +138,7 @@ def serve(source: Source, address: Address, started: Callable[[str, str], None])
         port = listener.getsockname()[1]
         access, origin = address.make_access(port), address.find_origins(port)[0]
         config = uvicorn.Config(
-            make_app(source, access),
+            make_app(source, access, stop),
             # What is installed beside it must not decide how requests are read.
             http=Connection,
             ws="none",
@@ -136,7 +153,7 @@ def serve(source: Source, address: Address, started: Callable[[str, str], None])
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=MOST_HEAD,
         )
-        link = origin if access.trusted_header else f"{origin}/?{TOKEN}={access.issue_token()}"
+        link = f"{origin}{first}" if access.trusted_header else f"{origin}{first}?{TOKEN}={access.issue_token()}"
         started(link, f"{address.host} port {port}")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { address } from "../address.js";
 import { Head, Problem, Waiting } from "../parts/frame.js";
-import { isServed } from "../source.js";
+import { canStop, isServed } from "../source.js";
 import { Name, number, seconds, shown, word } from "../text.js";
 
 const MOST = 200;
@@ -35,6 +35,7 @@ function Live({ facts, rows, fault }) {
       <span class=${`pill ${{ running: "good", stopped: "failed", finished: "none" }[status]}`}>${status}</span>
       ${" "}${word.format(done)} of ${word.format(total)} rows${rate ? `, ${number(rate)} in a second` : ""}${left && status === "running" ? `, ${seconds(left)} left` : ""}${used ? ` · ${used}` : ""}</p></${Head}>
     ${fault && html`<${Problem} text=${fault} />`}
+    ${canStop && status === "running" && html`<p><button type="button" onClick=${() => fetch("/session/stop", { method: "POST" })}>Stop the run</button> <span class="muted">as Ctrl-C does: calls in flight end, and it can be continued</span></p>`}
     <progress class="done" max=${total || 1} value=${done} aria-label="Rows that are done"></progress>
     <p>${Object.entries(counts).map(([each, n]) => `${word.format(n)} ${each}`).join(", ")}</p>
     ${status === "stopped" && html`<p class="note">No process works on it; continue with <code>evaluand resume ${facts.id.slice(0, 12)}</code></p>`}

@@ -1,0 +1,170 @@
+"""A run is watched while it is made, interrupted from the page, killed and continued."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.patience import PATIENCE
+from support.view_server import Server, serve_store
+
+from evaluand.core.errors import NotFound
+from evaluand.data.dataset import Dataset
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
+from evaluand.view.live import LiveRun, LiveRuns
+
+CODE = """
+import os, time
+
+def slow(text):
+    time.sleep(float(os.environ.get("PAUSE", "0.05")))
+    if text.endswith("7"):
+        raise ValueError("no answer to " + text)
+    return text.upper()
+
+def right(output, expected):
+    return output == expected
+"""
+EXPERIMENT = """
+name: watched
+dataset: {path: rows.jsonl, input: q, expected: a}
+tasks:
+  slow: {function: code.py:slow}
+run: {concurrency: 2}
+scorers:
+  right: {function: code.py:right}
+metrics: [accuracy]
+"""
+ROWS = 40
+LINK = re.compile(r"http://127.0.0.1:(\d+)(/live\?token=\S+)")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "code.py").write_text(CODE)
+    (tmp_path / "e.yaml").write_text(EXPERIMENT)
+    rows = ({"q": f"row {i}", "a": f"ROW {i}" if i % 2 else "x"} for i in range(ROWS))
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path
+
+
+def start(folder: Path, *options: str, pause: float = 0.05) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "evaluand.cli", *options]
+    environment = os.environ | {"PAUSE": str(pause), "BROWSER": "true"}
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def events(server: Server, id: str = "newest") -> Iterator[Iterator[Any]]:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as connection:
+        connection.request("GET", f"/api/live/{id}", headers={"Cookie": server.cookie})
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        yield (json.loads(line[6:]) for line in answer if line.startswith(b"data: "))
+
+
+def wait_for(of: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not of():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def begun(folder: Path) -> bool:
+    return any((folder / ".evaluand/runs").glob("*/journal/**/*")) if (folder / ".evaluand/runs").is_dir() else False
+
+
+def test_a_run_is_watched_to_its_end(folder: Path) -> None:
+    with start(folder, "run", "e.yaml", "--quiet") as process:
+        wait_for(lambda: begun(folder))
+        with serve_store(folder / ".evaluand", folder / "log") as server, events(server) as seen:
+            states = [*seen]
+        process.communicate(timeout=PATIENCE)
+    assert states[0]["status"] in ("running", "finished")
+    assert states[-1]["status"] == "finished"
+    assert states[-1]["done"] == states[-1]["total"] == ROWS
+    assert [state["done"] for state in states] == sorted(state["done"] for state in states)
+    numbers = [row["number"] for state in states for row in state["rows"]]
+    assert numbers == sorted({*numbers})
+    failed = [row for state in states for row in state["rows"] if row["status"] == "failed"]
+    assert all(row["error"].startswith("ValueError: no answer to row ") for row in failed)
+
+
+def test_a_killed_run_is_stopped_and_goes_on_when_it_is_continued(folder: Path) -> None:
+    with start(folder, "run", "e.yaml", "--quiet", pause=0.3) as process:
+        wait_for(lambda: begun(folder))
+        with serve_store(folder / ".evaluand", folder / "log") as server, events(server) as seen:
+            assert next(each for each in seen if each["done"])["status"] == "running"
+            process.send_signal(signal.SIGKILL)
+            stopped = next(each for each in seen if each["status"] == "stopped")
+            assert 0 < stopped["done"] < ROWS
+            with start(folder, "resume", stopped["id"], pause=0.1) as again:
+                assert next(each for each in seen if each["status"] == "running")["done"] >= stopped["done"]
+                assert [*seen][-1]["status"] == "finished"
+                again.communicate(timeout=PATIENCE)
+
+
+def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> None:
+    with start(folder, "run", "e.yaml", "--view", pause=0.3) as process:
+        assert process.stderr is not None
+        [link] = islice((found for line in process.stderr if (found := LINK.search(line))), 1)
+        server = Server(process, link[0], int(link[1]), folder / "log")
+        server.cookie = str(server.ask(link[2], cookie="").header("set-cookie")).partition(";")[0]
+        wait_for(lambda: begun(folder))
+        assert b'data-stop="yes"' in server.ask("/live").body
+        for origin in ("null", "http://evil.example", f"http://127.0.0.1:{server.port + 1}"):
+            assert server.ask("/session/stop", "POST", [f"Origin: {origin}"]).status == 403
+        assert server.ask("/session/stop").status in (200, 405)  # a page, or refused: nothing is stopped by looking
+        assert process.poll() is None
+        assert server.post("/session/stop").status == 204
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "evaluand resume" in said or "evaluand run e.yaml" in said
+
+
+def test_without_a_run_beside_it_the_page_stops_nothing(folder: Path) -> None:
+    DirectoryStore(folder / ".evaluand")
+    with serve_store(folder / ".evaluand", folder / "log") as server:
+        assert server.post("/session/stop").status in (404, 405)
+        assert b"data-stop" not in server.ask("/live").body
+        assert server.ask("/api/live/newest").status == 404
+        assert server.ask("/api/live/..%2f..%2fetc").status == 404
+
+
+def test_watchers_share_a_reader_which_is_closed_with_the_last(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    run = Runner(store).run(str.upper, Dataset.from_rows([{"input": "a"}]))
+    runs = LiveRuns(store)
+    first, second = runs.watch(run.id), runs.watch(run.id)
+    assert first is second
+    first.look()
+    assert (first.facts()["status"], first.facts()["done"], first.rows_after(0)) == ("finished", 1, [])
+    runs.leave(first)
+    assert runs.watch(run.id) is first
+    runs.leave(first)
+    runs.leave(first)
+    assert runs.watch(run.id) is not first
+    assert runs.newest() == run.id
+    with pytest.raises(NotFound):
+        LiveRun(store, "0" * 32)
