@@ -8,7 +8,7 @@
 //
 // A missing value matches nothing, as in filters of the command line.
 
-const TOKEN = /\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|-\d+\.?\d*(?:e[+-]?\d+)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|([\p{L}_][\p{L}\p{N}_-]*)|(==|!=|<=|>=|[<>()[\],.]))/uy;
+const TOKEN = /(?:(\d+\.?\d*(?:e[+-]?\d+)?|-\d+\.?\d*(?:e[+-]?\d+)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|([\p{L}_][\p{L}\p{N}_-]*)|(==|!=|<=|>=|[<>()[\],.]))/uy;
 
 /** @returns a function row → whether it passes; throws an Error that says what is wrong and where. */
 export function compile(text, grid) {
@@ -85,14 +85,10 @@ export function compile(text, grid) {
 
 function split(text) {
   const tokens = [];
-  TOKEN.lastIndex = 0;
-  while (TOKEN.lastIndex < text.length) {
-    const from = TOKEN.lastIndex;
+  for (let from = skip(text, 0); from < text.length; from = skip(text, TOKEN.lastIndex)) {
+    TOKEN.lastIndex = from;
     const match = TOKEN.exec(text);
-    if (!match) {
-      if (!text.slice(from).trim()) break;
-      throw new Error(`${JSON.stringify(text.slice(from).trim()[0])} is not expected at character ${from + 1}`);
-    }
+    if (!match) throw new Error(`${JSON.stringify(text[from])} is not expected at character ${from + 1}`);
     const [, digits, quoted, other, plain, sign] = match;
     if (digits !== undefined) tokens.push({ from, value: Number(digits) });
     else if (quoted !== undefined) tokens.push({ from, value: quoted.slice(1, -1).replace(/\\(.)/g, "$1") });
@@ -102,6 +98,8 @@ function split(text) {
   }
   return tokens;
 }
+
+const skip = (text, from) => from + text.slice(from).search(/\S|$/);
 
 const equal = (a, b) => a === b || (typeof a !== typeof b && String(a) === String(b));
 

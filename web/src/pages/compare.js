@@ -50,9 +50,9 @@ function Groups({ a, b, names }) {
   const found = useRead(pathOf("compare-groups", a, b));
   return html`<${Loaded} found=${found}>${(groups) => (groups.length === 0
     ? html`<p class="note">No metric of both has a direction, or no attribute makes groups.</p>`
-    : html`<div class="scroll" role="region" aria-label="Groups" tabindex="0"><table class="numbers">
+    : html`<div class="scroll" role="region" aria-label="Changes by group" tabindex="0"><table class="numbers">
       <caption><span>${shown(groups[0].metric)} in each group, the largest loss first; p values are adjusted for all groups, each interval is that of its group alone</span></caption>
-      <thead><tr>${["group", ...names, "difference", "interval", "p", "rows", ""].map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
+      <thead><tr>${["group", ...names, "difference", "interval", "p", "rows", "shown to be"].map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
       <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(Object.entries(group.by).map(([name, value]) => `${name}=${value || "none"}`).join(", "))}${group.target !== null && html` · <${Name} of=${group.target} />`}</th>
         <td>${number(group.value_a)}</td><td>${number(group.value_b)}</td><td class="value">${signed(group.difference)}</td>
         <td>${group.low === null ? "" : `${signed(group.low)} – ${signed(group.high)}`}</td><td>${p(group.p_adjusted)}</td>
@@ -68,6 +68,6 @@ function Gate({ a, b }) {
         <input id="gate-text" value=${draft} placeholder="accuracy not worse than baseline by 0.02" autocomplete="off" spellcheck=${false} onInput=${(event) => type(event.target.value)} /></div>
       <div class="field"><button type="submit">Check</button></div></form>
     ${text && (found.error ? html`<${Problem} text=${found.error} />` : found.value === null ? html`<${Waiting} what="Checking" />` : html`
-      <ul class="words" role="status">${found.value.results.map((each) => html`<li><span class=${`pill ${each.passed ? "good" : each.decided ? "failed" : "unscored"}`}>${each.passed ? "passed" : each.decided ? "failed" : "undecided"}</span> ${shown(each.message)}</li>`)}</ul>
+      <div role="status"><ul class="words">${found.value.results.map((each) => html`<li><span class=${`pill ${each.passed ? "good" : each.decided ? "failed" : "unscored"}`}>${each.passed ? "passed" : each.decided ? "failed" : "undecided"}</span> ${shown(each.message)}</li>`)}</ul></div>
       <p><${Command} text=${found.value.command} /></p>`)}`;
 }

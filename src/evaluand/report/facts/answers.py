@@ -118,9 +118,10 @@ def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
 
 def _is_shown(row: Facts) -> bool:
     """Whether a difference of groups is above 0, or a ratio below 1, by its interval."""
-    if row["low"] is None or row.get("given"):
+    if row["low"] is None or row["high"] is None or row.get("given"):
         return False
-    return bool(row["high"] < 1 if row["kind"] == "ratio" else row["low"] > 0)
+    is_ratio, is_difference = (row["disparity"].startswith(kind) for kind in ("ratio", "difference"))
+    return bool((is_ratio and row["high"] < 1) or (is_difference and row["low"] > 0))
 
 
 def _describe_disparity(row: Facts) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
 from evaluand.core.errors import NotFound
+from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts, Names, usage_facts
@@ -39,8 +40,8 @@ def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
     created = {(entry["kind"], entry["id"]): entry["created"] or "" for entry in entries}
     found: dict[str, Facts] = {}
     for ref in refs:
-        if ref.kind == "evaluations" and "/" in ref.name:
-            name, _, task = ref.name.rpartition("/")
+        if ref.kind == "evaluations" and (name := experiment_of(ref.name)) is not None:
+            task = ref.name.partition("/")[2]
             entry = found.setdefault(name, {"name": name, "tasks": {}, "created": ""})
             entry["tasks"][task] = ref.id
             entry["created"] = max(entry["created"], created.get((ref.kind, ref.id), ""))
