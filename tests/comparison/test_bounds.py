@@ -70,7 +70,6 @@ def test_gates_on_unequal_clusters_pass_nearly_as_often_as_by_student_s_bound(cl
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 RARE: dict[str, tuple[int, Draw, float, float]] = {  # rows, how values are drawn, their mean, the highest possible one
     "rare 10": (100, lambda rng, of: np.where(rng.random(of) < 0.02, 10, rng.random(of)), 0.69, 10.0),
-    "rare 0 among 1": (20, lambda rng, of: (rng.random(of) >= 0.03).astype(float), 0.97, 1.0),
     "rare 0 below 1": (50, lambda rng, of: np.where(rng.random(of) < 0.05, 0, rng.uniform(0.9, 1, of)), 0.9025, 1.0),
 }
 
@@ -80,14 +79,14 @@ RARE: dict[str, tuple[int, Draw, float, float]] = {  # rows, how values are draw
 def test_gates_on_a_mean_rarely_pass_where_few_rows_matter(law: str) -> None:
     """The gate that rare values would fail, by the metric's interval alone and with the bound for an unseen value."""
     n, draw, mean, highest = RARE[law]
-    values = draw(np.random.default_rng(n), (3000, n))
+    values = draw(np.random.default_rng(n), (1000, n))
     metric = Mean(range=(0.0, highest), confidence=0.9)
-    of_metric = metric.compute(metric.state({"value": values.ravel()}, np.repeat(np.arange(3000), n), 3000))
+    of_metric = metric.compute(metric.state({"value": values.ravel()}, np.repeat(np.arange(1000), n), 1000))
     bounds = np.array([Seen(row, np.ones(n), (0.0, highest), 1.0).bounds_of_one_look(0.95) for row in values])
     if highest > 1:
         alone, own = (np.mean(high < mean) for high in (of_metric.high, np.fmax(of_metric.high, bounds[:, 1])))
     else:
         alone, own = (np.mean(low > mean) for low in (of_metric.low, np.fmin(of_metric.low, bounds[:, 0])))
     print(f"{law}: interval alone {alone:.3f}, gate {own:.3f}")  # noqa: T201 - for the documentation
-    assert own <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 3000)
+    assert own <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
     assert own < alone
