@@ -21,6 +21,7 @@ Examples:
   evaluand view --port 8000 --no-browser
   evaluand view --host 0.0.0.0 --port 8000 --url https://eval.example.org --auth token.txt
   evaluand view --url https://eval.example.org --port 8000 --auth header:X-Forwarded-User
+  evaluand view --label
   evaluand view --bundle page
 """
 
@@ -38,6 +39,15 @@ Examples:
     help="Log in by the token in a file, or at a proxy that names the user in a header and removes it from requests.",
 )
 @click.option(
+    "--label",
+    "label_dir",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    is_flag=False,
+    flag_value=".",
+    metavar="[DIR]",
+    help="Let people label answers; theirs are appended to files in DIR.  [default: here]",
+)
+@click.option(
     "--bundle",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -51,6 +61,7 @@ def command(
     host: str,
     url: str | None,
     auth: str | None,
+    label_dir: Path | None,
     bundle: Path | None,
     folder: Path,
     as_json: bool,
@@ -58,8 +69,11 @@ def command(
     """Open what is stored in a browser: runs side by side, with their rows, traces and comparisons.
 
     The page is served to this machine alone, and to browsers that come by the printed link, which opens once; the page
-    makes links for others. It reads the store and changes nothing. End it with Ctrl-C.
+    makes links for others. It reads the store and changes nothing, unless --label lets people label. End it with
+    Ctrl-C.
     """
+    if label_dir is not None and bundle is not None:
+        raise click.UsageError("files cannot take labels; give --label or --bundle, not both")
     if as_json and bundle is None:
         raise click.UsageError("--json describes a bundle; give --bundle DIR")
     if bundle is not None:
@@ -86,7 +100,7 @@ def command(
         if not no_browser:
             webbrowser.open(link)
 
-    serve(Source(DirectoryStore(folder)), address, started)
+    serve(Source(DirectoryStore(folder), labels=label_dir), address, started)
 
 
 def _write(bundle: Path, folder: Path, as_json: bool) -> None:
