@@ -30,7 +30,7 @@ function Dataset({ dataset }) {
 
 function Columns({ id }) {
   const found = useRead(pathOf("dataset-columns", id));
-  return html`<${Loaded} found=${found}>${(columns) => html`<div class="scroll columns" role="region" aria-label="Columns" tabindex="0"><table class="numbers"><thead><tr>
+  return html`<${Loaded} found=${found}>${(columns) => html`<div class="scroll columns" role="region" aria-label="Table of columns" tabindex="0"><table class="numbers"><thead><tr>
       ${["column", "role", "type", "missing", "distinct", "lowest", "highest", "most frequent", "distribution"].map((head, i) => html`<th scope="col" class=${[0, 1, 2, 7, 8].includes(i) ? "text" : null}>${head}</th>`)}</tr></thead>
     <tbody>${columns.map((column) => html`<tr><th scope="row"><${Name} of=${column.name} /></th><td class="text"><bdi>${shown(column.role ?? "")}</bdi></td><td class="text">${shown(column.type)}</td>
       <td>${word.format(column.missing)}</td><td>${column.distinct === null ? "–" : column.more ? `more than ${word.format(column.distinct)}` : word.format(column.distinct)}</td>
@@ -56,7 +56,7 @@ function Examples({ dataset: { id, examples, piece } }) {
 function Rows({ id, rows }) {
   const attributes = Object.keys(rows[0]?.attributes ?? {});
   const heads = ["example", "input", "expected"];
-  return html`<div class="scroll" role="region" aria-label="Examples" tabindex="0"><table class="numbers small"><thead><tr>${[...heads, ...attributes].map((head) => html`<th scope="col" class="text">${shown(head)}</th>`)}</tr></thead>
+  return html`<div class="scroll" role="region" aria-label="Table of examples" tabindex="0"><table class="numbers small"><thead><tr>${[...heads, ...attributes].map((head) => html`<th scope="col" class="text">${shown(head)}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.index}><th scope="row"><${ExampleLink} dataset=${id} index=${row.index} name=${row.id} /></th>
       <td class="text long" dir="auto">${brief(row.input)}</td><td class="text long" dir="auto">${brief(row.expected)}</td>
       ${attributes.map((name) => html`<td class="text"><bdi>${brief(row.attributes[name])}</bdi></td>`)}</tr>`)}</tbody></table></div>`;

@@ -51,12 +51,12 @@ function Confusion({ rows }) {
   const words = (side) => [...new Set(rows.map((row) => row[side]))];
   const [people, judge] = ["people", "judge"].map(words);
   const at = (one, other) => rows.find((row) => row.people === one && row.judge === other)?.n ?? 0;
-  return html`<div class="scroll" role="region" aria-label="Labels of people and judge" tabindex="0"><table class="numbers"><caption><span>How often each label of people (rows) met each one of the judge (columns)</span></caption>
+  return html`<div class="scroll" role="region" aria-label="Table of labels" tabindex="0"><table class="numbers"><caption><span>How often each label of people (rows) met each one of the judge (columns)</span></caption>
     <thead><tr><th scope="col" class="text">people</th>${judge.map((each) => html`<th scope="col"><${Name} of=${each} /></th>`)}</tr></thead>
     <tbody>${people.map((one) => html`<tr><th scope="row"><${Name} of=${one} /></th>${judge.map((other) => html`<td class=${one === other ? "value" : null}>${word.format(at(one, other))}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
-const Calibration = ({ rows }) => html`<div class="scroll" role="region" aria-label="Calibration" tabindex="0"><table class="numbers"><caption><span>What people gave the answers that the judge gave about the same number</span></caption>
+const Calibration = ({ rows }) => html`<div class="scroll" role="region" aria-label="Table of calibration" tabindex="0"><table class="numbers"><caption><span>What people gave the answers that the judge gave about the same number</span></caption>
   <thead><tr>${["judge", "people", "interval", "answers"].map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
   <tbody>${rows.map((row) => html`<tr><td>${number(row.judge)}</td><td class="value">${number(row.people)}</td><td>${row.low === null ? "" : `${number(row.low)} – ${number(row.high)}`}</td><td>${word.format(row.n)}</td></tr>`)}</tbody></table></div>`;
 

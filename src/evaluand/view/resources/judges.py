@@ -162,9 +162,7 @@ def read_judge(source: Source, id: str) -> Facts:
         "judge": name,
         "status": None if standing is None else standing["status"],
         "asked": [] if standing is None else standing["asked"],
-        "section": judges_section(
-            [standing | {"corrected": None}] if standing else [], _section_facts(source, uses, known)
-        ),
+        "section": judges_section(stood, _section_facts(source, uses, known)),
         "uses": [_describe_use(source, names, use) for use in uses[:_MOST_USES]],
         "n_uses": len(uses),
         "confusion": known.get("confusion", []),
