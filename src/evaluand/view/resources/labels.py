@@ -89,6 +89,9 @@ def label(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
     Args:
         said: `by` and `key`; `value`, `label` and `explanation`, or for pairs `other`, `winner` and `explanation`.
 
+    Returns:
+        Its `place` in the order.
+
     Raises:
         SpecError: something is missing or too long, or is no label.
         NotFound: the run has no such answer.
@@ -101,7 +104,7 @@ def label(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
     with _writing:
         work.complete_file()
         append_row(work.file, row)
-    return _describe_progress(work, work.read())
+    return {"place": work.places[key]}
 
 
 def store(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
