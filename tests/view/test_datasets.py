@@ -71,6 +71,7 @@ def test_a_dataset_says_what_it_is_and_what_ran_over_it(store: DirectoryStore) -
     id = find(store, HOSTILE)
     found = read(store, f"dataset/{id}")
     assert (found["name"], found["examples"], found["digest"]) == (HOSTILE, ROWS, Dataset.stored(store, id).digest)
+    assert found["origin"] == {"source": "rows"}
     assert [run["names"] for run in found["runs"]] == [[HOSTILE]]
     assert found["others"][0]["name"] == HOSTILE
     assert len(found["others"]) == 3

@@ -216,6 +216,34 @@ def test_what_cannot_be_labelled_is_said(source: Source) -> None:
         store_labels(source, run, {"by": "ann"})
 
 
+def test_what_others_said_is_not_sent(source: Source) -> None:
+    run = run_id(source.store)
+    key = read(source, run, by="ann")["shown"]["key"]
+    label(source, run, {"by": "ann", "key": key, "value": 1, "explanation": "between us"})
+    found = read(source, run, by="bob")
+    assert (found["shown"]["key"], found["shown"]["said"]) == (key, None)
+    assert "between us" not in json.dumps(found)
+
+
+def test_a_run_without_answers_has_nothing_to_label(source: Source) -> None:
+    data = Dataset.from_rows([{"input": "a"}])
+    run = Runner(source.store).run(FunctionTask(lambda text: 1 / 0, name="none", version="1"), data)
+    found = read(source, run.id, by="ann")
+    assert (found["shown"], found["total"], found["by"], found["agreement"]) == (None, 0, [], [])
+
+
+def test_only_whoever_starts_the_server_may_let_people_label(
+    store: DirectoryStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    refused = CliRunner().invoke(main, ["view", "--label", "--bundle", "page", "--store", str(store.root)])
+    assert "files cannot take labels" in refused.output
+    Path("evaluand.toml").write_text('[view]\nlabel = "."\n')
+    refused = CliRunner().invoke(main, ["view", "--no-browser", "--store", str(store.root)])
+    assert "view.label" in refused.output
+    assert refused.exit_code
+
+
 # Through a server
 
 
@@ -313,7 +341,29 @@ def test_three_answers_are_labelled_by_the_keyboard(
         (None, "odd", None),
     ]
     assert rows[1]["key"] == rows[2]["key"]
+    assert tab.locator("main script, main img").count() == 0
     tab.get_by_role("button", name="Store the labels").click()
     tab.get_by_role("link", name="exam/mine/human").wait_for()
     assert Evaluation.open(store, "exam/mine/human").manifest["provenance"]["run"] == run
+    tab.goto(f"{server.origin}/v/{Evaluation.open(store, 'exam/mine').id}")
+    tab.locator(f"a[href='/l/{run}']").wait_for()
+    tab.goto(f"{server.origin}/l/{run}?by=bob&other={run_id(store, 'exam/theirs')}")
+    status.get_by_text(f"0 of {ROWS} pairs labelled").wait_for()
+    for done, key in enumerate("12ts", 1):
+        tab.keyboard.press(key)
+        status.get_by_text(f"{done} of {ROWS} pairs labelled").wait_for()
+    winners = [orjson.loads(line)["winner"] for line in (folder / "pairs-bob.jsonl").read_bytes().splitlines()]
+    assert winners == ["first", "second", "tie", "skip"]
+    tab.set_viewport_size({"width": 390, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     assert faults == []
+
+
+def test_a_page_that_only_shows_says_how_to_label(tab: Any, store: DirectoryStore, tmp_path: Path) -> None:
+    with serve_store(store.root, tmp_path / "errors", is_opened=False) as server:
+        tab.goto(server.link)
+        tab.goto(f"{server.origin}/l/{run_id(store)}")
+        tab.get_by_text("evaluand view --label", exact=True).wait_for()
+        tab.goto(f"{server.origin}/e/exam")
+        tab.get_by_role("heading", name="Rows").wait_for()
+        assert tab.locator("a[href^='/l/']").count() == 0

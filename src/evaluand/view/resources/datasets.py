@@ -59,14 +59,14 @@ def read_dataset(source: Source, id: str) -> Facts:
         for entry in source.store.catalog.entries("datasets")
         if entry["status"] == "sealed" and entry["id"] != id
     ]
-    name = made.get("name")
+    name, origin = made.get("name"), made.get("provenance") or {}
     return {
         "id": id,
         "name": name,
         "created": made.get("created"),
         "digest": made["digest"],
         "examples": made["counts"]["examples"],
-        "origin": {key: cell(value, _LONGEST) for key, value in (made.get("provenance") or {}).items()},
+        "origin": {key: cell(origin[key], _LONGEST) for key in ("source", "where", "adapters") if key in origin},
         "piece": source.piece,
         "runs": [_describe_run(source, names, run) for run in runs[:_MOST_OTHERS]],
         "n_runs": len(runs),
