@@ -88,6 +88,19 @@ def test_cards_are_found_by_their_ids_even_if_their_judge_judged_nothing_here(tm
     assert "agreement" in found["section"]
 
 
+def test_a_damaged_card_does_not_hide_the_judges(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    judged = judge_numbers(store, NUMBERS)
+    assert judged.run is not None
+    label_numbers(judged.run, tmp_path, {"ann": [int(n >= 50) for n in NUMBERS]})
+    card = make_card(read_labelled_evaluation(judged, "fine"), store)
+    for table in (tmp_path / "store" / "cards" / card.id).glob("measures*.parquet"):
+        table.write_bytes(table.read_bytes()[:-40] + b"\0" * 40)
+    [judge] = read(DirectoryStore(tmp_path / "store"), "judges")["judges"]
+    assert (judge["judge"], judge["status"]) == ("fine", None)
+    assert "damaged" in judge["text"] or card.id in judge["text"]
+
+
 def test_results_name_their_judges(store: DirectoryStore) -> None:
     fine = find(store, "fine")
     assert read(store, "results/numbers%2Fmine")["judges"] == [{"id": fine["id"], "name": "fine"}]

@@ -162,11 +162,11 @@ def find_settings(folder: Path) -> Settings | None:
 
 
 _NEVER: Final = (
-    *("allow", "auth", "damaged", "force", "git_changes", "give_up", "host", "label_dir"),
+    *("allow", "auth", "damaged", "force", "git_changes", "give_up", "host"),
     *("open_older_than", "raw", "unreferenced", "url", "yes"),
 )
 """Options that only whoever calls the command may give: what may be imported, started, replaced or removed, who may
-read the store over a network, who may label, and whether cells are written so that a spreadsheet executes them."""
+read the store over a network, and whether cells are written so that a spreadsheet executes them."""
 
 _READ: Final = ("folder", "spec")
 """Options with a path that need not exist and is not a file to write: the store, and the pipeline of `adapt`."""

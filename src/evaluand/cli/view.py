@@ -40,8 +40,7 @@ Examples:
 )
 @click.option(
     "--label",
-    "label_dir",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     is_flag=False,
     flag_value=".",
     metavar="[DIR]",
@@ -61,7 +60,7 @@ def command(
     host: str,
     url: str | None,
     auth: str | None,
-    label_dir: Path | None,
+    label: Path | None,
     bundle: Path | None,
     folder: Path,
     as_json: bool,
@@ -72,7 +71,7 @@ def command(
     makes links for others. It reads the store and changes nothing, unless --label lets people label. End it with
     Ctrl-C.
     """
-    if label_dir is not None and bundle is not None:
+    if label is not None and bundle is not None:
         raise click.UsageError("files cannot take labels; give --label or --bundle, not both")
     if as_json and bundle is None:
         raise click.UsageError("--json describes a bundle; give --bundle DIR")
@@ -100,7 +99,9 @@ def command(
         if not no_browser:
             webbrowser.open(link)
 
-    serve(Source(DirectoryStore(folder), labels=label_dir), address, started)
+    if label is not None:
+        label.mkdir(parents=True, exist_ok=True)
+    serve(Source(DirectoryStore(folder), labels=label), address, started)
 
 
 def _write(bundle: Path, folder: Path, as_json: bool) -> None:

@@ -92,7 +92,10 @@ def read_judges(source: Source) -> Facts:
 
 
 def _describe(source: Source, names: Names, uses: list[Use]) -> Facts:
-    found = _find_facts(source, uses[0])
+    try:
+        found = _find_facts(source, uses[0])
+    except EvaluandError as error:  # a damaged card must not hide the other judges
+        found = {"judge": uses[0].name, "status": None, "text": str(error), "card": None, "asked": []}
     places = {name: found[name] for name in ("judge", "status", "text", "card", "asked")}
     return places | {
         "id": uses[0].digest,
@@ -127,7 +130,11 @@ def _list_cards(source: Source) -> list[Facts]:
     for entry in source.store.catalog.entries("cards"):
         if entry["status"] == _SEALED:
             card = JudgeCard(source.store, entry["id"])
-            found.append({"id": card.id, "judge": card.judge_digest, "name": card.judge.name, "text": card.headline})
+            try:
+                text = card.headline
+            except EvaluandError as error:
+                text = str(error)
+            found.append({"id": card.id, "judge": card.judge_digest, "name": card.judge.name, "text": text})
     return found
 
 
