@@ -144,7 +144,7 @@ WRITTEN = (
     *("adapt.output", "compare.junit", "export.output", "label.export.output"),
     *("label.pairs.export", "label.pairs.output", "rate.junit", "report.output", "run.junit"),
     *("schema.write.output", "score.junit", "score.out", "score.report", "score.table"),
-    *("tradeoff.pick.rates", "tradeoff.plot.out", "tradeoff.solve.out", "view.bundle"),
+    *("tradeoff.pick.rates", "tradeoff.plot.out", "tradeoff.solve.out", "view.bundle", "view.label"),
 )
 READ = (
     *("adapt.pipeline", "label.export.without", "label.pairs.import", "score.coco", "score.problem"),

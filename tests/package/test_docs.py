@@ -118,6 +118,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/view.md": {
         "pip install 'evaluand[view]'": "starts a server that does not end",
         "evaluand run experiment.yaml --view": YOURS,
+        "evaluand view --label": "starts a server that does not end",
         "ssh -L 8000:127.0.0.1:8000 you@host evaluand view --port 8000 --no-browser": YOURS,
         "umask 077; openssl rand -hex 32 > token.txt": "starts a server that does not end",
         "evaluand view --port 8000 --url https://eval.example.org --auth header:X-Forwarded-User": YOURS,

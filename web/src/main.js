@@ -4,14 +4,17 @@ import { render } from "preact";
 import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
 import { ComparePage } from "./pages/compare.js";
+import { DatasetPage } from "./pages/dataset.js";
 import { ExamplePage } from "./pages/example.js";
+import { JudgesPage } from "./pages/judges.js";
+import { LabelPage } from "./pages/label.js";
 import { ListPage } from "./pages/list.js";
 import { LivePage } from "./pages/live.js";
 import { ResultsPage } from "./pages/results.js";
 import { TracePage } from "./pages/trace.js";
 
 const PAGES = {
-  "": ListPage, c: ComparePage, e: ResultsPage, live: LivePage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
+  "": ListPage, c: ComparePage, d: DatasetPage, e: ResultsPage, j: JudgesPage, l: LabelPage, live: LivePage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
 };
 
 function Page() {

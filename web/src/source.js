@@ -13,6 +13,9 @@ export const isServed = /^https?:$/.test(location.protocol) && script?.dataset.k
 /** Whether the server makes links for other browsers. */
 export const hasLinks = isServed && script?.dataset.links === "yes";
 
+/** Whether the server takes labels. */
+export const canLabel = isServed && script?.dataset.label === "yes";
+
 const known = new Map();
 const MOST = 200;
 
@@ -40,6 +43,13 @@ async function fetched(path, kind) {
   const answer = await fetch(base + path, { headers: { accept: "*/*" } });
   if (!answer.ok) throw new Error((await answer.text()).slice(0, 500) || `the server says ${answer.status}`);
   return kind === "json" ? answer.json() : answer.arrayBuffer();
+}
+
+/** Sends something that changes what the server has; returns what it answers. */
+export async function send(path, body) {
+  const answer = await fetch(`/${path}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  if (!answer.ok) throw new Error((await answer.text()).slice(0, 1000) || `the server says ${answer.status}`);
+  return answer.json();
 }
 
 /** A link that opens what the page shows in another browser, once. */

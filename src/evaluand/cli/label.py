@@ -25,7 +25,7 @@ from evaluand.cli.options import (
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
-from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import (
     COLUMNS,
     HumanLabels,
@@ -35,10 +35,10 @@ from evaluand.evaluation.human_labels import (
     labelled,
     n_filled_in,
     read_labels,
-    unmatched,
 )
 from evaluand.evaluation.judges.cards.from_evaluation import describe_labels, find_all_labels
 from evaluand.evaluation.judges.label_words import find_foreign_words
+from evaluand.evaluation.labelling import SCORER, find_strays, name_labels, store_labels
 from evaluand.report.export import write_csv
 from evaluand.report.facts.base import Names
 from evaluand.report.text import SHORT_ID, safe
@@ -57,7 +57,6 @@ Examples:
   evaluand label --pairs arithmetic/a arithmetic/b --by ann
 """
 
-_SCORER = "human"
 _LISTED, _SHORT_KEY, _AT_ONCE = 5, 16, 1000
 
 
@@ -167,13 +166,11 @@ def import_(
         labels = read_labels(files, range=range, words=_parse_words(words))
     if not labels.labels:
         raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill in the files first")
-    strays = unmatched(run, labels)
-    if len(strays) == len(labels.labels):
-        raise SpecError(f"none of the {len(strays):,} labels matches an answer of run {run.id[:SHORT_ID]}")
+    strays = find_strays(run, labels)
     _check_foreign_words(run, labels, words)
-    name = name or (f"{run.name}/{_SCORER}" if run.name else None)
-    evaluation = Evaluator(store).evaluate(run, {_SCORER: labels}, name=name)
-    found = labelled(evaluation, _SCORER)
+    name = name or name_labels(run)
+    evaluation = store_labels(run, labels, name)
+    found = labelled(evaluation, SCORER)
     if strays:
         keys = ", ".join(safe(key[:_SHORT_KEY]) for key in strays[:_LISTED]) + (", …" if len(strays) > _LISTED else "")
         counts = f"{len(strays):,} of {len(labels.labels):,} labels"

@@ -1,9 +1,8 @@
 """`evaluand label pairs`: have people judge which of two responses is better."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 import orjson
@@ -15,6 +14,7 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.json_like import escape_surrogates
+from evaluand.evaluation.label_files import append_row, name_file
 from evaluand.evaluation.matching.agreement import Agreement, agreement
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.matching.people import (
@@ -23,6 +23,7 @@ from evaluand.evaluation.matching.people import (
     PairToJudge,
     People,
     match_by_people,
+    name_matches,
     pairs_to_judge,
     read_judged,
     read_to_append,
@@ -86,7 +87,7 @@ def command(
         return None
     files: Sequence[Path] = imported
     if by is not None:
-        files = [output or Path(f"pairs-{by.replace(os.sep, '-')}.jsonl")]
+        files = [output or name_file("pairs", by)]
         _judge(pairs_to_judge(opened, by=by, seed=seed), by, files[0])
     with show_notes():
         answers = read_judged([file for file in files if file.exists()])
@@ -94,14 +95,8 @@ def command(
             return None
         if not answers:
             raise SpecError(f"no row of {', '.join(map(str, files))} has a winner; fill in the files first")
-        people = match_by_people(opened, answers, name=name or _default_name(opened, by))
+        people = match_by_people(opened, answers, name=name or name_matches(opened, by))
     return _print_people(people, [Matches.open(store, each) for each in others], as_json, folder)
-
-
-def _default_name(runs: Sequence[Run], by: str | None) -> str | None:
-    """`PREFIX/ann` if all runs are called `PREFIX/…`; none otherwise."""
-    heads = {(run.name or "").rpartition("/")[0] for run in runs}
-    return f"{heads.pop()}/{by or 'people'}" if len(heads) == 1 and "" not in heads else None
 
 
 def _export(runs: Sequence[Run], target: Path, seed: int) -> None:
@@ -136,26 +131,20 @@ def _judge(pairs: Sequence[PairToJudge], by: str, path: Path) -> None:
     if not pairs:
         raise SpecError("there is nothing to judge: the runs gave equal responses to every example, or none")
     n_done, at = len(pairs) - len(rest), 0
-    with path.open("ab", buffering=0) as file:
-        while at < len(rest):
-            _show(rest[at], n_done + at + 1, len(pairs))
-            choice, reason = _ask()
-            if choice == "q":
-                break
-            if choice == "b":
-                at = max(at - 1, 0)
-                continue
-            _append(file, rest[at], Judged(rest[at].key, _CHOICES[choice], by, reason))
-            at += 1
+    path.open("ab").close()  # whether it can be written is known before the first answer
+    while at < len(rest):
+        _show(rest[at], n_done + at + 1, len(pairs))
+        choice, reason = _ask()
+        if choice == "q":
+            break
+        if choice == "b":
+            at = max(at - 1, 0)
+            continue
+        append_row(path, rest[at].filled_in(Judged(rest[at].key, _CHOICES[choice], by, reason)))
+        at += 1
     n_done += at
     more = "" if n_done == len(pairs) else "; the same command continues"
     click.echo(f"{n_done:,} of {plural(len(pairs), 'pair')} judged in {safe(path)}{more}", err=True)
-
-
-def _append(file: IO[bytes], pair: PairToJudge, judged: Judged) -> None:
-    row = pair.row | {"winner": judged.winner, "by": judged.by, "explanation": judged.explanation}
-    file.write(orjson.dumps(row) + b"\n")
-    os.fsync(file.fileno())
 
 
 def _show(pair: PairToJudge, number: int, n_pairs: int) -> None:

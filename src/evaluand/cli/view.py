@@ -23,6 +23,7 @@ Examples:
   evaluand view --port 8000 --no-browser
   evaluand view --host 0.0.0.0 --port 8000 --url https://eval.example.org --auth token.txt
   evaluand view --url https://eval.example.org --port 8000 --auth header:X-Forwarded-User
+  evaluand view --label
   evaluand view --bundle page
 """
 
@@ -41,6 +42,14 @@ Examples:
 )
 @click.option("--live", is_flag=True, help="Open the page of the run that was begun last.")
 @click.option(
+    "--label",
+    type=click.Path(file_okay=False, path_type=Path),
+    is_flag=False,
+    flag_value=".",
+    metavar="[DIR]",
+    help="Let people label answers; theirs are appended to files in DIR.  [default: here]",
+)
+@click.option(
     "--bundle",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -55,6 +64,7 @@ def command(
     url: str | None,
     auth: str | None,
     live: bool,
+    label: Path | None,
     bundle: Path | None,
     folder: Path,
     as_json: bool,
@@ -62,8 +72,11 @@ def command(
     """Open what is stored in a browser: runs side by side, with their rows, traces and comparisons.
 
     The page is served to this machine alone, and to browsers that come by the printed link, which opens once; the page
-    makes links for others. It reads the store and changes nothing. End it with Ctrl-C.
+    makes links for others. It reads the store and changes nothing, unless --label lets people label. End it with
+    Ctrl-C.
     """
+    if label is not None and bundle is not None:
+        raise click.UsageError("files cannot take labels; give --label or --bundle, not both")
     if as_json and bundle is None:
         raise click.UsageError("--json describes a bundle; give --bundle DIR")
     if bundle is not None:
@@ -90,9 +103,11 @@ def command(
         if not no_browser:
             webbrowser.open(link)
 
+    if label is not None:
+        label.mkdir(parents=True, exist_ok=True)
     stopped = find_stopped()
     stop = None if stopped is None else partial(interrupt, stopped)
-    serve(Source(DirectoryStore(folder)), address, started, "/live" if live else "/", stop)
+    serve(Source(DirectoryStore(folder), labels=label), address, started, "/live" if live else "/", stop)
 
 
 def _write(bundle: Path, folder: Path, as_json: bool) -> None:

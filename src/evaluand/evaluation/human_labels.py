@@ -104,12 +104,12 @@ def draw_labelling_rows(
     Raises:
         SpecError: `strata` is not an attribute.
     """
-    turns = _turns(run, seed, strata)
+    turns = find_turns(run, seed, strata)
     rows = labelling_rows(run, given=given, by=by)
     return sorted(rows, key=lambda row: (turns[row[INDEX], row["replication"]], row[RESPONSE_INDEX]))
 
 
-def _turns(run: Run, seed: int, strata: str | None) -> dict[tuple[int, int], int]:
+def find_turns(run: Run, seed: int = 0, strata: str | None = None) -> dict[tuple[int, int], int]:
     """The place of each completed response in the order in which people label, by `_index_` and replication."""
     dataset = run.dataset
     if strata is not None and strata not in dataset.roles.attributes:
@@ -219,6 +219,15 @@ def filled_in(
     if faults:
         raise DataError(_merge_equal(faults))
     return lines
+
+
+def parse_label(row: Mapping[str, Any]) -> Label:
+    """The label in a filled-in row; value and label are None if it has none.
+
+    Raises:
+        DataError: the row is none that `read_labels` would read.
+    """
+    return _label(row, _Allowed(None, {}))
 
 
 def n_filled_in(file: Path) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import logging
 import mimetypes
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,18 +18,18 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from evaluand.core.errors import DataError, EngineError, EvaluandError, NotFound, SpecError, describe_error
-from evaluand.report.text import safe
+from evaluand.core.errors import SpecError
 from evaluand.view.access import MOST_HEAD, TOKEN, Access, AccessMiddleware, issue_link
 from evaluand.view.addresses import Address
 from evaluand.view.connections import Connection
 from evaluand.view.events import send_events
+from evaluand.view.faults import answer_faults
+from evaluand.view.labelling import labelling_routes
 from evaluand.view.page import ASSETS, page, read_asset
 from evaluand.view.resources.base import Source, find_resources, read_resource
 
 _SMALL: Final = 1000  # bytes that are not worth compressing
 _MOST_READING: Final = 4
-_logger: Final = logging.getLogger("evaluand.view")
 
 
 def make_app(source: Source, access: Access, stop: Callable[[], None] | None = None) -> Starlette:
@@ -43,7 +42,8 @@ def make_app(source: Source, access: Access, stop: Callable[[], None] | None = N
             Route("/api/{path:path}", _serve_resource(source)),
             Route("/session/link", issue_link(access), methods=["POST"]),
             *([] if stop is None else [Route("/session/stop", _stop_by(stop), methods=["POST"])]),
-            Route("/{path:path}", _serve_page(access, can_stop=stop is not None)),
+            *labelling_routes(source),
+            Route("/{path:path}", _serve_page(source, access, can_stop=stop is not None)),
         ],
         middleware=[Middleware(AccessMiddleware, access=access)],
     )
@@ -65,22 +65,13 @@ def _serve_resource(source: Source) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _answer(source: Source, path: str, query: Mapping[str, str], packed: bool) -> Response:
-    try:
-        content = read_resource(source, path, query)
-        kind = "application/json" if content[:1] in (b"[", b"{") else "application/octet-stream"
-        return _compress(content, kind, packed)
-    except NotFound as error:
-        return PlainTextResponse(str(error), 404)
-    except (DataError, EngineError) as error:  # what is stored is damaged, or changed while it was read
-        return PlainTextResponse(str(error), 409)
-    except EvaluandError as error:
-        return PlainTextResponse(str(error), 400)
-    except Exception as error:  # a fault of this program or of the machine: the place is for whoever runs the server
-        _logger.error("%s: %s", safe(path, _SHOWN), safe(describe_error(error)))
-        return PlainTextResponse("this could not be read; the terminal of `evaluand view` says why", 500)
+    return answer_faults(path, lambda: _read(source, path, query, packed))
 
 
-_SHOWN: Final = 200  # characters of a path in a log
+def _read(source: Source, path: str, query: Mapping[str, str], packed: bool) -> Response:
+    content = read_resource(source, path, query)
+    kind = "application/json" if content[:1] in (b"[", b"{") else "application/octet-stream"
+    return _compress(content, kind, packed)
 
 
 def _compress(content: bytes, kind: str, packed: bool) -> Response:
@@ -107,8 +98,10 @@ def _stop_by(stop: Callable[[], None]) -> Callable[[Request], Awaitable[Response
     return answer
 
 
-def _serve_page(access: Access, *, can_stop: bool) -> Callable[[Request], Awaitable[Response]]:
+def _serve_page(source: Source, access: Access, *, can_stop: bool) -> Callable[[Request], Awaitable[Response]]:
     facts = ({} if access.trusted_header else {"links": "yes"}) | ({"stop": "yes"} if can_stop else {})
+    if source.labels is not None:
+        facts["label"] = "yes"
 
     async def serve(request: Request) -> Response:
         return Response(page("/assets/", "/api/", facts), media_type="text/html")

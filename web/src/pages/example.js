@@ -22,7 +22,7 @@ function Example({ example }) {
   const command = runs[0]?.command ?? `evaluand show ${dataset.id.slice(0, 12)}`;
   const named = example.id !== example.index ? ` (${example.id})` : "";
   return html`<${Head} title=${`Example ${example.index}${named}`} kind="Example">
-      <p class="meta">of the dataset <bdi>${shown(dataset.name ?? dataset.id.slice(0, 12))}</bdi> · ${plural(newest.length, "task")}, ${plural(runs.length, "run")} with this example${
+      <p class="meta">of the dataset <a href=${address(["d", dataset.id])}><bdi>${shown(dataset.name ?? dataset.id.slice(0, 12))}</bdi></a> · ${plural(newest.length, "task")}, ${plural(runs.length, "run")} with this example${
         example.n_runs > example.n_read && ` among the newest ${word.format(example.n_read)} of ${word.format(example.n_runs)}`}</p></${Head}>
     <section class="detail" aria-label="Example"><div class="sides">
       <div><${Heading}>Input</${Heading}><${Block} cell=${example.input} command=${command} />${

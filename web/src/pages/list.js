@@ -8,7 +8,7 @@ import { Name, minute, number, plural, shown, word } from "../text.js";
 
 const PAGE = 60;
 const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
-const ROUTES = { experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "v", ratings: "v" };
+const ROUTES = { experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "v", ratings: "v", datasets: "d", cards: "j" };
 
 export function ListPage() {
   const found = useRead("index");
@@ -24,7 +24,7 @@ function List({ index }) {
   const [n, more] = useState(PAGE);
   const [picked, pick] = useState([]);
   const toggle = (id) => pick(picked.includes(id) ? picked.filter((each) => each !== id) : [...picked, id].slice(-2));
-  return html`<${Head} title="What is stored" kind="evaluand"><p class="meta">${shown(index.store)} · ${plural(index.experiments.length, "experiment")} · ${plural(index.artifacts.length, "artifact")}</p></${Head}>
+  return html`<${Head} title="What is stored" kind="evaluand"><p class="meta">${shown(index.store)} · ${plural(index.experiments.length, "experiment")} · ${plural(index.artifacts.length, "artifact")} · <a href=${address(["j"])}>judges</a></p></${Head}>
     <div class="filters" role="search" aria-label="What is stored"><div class="field wide"><label for="list-text">Search names and ids</label>
       <input id="list-text" type="search" value=${state.value.get("q") ?? ""} onInput=${(event) => change({ q: event.target.value })} /></div></div>
     <ul class="chips" aria-label="Kinds"><li><button type="button" class="chip" aria-pressed=${!kind} onClick=${() => change({ k: index.experiments.length ? "all" : null })}>All</button></li>

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
-import { pathOf, useRead } from "../source.js";
+import { canLabel, pathOf, useRead } from "../source.js";
 import { Name, plural, shown } from "../text.js";
 
 export function ResultsPage({ parts }) {
@@ -15,11 +15,13 @@ export function ResultsPage({ parts }) {
   return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} sections=${sections} />`}</${Loaded}>`;
 }
 
-function Results({ title, tasks, said, sections }) {
+function Results({ title, tasks, judges, said, sections }) {
   const shownSections = sections.value ?? [];
   return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
     <${Loaded} found=${said}>${({ answers }) => html`<${Answers} answers=${answers} />`}</${Loaded}>
     ${tasks.length > 1 && html`<${Pairs} tasks=${tasks} />`}
+    ${judges.length > 0 && html`<p class="judges-of">Judges: ${listed(judges.map(({ id, name }) => html`<a href=${address(["j", id])}><${Name} of=${name} /></a>`))}</p>`}
+    ${canLabel && tasks.length > 0 && html`<p class="label-of">Label: ${listed(tasks.slice(0, MOST_PAIRS).map((task) => html`<a href=${address(["l", task.run])}><${Name} of=${task.task} /></a>`))}${tasks.length > 1 && html`; pairs with <${Name} of=${tasks[0].task} />: ${listed(tasks.slice(1, MOST_PAIRS).map((task) => html`<a href=${address(["l", tasks[0].run], { other: task.run })}><${Name} of=${task.task} /></a>`))}`}</p>`}
     <nav class="within" aria-label="Sections"><ul>${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
       ${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
     ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
@@ -37,6 +39,8 @@ function Pairs({ tasks }) {
 }
 
 const MOST_PAIRS = 12;
+
+const listed = (links) => links.map((link, i) => html`${i ? ", " : ""}${link}`);
 
 const ended = (text) => (/[.:!?]$/.test(text) ? text : `${text}.`);
 

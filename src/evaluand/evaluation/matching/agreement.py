@@ -119,17 +119,24 @@ def _compare(
         for pair, first, second in zip(common, *said.tolist(), strict=True)
         if first != second
     ]
-    kappa, low, high = _measure_kappa(said, [pair.example for pair in common]) if common else (None, None, None)
+    examples = [pair.example for pair in common]
+    kappa, low, high = measure_kappa(said + 1, ["b", "tie", "a"], examples) if common else (None, None, None)
     return Agreement(one, other, len(common), len(common) - len(disputed), kappa, low, high, disputed)
 
 
 _WORDS: Final = {1: "a", 0: "tie", -1: "b"}
 
 
-def _measure_kappa(said: np.ndarray, examples: Sequence[Any]) -> list[float | None]:
-    """Cohen's kappa with its interval, in which all pairs on one example belong together."""
+def measure_kappa(said: np.ndarray, words: Sequence[str], examples: Sequence[Any]) -> list[float | None]:
+    """Cohen's kappa of two judges with its interval, in which all judgements on one example belong together.
+
+    Args:
+        said: what each of the two said of each item, as the number of a word.
+        words: what they may say.
+        examples: that of each item.
+    """
     numbers = {example: number for number, example in enumerate(dict.fromkeys(examples))}
-    columns = {TRUTH: said[0] + 1, PREDICTION: said[1] + 1, LABELS: np.array(["b", "tie", "a"], object)}
+    columns = {TRUTH: said[0], PREDICTION: said[1], LABELS: np.array(words, object)}
     metric = CohenKappa()
     rows = metric.prepare(columns | {INDEX: np.arange(said.shape[1])})
     cluster = np.array([numbers[example] for example in examples])

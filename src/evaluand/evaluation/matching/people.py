@@ -9,18 +9,16 @@ random order too, so that those judged so far are a sample of all.
 
 from __future__ import annotations
 
-import codecs
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pydantic_core import from_json
-
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, kind_of, nearest, plural, warn
 from evaluand.core.json_like import escape_surrogates
 from evaluand.core.labels import short_labels
+from evaluand.evaluation import label_files
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.evaluation.matching.judging import is_answered, read_rows
 from evaluand.evaluation.matching.matches import Matches, describe_left_out
@@ -62,6 +60,10 @@ class PairToJudge(NamedTuple):
     def row(self) -> dict[str, Any]:
         """A row to fill in."""
         return dict(zip(COLUMNS, (*self, *[None] * len(FIELDS)), strict=True))
+
+    def filled_in(self, judged: Judged) -> dict[str, Any]:
+        """The row with the answer of a person."""
+        return self.row | {"winner": judged.winner, "by": judged.by, "explanation": judged.explanation}
 
 
 class Judged(NamedTuple):
@@ -141,41 +143,8 @@ def read_judged(files: Sequence[Path]) -> list[Judged]:
 
 
 def read_to_append(path: Path) -> list[Judged]:
-    """The answers in a file of JSON lines, whose last line is completed so that more can be appended.
-
-    A missing line break is added. A last line that a killed process left incomplete is removed; anything else that is
-    no answer is an error, and the file remains as it is.
-
-    Raises:
-        DataError: the file has rows that are no answers.
-        SpecError: the file is CSV.
-    """
-    if path.suffix.lower() == ".csv":
-        raise SpecError(f"{path}: answers are appended as JSON lines; give a file that ends in .jsonl")
-    content = path.read_bytes() if path.exists() else b""
-    last = content[content.rfind(b"\n") + 1 :]
-    try:
-        found = read_judged([path]) if content else []
-    except DataError as error:
-        is_last = [fault.where for fault in error.faults] == [f"{path}:{len(content.splitlines())}"]
-        if not is_last or not _is_cut_off(last):
-            raise
-        with path.open("r+b") as file:
-            file.truncate(len(content) - len(last))
-        return read_judged([path])
-    if last:
-        with path.open("ab") as file:
-            file.write(b"\n")
-    return found
-
-
-def _is_cut_off(line: bytes) -> bool:
-    """Whether a line is the beginning of a row to fill in, as a killed process leaves it."""
-    try:
-        row = from_json(codecs.getincrementaldecoder("utf-8")().decode(line), allow_partial="trailing-strings")
-    except ValueError:
-        return False
-    return isinstance(row, dict) and [*row] == [*COLUMNS[: len(row)]]
+    """The answers in a file of JSON lines, made ready to append more to it; see `label_files.read_to_append`."""
+    return label_files.read_to_append(path, COLUMNS, read_judged)
 
 
 def match_by_people(
@@ -230,6 +199,12 @@ def match_by_people(
         verb = "is" if unmatched == 1 else "are"
         warn(f"{plural(unmatched, 'answer')} of {len(judged):,} {verb} about other responses, and {verb} left out")
     return People(matches, len(pairs), {by: len(each) for by, each in done.items()}, unmatched)
+
+
+def name_matches(runs: Sequence[Run], by: str | None) -> str | None:
+    """The usual name of the matches: `PREFIX/ann` if all runs are called `PREFIX/…`; none otherwise."""
+    heads = {(run.name or "").rpartition("/")[0] for run in runs}
+    return f"{heads.pop()}/{by or 'people'}" if len(heads) == 1 and "" not in heads else None
 
 
 # The rows of runs

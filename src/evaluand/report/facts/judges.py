@@ -34,7 +34,7 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
     for task, evaluation in evaluations.items():
         for name, own in standings(evaluation).items():
             standing = known.setdefault((name, own.judge.digest), own)
-            facts = _describe(standing) | {"task": task} | _UNCORRECTED
+            facts = describe_standing(standing) | {"task": task} | _UNCORRECTED
             if standing.status == "measured" and standing.card is not None:
                 means = correct_mean(evaluation, name, standing.card)
                 if means is not None:
@@ -63,14 +63,15 @@ def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
         if matches is None or not matches.manifest["provenance"].get("judges"):
             continue
         for standing in standings_of_matches(matches):
-            found[standing.judge.digest] = _describe(standing) | {"task": None} | _UNCORRECTED
+            found[standing.judge.digest] = describe_standing(standing) | {"task": None} | _UNCORRECTED
     return [*found.values()]
 
 
 _UNCORRECTED: Final[Facts] = {"raw": None, "corrected": None, "overlap": ""}
 
 
-def _describe(standing: Standing) -> Facts:
+def describe_standing(standing: Standing) -> Facts:
+    """A judge, whether it was measured, and what it asks."""
     return {
         "judge": standing.judge.name,
         "status": standing.status,

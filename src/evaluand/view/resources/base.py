@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -63,14 +64,18 @@ class Source:
         attributes: of examples, by dataset.
         facts: small facts about finished artifacts, by what they say and the id.
         piece: how many rows a piece has.
+        labels: the folder of the files to which labels are appended; None if the page only shows.
+        orders: in which people label, by what and whom.
     """
 
     store: DirectoryStore
     piece: int = 50
+    labels: Path | None = None
     contents: Cache = field(default_factory=lambda: Cache(8))
     columns: Cache = field(default_factory=lambda: Cache(16))
     attributes: Cache = field(default_factory=lambda: Cache(4))
     facts: Cache = field(default_factory=lambda: Cache(10_000))
+    orders: Cache = field(default_factory=lambda: Cache(8))
 
 
 Content = bytes | Facts | list[Any]

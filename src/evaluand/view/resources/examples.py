@@ -40,7 +40,7 @@ def read_example(source: Source, dataset: str, index: str) -> Facts:
     example = _find_example(store, dataset, number)
     if example is None:
         raise NotFound(f"this dataset has no example {number}")
-    runs = _list_runs(source, dataset)
+    runs = list_runs(source, dataset)
     return {
         "dataset": {"id": dataset, "name": made.get("name"), "created": made.get("created")},
         "index": str(number),
@@ -101,7 +101,7 @@ def _optional_cell(value: Any) -> Any:
     return None if value is None else cell(value, _LONGEST)
 
 
-def _list_runs(source: Source, dataset: str) -> list[Facts]:
+def list_runs(source: Source, dataset: str) -> list[Facts]:
     """The finished runs over a dataset, newest first, each with its newest evaluation."""
     sealed = [entry["id"] for entry in source.store.catalog.entries("runs") if entry["status"] == _SEALED]
     over = [id for id in sealed if _find_origin(source, "runs", id) == dataset]

@@ -1,0 +1,139 @@
+"""Labelling answer by answer: which comes next, how far people are and agree, and their labels as an evaluation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.key_columns import RESPONSE_INDEX
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.human_labels import HumanLabels, Label, find_turns, key_of, labelling_rows, unmatched
+from evaluand.evaluation.matching.agreement import measure_kappa
+from evaluand.run.runner import Run
+from evaluand.store.tables import COMPLETED
+from evaluand.store.window import WindowedStore
+
+SCORER: Final = "human"
+"""The name of imported labels in their evaluation."""
+
+_SHORT: Final = 12
+
+
+class Placed(NamedTuple):
+    """An answer of a run, without its texts.
+
+    Attributes:
+        key: identifies the example and the answer.
+        example: its `_index_`.
+        replication: of the call.
+        number: of the answer among those of the call.
+    """
+
+    key: str
+    example: int
+    replication: int
+    number: int
+
+
+def draw_answers(run: Run, seed: int = 0) -> list[Placed]:
+    """The different answers of a run in the order of `draw_labelling_rows`, without their texts.
+
+    An answer that an example was given several times is there once: it has one label.
+    """
+    turns = find_turns(run, seed)
+    digests = dict(zip(run.dataset.indices, run.dataset.example_digests(), strict=True))
+    found = []
+    for response in run:
+        if response.status == COMPLETED:
+            at = response.index, response.replication
+            for number, answer in enumerate(response.responses or ()):
+                found.append((turns[at], number, Placed(key_of(digests[response.index], answer), *at, number)))
+    answers: dict[str, Placed] = {}
+    for _, _, placed in sorted(found):
+        answers.setdefault(placed.key, placed)
+    return [*answers.values()]
+
+
+def read_answer(run: Run, placed: Placed) -> dict[str, Any]:
+    """The row to fill in of an answer, as `labelling_rows` returns it, by reading little more than it."""
+    store: Any = WindowedStore(run.store, [placed.example])
+    for row in labelling_rows(Run(store, run.id)):
+        if (row["replication"], row[RESPONSE_INDEX], row["key"]) == (placed.replication, placed.number, placed.key):
+            return row
+    raise NotFound(f"run {run.id[:_SHORT]} has no such answer to example {placed.example}")
+
+
+def find_strays(run: Run, labels: HumanLabels) -> list[str]:
+    """The keys of labels that match no answer of a run.
+
+    Raises:
+        SpecError: none matches.
+    """
+    strays = unmatched(run, labels)
+    if len(strays) == len(labels.labels):
+        raise SpecError(f"none of the {len(strays):,} labels matches an answer of run {run.id[:_SHORT]}")
+    return strays
+
+
+def name_labels(run: Run) -> str | None:
+    """The usual name of the evaluation that holds the labels of a run; None if the run has no name."""
+    return f"{run.name}/{SCORER}" if run.name else None
+
+
+def store_labels(run: Run, labels: HumanLabels, name: str | None) -> Evaluation:
+    """The labels of a run as an evaluation."""
+    return Evaluator(run.store).evaluate(run, {SCORER: labels}, name=name)
+
+
+class PeopleAgreement(NamedTuple):
+    """How often two people give the answers that both have labelled the same label.
+
+    Attributes:
+        one, other: the people.
+        answers: how many both have labelled.
+        agreed: how many of them they label the same.
+        kappa: Cohen's kappa, None where chance agrees everywhere or without common answers.
+        low: the lower end of its 95 % interval by example, None below two examples; `high` the upper end.
+    """
+
+    one: str
+    other: str
+    answers: int
+    agreed: int
+    kappa: float | None
+    low: float | None
+    high: float | None
+
+
+def agreement_of_people(labels: HumanLabels, answers: Iterable[Placed]) -> list[PeopleAgreement]:
+    """How often any two people who have given their names agree on some answers, most common answers first."""
+    said: dict[str, dict[str, str]] = {}
+    examples: dict[str, int] = {}
+    for placed in answers:
+        for label in labels.labels.get(placed.key, ()):
+            if label.by is not None:
+                said.setdefault(label.by, {})[placed.key] = _as_word(label)
+                examples[placed.key] = placed.example
+    found = [_compare(one, other, said, examples) for one, other in itertools.combinations(sorted(said), 2)]
+    return sorted(found, key=lambda each: -each.answers)
+
+
+def _as_word(label: Label) -> str:
+    return " ".join(str(part) for part in (label.value, label.label) if part is not None)
+
+
+def _compare(
+    one: str, other: str, said: Mapping[str, Mapping[str, str]], examples: Mapping[str, int]
+) -> PeopleAgreement:
+    common = [key for key in said[one] if key in said[other]]
+    if not common:
+        return PeopleAgreement(one, other, 0, 0, None, None, None)
+    words = [[said[by][key] for key in common] for by in (one, other)]
+    known, numbers = np.unique(words, return_inverse=True)
+    agreed = sum(first == second for first, second in zip(*words, strict=True))
+    kappa = measure_kappa(numbers.reshape(2, -1), known.tolist(), [examples[key] for key in common])
+    return PeopleAgreement(one, other, len(common), agreed, *kappa)

@@ -1,0 +1,392 @@
+"""Labelling: which answer or pair comes next for a person, how far people are, and how often they agree.
+
+What a person says is appended to a file of theirs, as `evaluand label` has it filled in. At the end the files are
+imported as that command imports them. Until then nobody is told whose answers these are, or what others said of them.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, NamedTuple
+
+from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError, plural
+from evaluand.core.identity import encode
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.human_labels import COLUMNS, HumanLabels, human_scorers, labelled, parse_label, read_labels
+from evaluand.evaluation.judges.label_words import find_foreign_words
+from evaluand.evaluation.label_files import append_row, name_file, read_to_append
+from evaluand.evaluation.labelling import (
+    Placed,
+    agreement_of_people,
+    draw_answers,
+    find_strays,
+    name_labels,
+    read_answer,
+    store_labels,
+)
+from evaluand.evaluation.matching.agreement import agreement
+from evaluand.evaluation.matching.people import (
+    WINNERS,
+    Judged,
+    PairToJudge,
+    match_by_people,
+    name_matches,
+    pairs_to_judge,
+    read_judged,
+    read_to_append as read_judged_to_append,
+)
+from evaluand.report.facts.base import Facts
+from evaluand.report.html.cells import cell
+from evaluand.run.runner import Run
+from evaluand.store.overlay import OverlayStore
+from evaluand.view.resources.base import Source, resource
+
+_LONGEST: Final = 100_000  # characters of a value
+_LONGEST_NAME: Final = 60
+_LONGEST_LABEL: Final = 200
+_LONGEST_COMMENT: Final = 10_000
+_KEY: Final = re.compile(r"[0-9a-f]{8,128}")
+_DIGITS: Final = 9
+_MOST_AGREEMENTS: Final = 20
+_writing: Final = Lock()
+
+
+@resource("labelling/{run}")
+def read_labelling(source: Source, run: str, query: Mapping[str, str]) -> Facts:
+    """The next answer or pair that a person has not labelled, and how far people are.
+
+    Args:
+        query: `by`, the person; `other`, another run, for pairs; `from`, the first place that is considered; `at`, the
+            place of what is shown even if it is labelled.
+    """
+    work = open_work(source, run, query.get("other") or None, query.get("by"))
+    known = work.read()
+    at = _read_place(query.get("at"))
+    mine = known.keys_of(work.by)
+    if at is None:
+        start = _read_place(query.get("from")) or 0
+        at = next((place for place in range(start, len(work.keys)) if work.keys[place] not in mine), None)
+    elif at >= len(work.keys):
+        raise NotFound(f"there are {plural(len(work.keys), work.noun)}")
+    found = None if at is None else work.show(at) | {"place": at, "said": known.said(work.by, work.keys[at])}
+    return {"noun": work.noun, "shown": found} | _describe_progress(work, known)
+
+
+def _describe_progress(work: Work, known: Known) -> Facts:
+    keys = set(work.keys)
+    by = [{"by": person, "n": len(keys & known.keys_of(person))} for person in known.people]
+    mine = len(keys & known.keys_of(work.by))
+    return {"total": len(keys), "done": mine, "by": [each for each in by if each["n"]], "agreement": known.agreement}
+
+
+def label(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
+    """Appends what a person says about an answer or a pair to their file.
+
+    Args:
+        said: `by` and `key`; `value`, `label` and `explanation`, or for pairs `other`, `winner` and `explanation`.
+
+    Returns:
+        Its `place` in the order.
+
+    Raises:
+        SpecError: something is missing or too long, or is no label.
+        NotFound: the run has no such answer.
+    """
+    work = open_work(source, run, _read_text(said, "other", _LONGEST_LABEL), _read_text(said, "by", _LONGEST_NAME))
+    key = said.get("key")
+    if not isinstance(key, str) or _KEY.fullmatch(key) is None or key not in work.places:
+        raise NotFound(f"there is no such {work.noun} to label; open the page again")
+    row = work.fill_in(work.places[key], said)
+    with _writing:
+        work.complete_file()
+        append_row(work.file, row)
+    return {"place": work.places[key]}
+
+
+def store(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
+    """Stores what people have said so far, as `evaluand label` does.
+
+    Returns:
+        The `kind` and the `id` of what is stored, and `notes`.
+    """
+    work = open_work(source, run, _read_text(said, "other", _LONGEST_LABEL), _read_text(said, "by", _LONGEST_NAME))
+    with _writing, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", EvaluandWarning)
+        stored = work.store()
+    return stored | {"notes": [str(each.message) for each in caught if issubclass(each.category, EvaluandWarning)]}
+
+
+class Known(NamedTuple):
+    """What people have said so far.
+
+    Attributes:
+        people: who has said anything.
+        keys_of: person → the keys of what they have labelled.
+        said: person and key → what they said, or None.
+        agreement: how often they agree.
+    """
+
+    people: Sequence[str]
+    keys_of: Callable[[str], set[str]]
+    said: Callable[[str, str], Facts | None]
+    agreement: list[Facts]
+
+
+class Work:
+    """What one person labels.
+
+    Attributes:
+        noun: `answer` or `pair`.
+        by: the person.
+        keys: of all that is to be labelled, in its order; `places` is the inverse.
+        file: to which their answers are appended.
+    """
+
+    noun = ""
+    kind = ""
+
+    def __init__(self, folder: Path, by: str, keys: Sequence[str]) -> None:
+        self.by, self.keys = by, keys
+        self.places = {key: place for place, key in enumerate(keys)}
+        self.folder, self.file = folder, folder / name_file(self.kind, by)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of all people."""
+        return sorted(self.folder.glob(str(name_file(self.kind, "*"))))
+
+    def complete_file(self) -> None:
+        """Makes the file ready for more lines."""
+        if self.file.exists() and self.file.stat().st_size and not self.file.read_bytes().endswith(b"\n"):
+            self.complete_line()
+
+    def show(self, place: int) -> Facts:
+        """What is shown at a place."""
+        raise NotImplementedError
+
+    def read(self) -> Known:
+        """What people have said."""
+        raise NotImplementedError
+
+    def fill_in(self, place: int, said: Mapping[str, Any]) -> Facts:
+        """The row with what a person says."""
+        raise NotImplementedError
+
+    def complete_line(self) -> None:
+        """Completes the last line of the file, or removes what a killed program left of one."""
+        raise NotImplementedError
+
+    def store(self) -> Facts:
+        """Stores what people have said."""
+        raise NotImplementedError
+
+
+class AnswersWork(Work):
+    """The answers of a run, each of which gets a grade."""
+
+    noun, kind = "answer", "labels"
+
+    def __init__(self, folder: Path, by: str, run: Run, answers: Sequence[Placed]) -> None:
+        super().__init__(folder, by, [each.key for each in answers])
+        self._run, self._answers = run, answers
+
+    def show(self, place: int) -> Facts:
+        row = read_answer(self._run, self._answers[place])
+        expected = None if row["expected"] is None else _cell(row["expected"])
+        shown = {"input": _cell(row["input"]), "expected": expected, "responses": [_cell(row["response"])]}
+        return {"key": row["key"], "id": row["id"]} | shown
+
+    def read(self) -> Known:
+        labels = self._read_labels()
+        by_person: dict[str, dict[str, Any]] = {}
+        for key, of_answer in labels.labels.items():
+            for each in of_answer:
+                if each.by is not None:
+                    by_person.setdefault(each.by, {})[key] = each
+        found = [each._asdict() for each in agreement_of_people(labels, self._answers) if each.answers]
+
+        def said(by: str, key: str) -> Facts | None:
+            own = by_person.get(by, {}).get(key)
+            return None if own is None else own._asdict()
+
+        return Known(sorted(by_person), lambda by: set(by_person.get(by, ())), said, found[:_MOST_AGREEMENTS])
+
+    def _read_labels(self) -> HumanLabels:
+        with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+            return read_labels(self.files)
+
+    def fill_in(self, place: int, said: Mapping[str, Any]) -> Facts:
+        given: Facts = {"value": said.get("value"), "label": _read_text(said, "label", _LONGEST_LABEL), "by": self.by}
+        given["explanation"] = _read_text(said, "explanation", _LONGEST_COMMENT)
+        found = _parse(lambda: parse_label(given))
+        if found.value is None and found.label is None:
+            raise SpecError("give a value or a label")
+        return read_answer(self._run, self._answers[place]) | given
+
+    def complete_line(self) -> None:
+        read_to_append(self.file, COLUMNS, read_labels)
+
+    def store(self) -> Facts:
+        labels = read_labels(self.files)
+        if not labels.labels:
+            raise SpecError("nothing is labelled yet")
+        find_strays(self._run, labels)
+        name = name_labels(self._run)
+        self._check_nobody_lost(labels, name)
+        foreign = find_foreign_words(self._run, labels)
+        if foreign is not None and not foreign.can_match:
+            raise SpecError(f"{foreign.text}; import the files with that command: {self._list_files()}")
+        made = store_labels(self._run, labels, name)
+        return {"kind": "evaluations", "id": made.id, "name": name, "run": self._run.id}
+
+    def _check_nobody_lost(self, labels: HumanLabels, name: str | None) -> None:
+        """Raises a SpecError if labels that were imported from other files would no longer have the usual name."""
+        named = (ref.id for ref in self._run.store.refs() if (ref.kind, ref.name) == ("evaluations", name))
+        if (id := next(named, None)) is None:
+            return
+        before = Evaluation(self._run.store, id)
+        if not human_scorers(before):
+            raise SpecError(f"{name!r} is no evaluation by people; rename it, or use `evaluand label import --name`")
+        people = {each.by for of_answer in labels.labels.values() for each in of_answer}
+        lost = [by or "somebody" for by in labelled(before, human_scorers(before)[0]).by if by not in people]
+        if lost:
+            files = self._list_files()
+            raise SpecError(
+                f"{name} holds labels by {', '.join(lost)} that are not in {files}; import all files together:"
+                f" evaluand label import {self._run.name} {files} OTHER"
+            )
+
+    def _list_files(self) -> str:
+        return " ".join(str(file) for file in self.files)
+
+
+class PairsWork(Work):
+    """Pairs of answers of two runs, of which one is better."""
+
+    noun, kind = "pair", "pairs"
+
+    def __init__(self, folder: Path, by: str, runs: Sequence[Run], pairs: Sequence[PairToJudge]) -> None:
+        super().__init__(folder, by, [each.key for each in pairs])
+        self._runs, self._pairs = runs, pairs
+
+    def show(self, place: int) -> Facts:
+        pair = self._pairs[place]
+        shown = {"input": _cell(pair.input), "expected": None, "responses": [_cell(pair.first), _cell(pair.second)]}
+        return {"key": pair.key, "id": pair.id} | shown
+
+    def read(self) -> Known:
+        by_person: dict[str, dict[str, Judged]] = {}
+        for each in read_judged(self.files):
+            if each.by is not None:
+                by_person.setdefault(each.by, {})[each.key] = each
+
+        def said(by: str, key: str) -> Facts | None:
+            own = by_person.get(by, {}).get(key)
+            return None if own is None else {"winner": own.winner, "explanation": own.explanation}
+
+        # Each person is shown a pair in an order of their own, under another key; so only their own progress is known.
+        return Known([self.by], lambda by: set(by_person.get(by, ())), said, [])
+
+    def fill_in(self, place: int, said: Mapping[str, Any]) -> Facts:
+        pair, winner = self._pairs[place], said.get("winner")
+        if not isinstance(winner, str) or winner not in WINNERS:
+            raise SpecError(f"winner must be one of {', '.join(WINNERS)}")
+        return pair.filled_in(Judged(pair.key, winner, self.by, _read_text(said, "explanation", _LONGEST_COMMENT)))
+
+    def complete_line(self) -> None:
+        read_judged_to_append(self.file)
+
+    def store(self) -> Facts:
+        answers = read_judged([self.file] if self.file.exists() else [])
+        if not answers:
+            raise SpecError("no pair is judged yet")
+        made = match_by_people(self._runs, answers, name=name_matches(self._runs, self.by)).matches
+        others = [judged for file in self.files if file != self.file for judged in read_judged([file])]
+        agreed: list[Facts] = []
+        if others:
+            both = match_by_people(_in_memory(self._runs), [*answers, *others]).matches
+            agreed = [
+                {name: value for name, value in each._asdict().items() if name != "disputed"} | {"answers": each.pairs}
+                for each in agreement([both])
+            ]
+        return {"kind": "matches", "id": made.id, "name": made.name, "agreement": agreed}
+
+
+def _in_memory(runs: Sequence[Run]) -> list[Run]:
+    """The runs over a store that keeps in memory what is written."""
+    store: Any = OverlayStore(runs[0].store)
+    return [Run(store, run.id) for run in runs]
+
+
+def open_work(source: Source, run: str, other: str | None, by: str | None) -> Work:
+    """What a person labels.
+
+    Raises:
+        NotFound: there is no such finished run, or the server does not label.
+        SpecError: the person has no name, or it cannot be that of a file.
+    """
+    if source.labels is None:
+        raise NotFound("this page only shows; start it with: evaluand view --label")
+    name = _check_name(by)
+    runs = [_open_run(source, each) for each in ((run,) if other is None else (run, other))]
+    if other is None:
+        key: tuple[Any, ...] = ("order", runs[0].id)
+        return AnswersWork(source.labels, name, runs[0], source.orders.get(key, lambda: draw_answers(runs[0])))
+    key = ("pairs", *(each.id for each in runs), name)
+    return PairsWork(source.labels, name, runs, source.orders.get(key, lambda: pairs_to_judge(runs, by=name)))
+
+
+def _open_run(source: Source, id: str) -> Run:
+    if not source.store.is_sealed("runs", id):
+        raise NotFound("this run is not finished, or not in this store")
+    return Run(source.store, id)
+
+
+_NAME: Final = re.compile(r"\w(?:[\w .,@+'-]*[\w.])?")
+
+
+def _check_name(by: str | None) -> str:
+    """The name of a person, which is also part of that of a file."""
+    name = (by or "").strip()
+    if len(name) > _LONGEST_NAME or _NAME.fullmatch(name) is None:
+        raise SpecError(
+            f"say who labels by a name of up to {_LONGEST_NAME} letters, digits, blanks and . , @ + ' - _, such as ann"
+        )
+    return name
+
+
+def _cell(value: Any) -> Any:
+    return cell(value, _LONGEST)
+
+
+def _parse(read: Callable[[], Any]) -> Any:
+    """What is read; a fault of what the page sent is none of what is stored."""
+    try:
+        return read()
+    except DataError as error:
+        raise SpecError(str(error)) from None
+
+
+def _read_text(said: Mapping[str, Any], name: str, longest: int) -> str | None:
+    text = said.get(name)
+    if text is not None and not isinstance(text, str):
+        raise SpecError(f"{name} must be a text")
+    if text is not None and len(text) > longest:
+        raise SpecError(f"{name} has {len(text):,} characters, and may have {longest:,}")
+    try:
+        encode(text)
+    except (ValueError, TypeError):
+        raise SpecError(f"{name} holds characters that are none") from None
+    return (text or "").strip() or None
+
+
+def _read_place(text: str | None) -> int | None:
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+        raise NotFound(f"{text[:_DIGITS]!r} is no place in the order")
+    return int(text)
