@@ -9,9 +9,11 @@ import { ListPage } from "./pages/list.js";
 import { LivePage } from "./pages/live.js";
 import { ResultsPage } from "./pages/results.js";
 import { TracePage } from "./pages/trace.js";
+import { TradeoffPage } from "./pages/tradeoff.js";
 
 const PAGES = {
   "": ListPage, c: ComparePage, e: ResultsPage, live: LivePage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
+  o: TradeoffPage,
 };
 
 function Page() {
