@@ -7,13 +7,14 @@ import { ComparePage } from "./pages/compare.js";
 import { ExamplePage } from "./pages/example.js";
 import { ListPage } from "./pages/list.js";
 import { LivePage } from "./pages/live.js";
+import { MatchesPage } from "./pages/matches.js";
 import { ResultsPage } from "./pages/results.js";
 import { TracePage } from "./pages/trace.js";
 import { TradeoffPage } from "./pages/tradeoff.js";
 
 const PAGES = {
   "": ListPage, c: ComparePage, e: ResultsPage, live: LivePage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
-  o: TradeoffPage,
+  m: MatchesPage, o: TradeoffPage,
 };
 
 function Page() {

@@ -10,7 +10,7 @@ import numpy as np
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core.errors import EvaluandError, NotFound, SpecError
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.report.commands import format_command
+from evaluand.report.commands import DEFAULT_STORE, format_store
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.tradeoff import figures_section, plane_frames
 from evaluand.report.html.tradeoff_choice import Choices, choice_facts
@@ -118,8 +118,7 @@ def _format_pick(source: Source, aggregation: Aggregation, spec: Facts, metrics:
     for option, value in options.items():
         if value is not None:
             words += [option, ",".join(map(str, value)) if isinstance(value, list) else str(value)]
-    store = format_command("tradeoff", [], source.store.root).partition("tradeoff ")[2].strip()
-    return [*words, store]
+    return [*words, format_store(source.store.root, DEFAULT_STORE).strip()]
 
 
 def _name_stored(source: Source, aggregation: Aggregation, spec: Facts) -> list[str]:
