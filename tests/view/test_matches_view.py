@@ -13,9 +13,10 @@ from support.browser import open_tab
 from support.matches import play_runs, table_judge
 from support.view_server import HOSTILE, serve_store
 
-from evaluand import DirectoryStore, Matcher, rate
+from evaluand import DirectoryStore, Evaluator, Matcher, rate
 from evaluand.core.errors import NotFound
 from evaluand.evaluation.matching.battles import read_battles
+from evaluand.evaluation.scorer import scorer
 from evaluand.report.html import matches as module
 from evaluand.view.resources.base import Source, find_resources, list_paths, read_resource
 
@@ -51,6 +52,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
     ]
     read_battles(rows, store, columns={"example": "id"}, in_order=True, name="people")
     return store
+
+
+@scorer(version="1")
+def long(output: str) -> float:
+    return float(len(output))
 
 
 def read(store: DirectoryStore, path: str, piece: int = 50, **query: str) -> Any:
@@ -132,6 +138,21 @@ def test_only_the_rows_of_what_is_shown_are_read(store: DirectoryStore, monkeypa
     assert seen == [1, 1, 1]
 
 
+def test_an_experiment_without_scorers_is_listed_and_has_no_results(store: DirectoryStore) -> None:
+    assert [(entry["name"], entry["tasks"]) for entry in read(store, "index")["experiments"]] == [("trial", {})]
+    assert "results/trial" not in list_paths(Source(store))
+
+
+def test_results_lead_to_the_matches_of_their_runs(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    runs = play_runs(store, ["a", "b"], 2)
+    found = Matcher().match(runs, table_judge({("a", "b"): [1.0, 0.0]}), labels=["a", "b"])
+    for run in runs:
+        Evaluator(store).evaluate(run, {"long": long}, name=f"trial/{run.name}")
+    assert read(store, "answers/trial%2Frun")["links"][0]["path"] == ["m", "trial/run"]
+    assert sets_of(store, "trial/run") == found.id
+
+
 def test_what_is_not_there_is_refused(store: DirectoryStore) -> None:
     sets = sets_of(store, "trial")
     for path in (
@@ -180,6 +201,12 @@ def show(page: Any, name: str) -> None:
     page.wait_for_selector(".pair-line .asked-of:not(:text('…'))")
 
 
+def test_the_list_leads_to_an_experiment_that_has_only_matches(page: Any) -> None:
+    page.goto(f"{page.origin}/?k=all")
+    page.get_by_role("link", name="trial", exact=True).click()
+    page.wait_for_selector("#ratings-title")
+
+
 def test_keys_go_from_pair_to_pair_and_close_it(page: Any) -> None:
     show(page, "trial")
     assert page.locator(".pair-line .pill").all_inner_texts()[:4] == ["contradictory"] * 3 + ["decided"]
@@ -225,7 +252,7 @@ def test_a_pair_shows_what_differs_and_who_said_what_as_text(page: Any, store: D
     assert HOSTILE in panel.locator(".sides").inner_text()
     assert panel.locator(".invisible", has_text="U+202E").count() > 0
     panel.get_by_text("What differs, word by word").click()
-    assert panel.locator(".diff del").count() > 0
+    panel.locator(".diff del").first.wait_for()
     assert panel.get_by_role("region", name="Judgements").locator("tbody tr").count() == 2
     assert f"because {HOSTILE}" in panel.inner_text()
     show(page, "trial")

@@ -192,6 +192,11 @@ def test_what_has_no_points_says_why_and_what_is_not_there_is_refused(store: Dir
             read(store, path)
 
 
+def test_results_lead_to_their_trade_offs(store: DirectoryStore) -> None:
+    assert read(store, "answers/validation")["links"] == [{"title": "Trade-offs", "path": ["o", "validation"]}]
+    assert read(store, "answers/plain")["links"] == []
+
+
 def test_files_of_the_page_have_the_trade_offs(store: DirectoryStore) -> None:
     paths = {path for path in list_paths(Source(store)) if path.startswith("tradeoffs/")}
     ids = {ref.id for ref in store.refs() if ref.kind == "aggregations" and ref.name != "plain"}

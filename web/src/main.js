@@ -3,6 +3,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
+import { AppPage } from "./pages/app.js";
 import { ComparePage } from "./pages/compare.js";
 import { ExamplePage } from "./pages/example.js";
 import { ListPage } from "./pages/list.js";
@@ -14,7 +15,7 @@ import { TradeoffPage } from "./pages/tradeoff.js";
 
 const PAGES = {
   "": ListPage, c: ComparePage, e: ResultsPage, live: LivePage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
-  m: MatchesPage, o: TradeoffPage,
+  a: AppPage, m: MatchesPage, o: TradeoffPage,
 };
 
 function Page() {

@@ -40,6 +40,7 @@ class Rows:
     Attributes:
         part: the run and its evaluation.
         columns: of all rows.
+        aggregates: the name of the function that aggregates several calls, by feedback.
     """
 
     def __init__(self, part: Part, attributes: Attributes) -> None:
@@ -47,6 +48,7 @@ class Rows:
         self.scores, self.measures = read_scales(part)
         binary = [each["scorer"] for each in self.scores if each["binary"]]
         self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
+        self.aggregates = Examples([part], self.scores).aggregates
 
     def read(self, places: Sequence[int]) -> list[Facts]:
         """The rows at some places, in this order, with their texts."""
@@ -155,14 +157,13 @@ def _describe(rows: Rows, piece: int) -> Facts:
     """The meaning of the numbers in the columns."""
     columns, part = rows.columns, rows.part
     kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in rows.scores}
-    examples = Examples([part], rows.scores)
     return {
         "rows": len(columns),
         "piece": piece,
         "outcomes": OUTCOMES,
         "statuses": STATUSES,
         "scorers": [
-            {"name": name, "labels": of.label.known, "aggregate": examples.aggregates.get(name)} | kinds[name]
+            {"name": name, "labels": of.label.known, "aggregate": rows.aggregates.get(name)} | kinds[name]
             for name, of in columns.scorers.items()
         ],
         "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
