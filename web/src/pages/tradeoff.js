@@ -1,6 +1,6 @@
 // Trade-offs: the planes of points and fronts, and the point that is best within limits that sliders set.
 import { html } from "htm/preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, change, state } from "../address.js";
 import { Command, quoted } from "../parts/command.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
@@ -37,10 +37,13 @@ function useChoice(place, n) {
   const keys = [...Array(n).keys(), "best"].map((key) => `${place}.${key}`);
   const written = JSON.stringify(keys.map((key) => state.value.get(key) ?? ""));
   const [held, tell] = useState(written);
-  useEffect(() => tell(written), [written]);
+  const own = useRef(written); // what this part has written into the address itself, which may be older than what is held
+  useEffect(() => { if (written !== own.current) tell(own.current = written); }, [written]);
   const rested = useRested(held);
   useEffect(() => {
-    if (rested === held && rested !== written) change(Object.fromEntries(JSON.parse(rested).map((text, i) => [keys[i], text])));
+    if (rested !== held || rested === written) return;
+    own.current = rested;
+    change(Object.fromEntries(JSON.parse(rested).map((text, i) => [keys[i], text])));
   }, [rested]);
   const texts = JSON.parse(held);
   return { limits: texts.slice(0, n), best: Number(texts[n]) in Array(n).fill(0) ? Number(texts[n]) : 0, set: (limits, best) => tell(JSON.stringify([...limits, best ? String(best) : ""])) };
