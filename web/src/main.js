@@ -3,6 +3,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
+import { AppPage } from "./pages/app.js";
 import { ComparePage } from "./pages/compare.js";
 import { DatasetPage } from "./pages/dataset.js";
 import { ExamplePage } from "./pages/example.js";
@@ -10,11 +11,14 @@ import { JudgesPage } from "./pages/judges.js";
 import { LabelPage } from "./pages/label.js";
 import { ListPage } from "./pages/list.js";
 import { LivePage } from "./pages/live.js";
+import { MatchesPage } from "./pages/matches.js";
 import { ResultsPage } from "./pages/results.js";
 import { TracePage } from "./pages/trace.js";
+import { TradeoffPage } from "./pages/tradeoff.js";
 
 const PAGES = {
-  "": ListPage, c: ComparePage, d: DatasetPage, e: ResultsPage, j: JudgesPage, l: LabelPage, live: LivePage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
+  "": ListPage, a: AppPage, c: ComparePage, d: DatasetPage, e: ResultsPage, j: JudgesPage, l: LabelPage, live: LivePage,
+  m: MatchesPage, o: TradeoffPage, r: ResultsPage, t: TracePage, v: ResultsPage, x: ExamplePage,
 };
 
 function Page() {

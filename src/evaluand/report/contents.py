@@ -130,6 +130,23 @@ def read_parts(store: DirectoryStore, name: str) -> list[Part]:
     return _collect(store, kind, id, title)[0]
 
 
+def read_match_sets(store: DirectoryStore, name: str) -> tuple[str, dict[str, Matches], dict[str, Ratings]]:
+    """The title of an artifact, and the matches and ratings that it is, or that compare its runs, by title.
+
+    An experiment without scorers has nothing but these under its name.
+
+    Raises:
+        NotFound, SpecError: a name refers to nothing, or to something else.
+    """
+    refs = store.refs()
+    if not any(ref.name == name or (ref.kind == "evaluations" and ref.name.startswith(f"{name}/")) for ref in refs):
+        own = [ref for ref in refs if ref.kind in _JUDGED and ref.name.startswith(f"{name}/")]
+        if own:
+            return name, *_find_matches(store, [(ref.kind, ref.id) for ref in own if store.is_sealed(*ref[1:])], [])
+    kind, id, title = _find_artifact(store, name)
+    return title, *_find_matches(store, [(kind, id)] * (kind in _JUDGED), _collect(store, kind, id, title)[0])
+
+
 def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     """(kind, id, title) of an artifact; a name of several kinds refers to the last step."""
     ids = {ref.kind: ref.id for ref in store.refs() if ref.name == text}

@@ -8,8 +8,11 @@ export const columnsPath = (task) => pathOf("columns", task.run, task.evaluation
 export const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "-", String(piece));
 
 /** The columns of a task: a head, and an array for each of its columns. */
-export async function readColumns(task) {
-  const bytes = await read(columnsPath(task), "bytes");
+export const readColumns = (task) => readPacked(columnsPath(task));
+
+/** The columns of a path: a head, and an array for each of its columns. */
+export async function readPacked(path) {
+  const bytes = await read(path, "bytes");
   const length = Number(new TextDecoder().decode(new Uint8Array(bytes, 0, LENGTH)));
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, LENGTH, length)));
   const columns = {};

@@ -8,7 +8,9 @@ import { Name, minute, number, plural, shown, word } from "../text.js";
 
 const PAGE = 60;
 const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
-const ROUTES = { experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "v", ratings: "v", datasets: "d", cards: "j" };
+const ROUTES = {
+  experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "m", ratings: "m", recordings: "a", datasets: "d", cards: "j",
+};
 
 export function ListPage() {
   const found = useRead("index");
@@ -18,7 +20,8 @@ export function ListPage() {
 function List({ index }) {
   const entries = all(index);
   const kinds = [...new Set(entries.map((entry) => entry.kind))];
-  const kind = state.value.get("k") ?? (index.experiments.length ? "experiments" : "");
+  const named = state.value.get("k") ?? (index.experiments.length ? "experiments" : "all");
+  const kind = named === "all" ? "" : named;
   const text = (state.value.get("q") ?? "").toLowerCase();
   const chosen = entries.filter((entry) => (!kind || entry.kind === kind) && (!text || `${entry.title} ${entry.id}`.toLowerCase().includes(text)));
   const [n, more] = useState(PAGE);
@@ -42,7 +45,8 @@ function all({ experiments, artifacts }) {
 
 function Entry({ entry, picked, toggle }) {
   const isOpen = entry.status === "open";
-  const route = isOpen ? { runs: "live" }[entry.kind] : ROUTES[entry.kind];
+  const hasOnlyMatches = entry.kind === "experiments" && Object.keys(entry.tasks).length === 0;
+  const route = isOpen ? { runs: "live", recordings: "a" }[entry.kind] : hasOnlyMatches ? "m" : ROUTES[entry.kind];
   const title = html`<${Name} of=${entry.title} />`;
   const canPick = entry.kind === "evaluations" && entry.status === "sealed";
   return html`<li class="entry"><div class="title">

@@ -18,6 +18,7 @@ export function ResultsPage({ parts }) {
 function Results({ title, tasks, judges, said, sections }) {
   const shownSections = sections.value ?? [];
   return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
+    ${said.value?.links.length > 0 && html`<p class="pages-of">${said.value.links.map(({ title: to, path }) => html`<a href=${address(path)}>${shown(to)}</a>`)}</p>`}
     <${Loaded} found=${said}>${({ answers }) => html`<${Answers} answers=${answers} />`}</${Loaded}>
     ${tasks.length > 1 && html`<${Pairs} tasks=${tasks} />`}
     ${judges.length > 0 && html`<p class="judges-of">Judges: ${listed(judges.map(({ id, name }) => html`<a href=${address(["j", id])}><${Name} of=${name} /></a>`))}</p>`}

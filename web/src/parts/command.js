@@ -12,3 +12,6 @@ export function Command({ text, label = "Copy as command" }) {
   return html`<span class="command"><code>${text}</code>
     <button type="button" class="plain" aria-label=${`${label}: ${text}`} onClick=${copy}>${copied ? "copied" : "copy"}</button></span>`;
 }
+
+/** A word of a command line, for any shell of Unix. */
+export const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);

@@ -297,6 +297,12 @@ class Plot:
             f"{''.join(parts)}</svg>"
         )
 
+    @property
+    def frame(self) -> list[list[float]]:
+        """For x and y the values at the ends of the axis, and where these are in the picture."""
+        ends = ((self.x_axis, self._x), (self.y_axis, self._y))
+        return [[axis.low, axis.high, place(axis.low), place(axis.high)] for axis, place in ends]
+
     def _x(self, value: float) -> float:
         share = _share(self.x_axis, value)
         return _LEFT + (1 - share if self.turned else share) * (_WIDTH - _LEFT - _RIGHT)

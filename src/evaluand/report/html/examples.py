@@ -229,7 +229,7 @@ class Examples:
             score["data"] = json_cell(data)
         if of.read_calls is not None and (text := held.pop(CALLS)) is not None:
             calls = of.read_calls(orjson.loads(text), partial(source, number))
-            score |= {"calls": [_call(to_json(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
+            score |= {"calls": [call_cells(to_json(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
         if (used := held.pop("usage", None)) is not None:
             held["used"] = usage_text(orjson.loads(used))
         if held:
@@ -353,7 +353,7 @@ def _in_reading_order(text: str) -> str:
     return orjson.dumps(in_reading_order(orjson.loads(text))).decode()
 
 
-def _call(call: Facts, room: Budget) -> Facts:
+def call_cells(call: Facts, room: Budget) -> Facts:
     """One call of a feedback: its arguments and its result."""
     result = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
     parts = {name: {cut_text(n, SHORT): room.value(v) for n, v in call[name].items()} for name in ("args", "meta")}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -70,7 +71,7 @@ class MatchRows:
 
     def __init__(self, sets: Mapping[str, Matches], limit: int | None, tasks: Mapping[str, str]) -> None:
         self._sets, self._tasks = sets, tasks
-        self._chosen = [_choose(matches, limit) for matches in sets.values()]
+        self._chosen = [choose_matches(matches, limit) for matches in sets.values()]
         self.total = sum(chosen.total for chosen in self._chosen)
         self.systems = list(dict.fromkeys(label for matches in sets.values() for label in matches.systems))
         self.n = 0
@@ -128,7 +129,7 @@ class MatchRows:
         limit = min(max(_ROOM // max(n_texts, 1), _LEAST), TEXT)
         for number, (matches, chosen) in enumerate(zip(self._sets.values(), self._chosen, strict=True)):
             numbers = [self.systems.index(label) for label in matches.systems]
-            for case in _read_cases(matches, chosen, limit):
+            for case in read_cases(matches, chosen, limit):
                 yield {"set": number} | _renumber(case, numbers)
 
     def _add(self, case: Facts, number: int) -> None:
@@ -145,9 +146,14 @@ def matches_section(sets: Sequence[Facts]) -> str:
     Args:
         sets: as `match_set_facts` returns them.
     """
+    return list_matches(sets) + _browser()
+
+
+def list_matches(sets: Sequence[Facts]) -> str:
+    """What was compared, by whom, and why matches have no outcome."""
     lines = "".join(f"<li>{_describe(each, len(sets) > 1)}</li>" for each in sets)
     reasons = [(each, reason) for each in sets for reason in each["missing"]]
-    return f'<ul class="words">{lines}</ul>\n{_usages(sets)}{_missing(reasons)}{_browser()}'
+    return f'<ul class="words">{lines}</ul>\n{_usages(sets)}{_missing(reasons)}'
 
 
 def _describe(facts: Facts, several: bool) -> str:
@@ -254,12 +260,14 @@ def _renumber(case: Facts, numbers: Sequence[int]) -> Facts:
     return case | own | {"rows": rows}
 
 
-class _Chosen(NamedTuple):
+class Chosen(NamedTuple):
     """The rows of a set that are shown; arrays with an entry for each, in the order of the key.
 
     Attributes:
         total: the number of rows, chosen or not.
+        keys: example, replication and both systems, rows × 4.
         positions: of each row the positions of its matches in the table.
+        first: of each row the position of its first match in the table that has the texts of all matches.
         outcome: a position in `OUTCOMES`.
         share: a's mean share of the win; NaN without an outcome.
         gap: the greatest difference between two judgements.
@@ -267,14 +275,29 @@ class _Chosen(NamedTuple):
     """
 
     total: int
+    keys: np.ndarray
     positions: list[np.ndarray]
+    first: np.ndarray
     outcome: np.ndarray
     share: np.ndarray
     gap: np.ndarray
     n_texts: int
 
+    def take(self, rows: np.ndarray, first: np.ndarray) -> Chosen:
+        """Some of the rows, in ascending order, whose texts are at other positions."""
+        positions = [self.positions[row] for row in rows.tolist()]
+        return self._replace(
+            keys=self.keys[rows],
+            positions=positions,
+            first=first,
+            outcome=self.outcome[rows],
+            share=self.share[rows],
+            gap=self.gap[rows],
+        )
 
-def _choose(matches: Matches, limit: int | None) -> _Chosen:
+
+def choose_matches(matches: Matches, limit: int | None) -> Chosen:
+    """The rows of a set that are shown: so many, the first by `OUTCOMES`; None is all."""
     names = [*_KEY, "status", "outcome", "strength", "equal"]
     read = matches.table(names)
     columns = {each: _as_numpy(read.column(each)) for each in (*_KEY, "outcome", "strength", "equal")}
@@ -283,7 +306,7 @@ def _choose(matches: Matches, limit: int | None) -> _Chosen:
     keys = np.stack([columns[each][order].astype(np.int64) for each in _KEY])
     starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)]) if len(order) else order
     if not len(order):
-        return _Chosen(0, [], np.zeros(0), np.zeros(0), np.zeros(0), 0)
+        return Chosen(0, keys.T, [], np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), 0)
     outcome = np.where(is_scored, columns["outcome"], np.nan)[order]
     known = ~np.isnan(outcome)
     counts = np.add.reduceat(known, starts, dtype=np.int64)
@@ -302,14 +325,16 @@ def _choose(matches: Matches, limit: int | None) -> _Chosen:
     cases = keys[:2, starts[chosen]]
     n_cases = int((cases[:, 1:] != cases[:, :-1]).any(axis=0).sum()) + bool(len(chosen))
     n_texts = min(n_cases * (len(matches.systems) + 1), 3 * len(chosen)) + sum(map(len, positions))
-    return _Chosen(len(starts), positions, kind[chosen], share[chosen], gap[chosen], n_texts)
+    first = np.array([each[0] for each in positions], np.int64)
+    of_rows = (kind[chosen], share[chosen], gap[chosen])
+    return Chosen(len(starts), keys[:, starts[chosen]].T, positions, first, *of_rows, n_texts)
 
 
 def _as_numpy(column: pa.ChunkedArray) -> np.ndarray:
     return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False))
 
 
-def _read_cases(matches: Matches, chosen: _Chosen, limit: int) -> Iterator[Facts]:
+def read_cases(matches: Matches, chosen: Chosen, limit: int) -> Iterator[Facts]:
     """The cases of a set, in the order of the key, with the numbers that systems have in the set."""
     if not chosen.positions:
         return
@@ -317,7 +342,9 @@ def _read_cases(matches: Matches, chosen: _Chosen, limit: int) -> Iterator[Facts
     found = _take(matches, np.sort(positions)).take(pa.array(np.argsort(np.argsort(positions))))  # as the keys are
     read = (row for batch in found.to_batches(_CHUNK_ROWS) for row in batch.to_pylist())
     texts: _RunTexts | _FileTexts
-    texts = _RunTexts(matches, limit) if matches.manifest["spec"].get("runs") else _FileTexts(matches, limit)
+    texts = (
+        _RunTexts(matches, limit) if matches.manifest["spec"].get("runs") else _FileTexts(matches, limit, chosen.first)
+    )
     spans = _read_spans(matches, found.column("judgement"))
     case: Facts | None = None
     for number, positions in enumerate(chosen.positions):
@@ -326,7 +353,14 @@ def _read_cases(matches: Matches, chosen: _Chosen, limit: int) -> Iterator[Facts
         if case is None or case["key"] != key:
             if case is not None:
                 yield texts.finish(case)
-            case = {"key": key, "index": key[0], "replication": key[1], "rows": [], "styles": {}, "first": positions[0]}
+            case = {
+                "key": key,
+                "index": key[0],
+                "replication": key[1],
+                "rows": [],
+                "styles": {},
+                "first": chosen.first[number],
+            }
         case["rows"].append(
             {
                 "a": rows[0]["a"],
@@ -443,8 +477,8 @@ def _read_responses(run: Run) -> Keyed:
 class _FileTexts:
     """Inputs and responses from a file of battles, if it had them; a case is a pair, as rows may differ in them."""
 
-    def __init__(self, matches: Matches, limit: int) -> None:
-        self._matches, self._limit = matches, limit
+    def __init__(self, matches: Matches, limit: int, positions: np.ndarray) -> None:
+        self._matches, self._limit, self._positions = matches, limit, np.unique(positions)
 
     def case_key(self, row: Mapping[str, Any]) -> Any:
         return row["a"], row["b"]
@@ -455,9 +489,8 @@ class _FileTexts:
         _, _, (a, b) = case.pop("key")
         id, input = self._examples.get(case["index"], (str(case["index"]), None))
         texts: Facts = {"input": input, "response_a": None, "response_b": None}
-        if self._texts is not None:
-            own = {name: self._texts.column(name)[int(place)].as_py() for name in texts}
-            texts |= {name: text for name, text in own.items() if text is not None}
+        own = self._texts.get(int(place), {})
+        texts |= {name: own[name] for name in texts if own.get(name) is not None}
         cells = {name: None if text is None else cell(text, self._limit) for name, text in texts.items()}
         responses = {a: cells["response_a"], b: cells["response_b"]}
         own = {"id": None if id is None else cut_text(id, SHORT), "input": cells["input"], "responses": responses}
@@ -469,8 +502,14 @@ class _FileTexts:
         return {index: (id, input) for batch in batches for index, id, input in read_tuples(batch)}
 
     @cached_property
-    def _texts(self) -> pa.Table | None:
-        try:
-            return pa.Table.from_batches(self._matches.store.read("matches", self._matches.id, TEXTS)).combine_chunks()
-        except NotFound:  # the file had none
-            return None
+    def _texts(self) -> dict[int, dict[str, Any]]:
+        """The texts of the matches at the positions; none if the file had none."""
+        found: dict[int, dict[str, Any]] = {}
+        start = 0
+        with suppress(NotFound):
+            for batch in self._matches.store.read("matches", self._matches.id, TEXTS):
+                low, high = np.searchsorted(self._positions, [start, start + batch.num_rows])
+                own = self._positions[low:high]
+                found |= zip(own.tolist(), batch.take(pa.array(own - start)).to_pylist(), strict=True)
+                start += batch.num_rows
+        return found

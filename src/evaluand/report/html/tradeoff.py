@@ -23,33 +23,33 @@ from evaluand.core.errors import SpecError, plural
 from evaluand.report.html import charts
 from evaluand.report.html.charts import SERIES, Axis, Plot, Series, mark
 from evaluand.report.html.page import clean, name, page_end, page_foot, page_head, script_json, table, th
+from evaluand.report.html.tradeoff_choice import (
+    EXTREME_GROUPS,
+    Choices,
+    caption_rate,
+    describe_choice,
+    describe_cut,
+    rate_cells,
+    threshold_text,
+)
 from evaluand.report.text import LABEL, numbers, safe
 from evaluand.report.tradeoff_facts import (
     area_of_front,
-    counts_text,
     describe_ends,
     dominated_places,
     ends_of,
     front_places,
     has_ends,
     point_labels,
-    rate_aim,
-    rate_title,
 )
 from evaluand.tradeoff import RADAR
-from evaluand.tradeoff.constraints import rounding_of
-from evaluand.tradeoff.front import settled
 from evaluand.tradeoff.indicators import compare_systems, shared_objectives
 from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.rates import (
     CONFIDENCE,
     MOST_GROUPS,
-    MOST_LISTED,
     FrontRates,
-    GroupRate,
-    RateKey,
-    candidate_places,
     rates_of_fronts,
     thinned,
 )
@@ -89,6 +89,19 @@ def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> 
 def tradeoff_section(systems: Mapping[str, Tradeoff], indicators: Indicators, rates: Mapping[str, FrontRates]) -> str:
     """The planes, indicators, points and rates of groups of systems; of a single objective no indicators are shown."""
     objectives = shared_objectives(systems)
+    choices = Choices.of(systems)
+    parts = [
+        figures_section(systems, indicators),
+        _chooser(objectives),
+        _rates(objectives, rates, choices),
+        _points_table(systems, objectives, choices, rates),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def figures_section(systems: Mapping[str, Tradeoff], indicators: Indicators) -> str:
+    """The planes and indicators of systems, without a choice among their points."""
+    objectives = shared_objectives(systems)
     _check_thresholds(systems)
     parts = [_legend(systems)]
     if len(objectives) > 1:
@@ -96,14 +109,15 @@ def tradeoff_section(systems: Mapping[str, Tradeoff], indicators: Indicators, ra
     else:
         note = f"There is one objective, so nothing is traded: the best points are listed. {describe_ends(systems)}"
         parts.append(f'<p class="note">{clean(note)}</p>')
-    choices = _Choices.of(systems)
-    parts += [
-        _notes(systems),
-        _chooser(objectives),
-        _rates(objectives, rates, choices),
-        _points_table(systems, objectives, choices, rates),
-    ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in [*parts, _notes(systems)] if part)
+
+
+def plane_frames(systems: Mapping[str, Tradeoff]) -> list[list[list[float]]]:
+    """Where points are in each plane of `figures_section`: for x and y the ends of the axis, and their places."""
+    objectives = shared_objectives(systems)
+    labels, _ = point_labels(systems)
+    planes = (_plot(systems, objectives, 0, other, labels)[0] for other in range(1, len(objectives)))
+    return [plot.frame for plot in planes]
 
 
 def _check_thresholds(systems: Mapping[str, Tradeoff]) -> None:
@@ -191,6 +205,18 @@ def _plane(
     labels: Mapping[str, np.ndarray],
 ) -> str:
     """One objective against another, with what is better at the top and on the right."""
+    plot, series = _plot(systems, objectives, up, across, labels)
+    return f'<figure class="plot2"><figcaption>{clean(plot.label)}</figcaption>{plot.svg(series)}</figure>'
+
+
+def _plot(
+    systems: Mapping[str, Tradeoff],
+    objectives: Sequence[Objective],
+    up: int,
+    across: int,
+    labels: Mapping[str, np.ndarray],
+) -> tuple[Plot, list[Series]]:
+    """A plane and what is drawn in it."""
     series = [
         each
         for number, (system, points) in enumerate(systems.items())
@@ -201,8 +227,7 @@ def _plane(
     label = safe(f"{y.name} against {x.name}")
     x_axis, y_axis = (Axis.over([at[i] for at in known]) for i in (0, 1))
     turned, upturned = (one.direction == "lower" for one in (x, y))
-    plot = Plot(_axis_title(x), _axis_title(y), label, x_axis, y_axis, turned=turned, upturned=upturned)
-    return f'<figure class="plot2"><figcaption>{clean(label)}</figcaption>{plot.svg(series)}</figure>'
+    return Plot(_axis_title(x), _axis_title(y), label, x_axis, y_axis, turned=turned, upturned=upturned), series
 
 
 def _series(points: Tradeoff, number: int, up: int, across: int, labels: np.ndarray | None) -> Iterator[Series]:
@@ -260,40 +285,6 @@ def _indicator_table(indicators: Indicators) -> str:
     return table("Indicators of the fronts", heads, f"<tbody>{lines}</tbody>", "sortable") + note
 
 
-@dataclass(frozen=True)
-class _Choices:
-    """The points of each front that the script chooses from.
-
-    Attributes:
-        fronts: system → its front.
-        places: system → the places on its front to choose from.
-        listed: system → those of them that are rows of the table.
-    """
-
-    fronts: Mapping[str, Tradeoff]
-    places: Mapping[str, list[int]]
-    listed: Mapping[str, list[int]]
-
-    @classmethod
-    def of(cls, systems: Mapping[str, Tradeoff]) -> _Choices:
-        fronts = {system: points.front() for system, points in systems.items()}
-        listed = {system: thinned(len(front), MOST_LISTED).tolist() for system, front in fronts.items()}
-        places = {system: candidate_places(front, len(systems)) for system, front in fronts.items()}
-        return cls(fronts, places, listed)
-
-    @property
-    def first(self) -> tuple[str, int] | None:
-        """The system and place that are shown first: the best by the first objective, then by the others.
-
-        Points that decide equally for all rows come last.
-        """
-        among = [(system, place) for system, places in self.places.items() for place in places]
-        losses = [self.fronts[system].loss[places] for system, places in self.places.items()]
-        order = np.lexsort(settled(np.concatenate(losses)).T[::-1]).tolist() if among else []
-        ordered = sorted((among[place] for place in order), key=lambda each: self.fronts[each[0]].trivial[each[1]])
-        return ordered[0] if ordered else None
-
-
 def _chooser(objectives: Sequence[Objective]) -> str:
     """Fields for an objective and limits; the script fills in the best point."""
     options = "".join(f'<option value="{i}">{clean(one.name)}</option>' for i, one in enumerate(objectives))
@@ -310,65 +301,36 @@ def _chooser(objectives: Sequence[Objective]) -> str:
     )
 
 
-def _rates(objectives: Sequence[Objective], rates: Mapping[str, FrontRates], choices: _Choices) -> str:
+def _rates(objectives: Sequence[Objective], rates: Mapping[str, FrontRates], choices: Choices) -> str:
     """The rates of groups at the chosen point: the best by the first objective, until the reader sets something."""
     if choices.first is None or not rates:
         return ""
     system, place = choices.first
     keys = next(iter(rates.values())).keys
     of_point = rates[system].by_point.get(place) if system in rates else None
-    lines = [[] for _ in keys] if of_point is None else _rate_cells(objectives, keys, of_point)
+    lines = [[] for _ in keys] if of_point is None else rate_cells(objectives, keys, of_point)
     heads = th("Group", "text") + '<th scope="col" class="text" aria-hidden="true"></th>'
     heads += "".join(th(head) for head in ("rate", "interval", "rows"))
     tables = "".join(
-        table(_rate_caption(objectives, key), heads, f"<tbody>{''.join(map(_rate_line, each))}</tbody>", "small rates")
+        table(
+            clean(caption_rate(objectives, key)),
+            heads,
+            f"<tbody>{''.join(map(_rate_line, each))}</tbody>",
+            "small rates",
+        )
         for key, each in zip(keys, lines, strict=True)
     )
     point = clean(_point_name(system, choices.fronts[system], place))
     missing = _NO_RATES if of_point is None else ""
     note = f"Intervals hold with {100 * CONFIDENCE:.4g} %, each by itself."
     if any(key.n_groups > MOST_GROUPS for each in rates.values() for key in each.keys):
-        note += f" Of many groups those with the {MOST_GROUPS // 2} lowest and highest rates are shown."
+        note += f" Of many groups {EXTREME_GROUPS}"
     return (
         f'<h3>Rates of groups: <bdi id="rates-of">{point}</bdi></h3>'
         f'<p class="note" id="no-rates" data-message="{_NO_RATES}">{missing}</p>'
         f'<div class="planes few">{tables}</div><p class="note">{note}</p>'
         f'<template id="bar">{_bar([0, 0, 0, 0])}</template>'
     )
-
-
-def _rate_caption(objectives: Sequence[Objective], key: RateKey) -> str:
-    objective = objectives[key.objective]
-    return f"{clean(rate_title(objective, key.part))} ({rate_aim(objective)})"
-
-
-def _rate_cells(
-    objectives: Sequence[Objective], keys: Sequence[RateKey], of_point: Sequence[Sequence[GroupRate]]
-) -> list[list[list[Any]]]:
-    """The groups of each rate: name, rows, rate, interval, and places on the axis."""
-    cells = []
-    for key, groups in zip(keys, of_point, strict=True):
-        low, high = objectives[key.objective].parts[key.part].range
-        counted = [one.counted for one in groups if one.counted is not None]
-        rows = counts_text(counted if len(counted) == len(groups) else None, [one.of for one in groups])
-        cells.append(
-            [
-                [safe(one.group, LABEL), text, *_on_axis([one.value, one.low, one.high], low, high)]
-                for one, text in zip(groups, rows, strict=True)
-            ]
-        )
-    return cells
-
-
-def _on_axis(ends: Sequence[float], low: float, high: float) -> list[Any]:
-    """The texts of a rate and its interval, and their places on the axis in percent, after that of 0."""
-    if math.isnan(ends[0]):
-        return ["–", "", []]
-    known = [None if math.isnan(end) else end for end in ends]
-    value, *shown = numbers(*known)
-    spots = [0.0, *(ends[0] if math.isnan(end) else end for end in ends)]
-    interval = "" if None in known else " – ".join(shown)
-    return [value, interval, [round(100 * (min(max(at, low), high) - low) / (high - low), 1) for at in spots]]
 
 
 def _rate_line(rate: Sequence[Any]) -> str:
@@ -394,59 +356,24 @@ def _bar(spots: Sequence[float]) -> str:
 def _points_table(
     systems: Mapping[str, Tradeoff],
     objectives: Sequence[Objective],
-    choices: _Choices,
+    choices: Choices,
     rates: Mapping[str, FrontRates],
 ) -> str:
     heads = th("System", "text", True) + th("model", "text", True) + th("threshold", "", True)
     heads += "".join(th(one.name, "", True) for one in objectives) + th("", "text", True)
-    lines: list[str] = []
-    candidates: list[list[Any]] = []
-    for number, (system, front) in enumerate(choices.fronts.items()):
-        listed = choices.listed[system]
-        rows = {place: len(lines) + row for row, place in enumerate(listed)}
-        lines += [_line(system, front, place) for place in listed]
-        known = rates.get(system, FrontRates((), {}))
-        cells = {place: _rate_cells(objectives, known.keys, each) for place, each in known.by_point.items()}
-        candidates += [
-            [
-                number,
-                int(front.model[place]),
-                _threshold(float(front.threshold[place])),
-                rows.get(place),
-                front.value[place].tolist(),
-                cells.get(place),
-                bool(front.trivial[place]),
-            ]
-            for place in choices.places[system]
-        ]
-    data = script_json(
-        {
-            "lower": [one.direction == "lower" for one in objectives],
-            "rounding": [rounding_of(one) for one in objectives],
-            "names": [safe(one.name, LABEL) for one in objectives],
-            "systems": [safe(system, LABEL) for system in systems],
-            "models": [[safe(model, LABEL) for model in points.models] for points in systems.values()],
-            "points": candidates,
-        }
-    )
+    fronts = choices.fronts.items()
+    lines = [_line(system, front, place) for system, front in fronts for place in choices.listed[system]]
+    data = script_json(describe_choice(systems, objectives, choices, rates))
     body = f"<tbody>{''.join(lines)}</tbody>"
     script = f'<script type="application/json" id="front">{data}</script>'
-    return table("The points of the fronts", heads, body, "sortable points") + _describe_cut(choices) + script
-
-
-def _describe_cut(choices: _Choices) -> str:
-    """How many points are not listed, and how many are not even candidates."""
-    on, listed, candidates = (sum(map(len, each.values())) for each in (choices.fronts, choices.listed, choices.places))
-    if on == listed:
-        return ""
-    rest = f"{plural(on - listed, 'more point')} of the fronts, evenly spread, {'is' if on - listed == 1 else 'are'}"
-    among = "all" if candidates == on else f"{candidates:,} of all {on:,} points"
-    return f'<p class="note">{rest} not listed; the best is chosen from {among}.</p>'
+    cut = describe_cut(choices)
+    note = f'<p class="note">{cut}</p>' if cut else ""
+    return table("The points of the fronts", heads, body, "sortable points") + note + script
 
 
 def _point_name(system: str, front: Tradeoff, place: int) -> str:
     model = safe(front.models[front.model[place]], LABEL)
-    return " · ".join(filter(None, [safe(system, LABEL), model, _threshold(float(front.threshold[place]))]))
+    return " · ".join(filter(None, [safe(system, LABEL), model, threshold_text(float(front.threshold[place]))]))
 
 
 def _line(system: str, front: Tradeoff, place: int) -> str:
@@ -467,19 +394,12 @@ def _line(system: str, front: Tradeoff, place: int) -> str:
 def _cell(value: float, more: str = "") -> str:
     if math.isnan(value):
         return "<td>–</td>"
-    shown = numbers(value)[0] if math.isfinite(value) else _threshold(value)
+    shown = numbers(value)[0] if math.isfinite(value) else threshold_text(value)
     return f'<td data-v="{value!r}">{shown}{more}</td>'
 
 
 def _threshold_cell(threshold: float) -> str:
-    return "<td>–</td>" if math.isnan(threshold) else f'<td data-v="{threshold!r}">{_threshold(threshold)}</td>'
-
-
-def _threshold(value: float) -> str:
-    """The shortest text that reads back as the same number; empty for NaN."""
-    if math.isnan(value):
-        return ""
-    return repr(value).removesuffix(".0") if math.isfinite(value) else "∞" if value > 0 else "−∞"
+    return "<td>–</td>" if math.isnan(threshold) else f'<td data-v="{threshold!r}">{threshold_text(threshold)}</td>'
 
 
 def _axis_title(objective: Objective) -> str:
@@ -487,7 +407,7 @@ def _axis_title(objective: Objective) -> str:
 
 
 def _at(threshold: float) -> str:
-    return "" if math.isnan(threshold) else f" from {_threshold(float(threshold))}"
+    return "" if math.isnan(threshold) else f" from {threshold_text(float(threshold))}"
 
 
 INDICATORS: Final = {

@@ -36,14 +36,18 @@ def read_index(source: Source) -> Facts:
 
 
 def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
-    """The experiments, newest first: a name, its aggregation if any, and its evaluations by task."""
+    """The experiments, newest first: a name, its aggregation if any, and its evaluations by task.
+
+    Those that have only compared responses have no evaluations, but matches.
+    """
     created = {(entry["kind"], entry["id"]): entry["created"] or "" for entry in entries}
     found: dict[str, Facts] = {}
     for ref in refs:
-        if ref.kind == "evaluations" and (name := experiment_of(ref.name)) is not None:
+        if ref.kind in ("evaluations", "matches") and (name := experiment_of(ref.name)) is not None:
             task = ref.name.partition("/")[2]
             entry = found.setdefault(name, {"name": name, "tasks": {}, "created": ""})
-            entry["tasks"][task] = ref.id
+            if ref.kind == "evaluations":
+                entry["tasks"][task] = ref.id
             entry["created"] = max(entry["created"], created.get((ref.kind, ref.id), ""))
     for ref in refs:
         if ref.kind == "aggregations" and ref.name in found:

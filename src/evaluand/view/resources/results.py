@@ -19,7 +19,7 @@ _OF_ROWS: Final = ("examples", "matches")  # the page has its own
 def list_results(source: Source) -> Iterator[Mapping[str, str]]:
     """The names of all results: experiments, and runs and evaluations by id."""
     index = read_index(source)
-    yield from ({"name": entry["name"]} for entry in index["experiments"])
+    yield from ({"name": entry["name"]} for entry in index["experiments"] if entry["tasks"])
     for entry in index["artifacts"]:
         if entry["kind"] in ("runs", "evaluations") and entry["status"] == "sealed":
             yield {"name": entry["id"]}
@@ -51,7 +51,22 @@ def read_answers(source: Source, name: str) -> Facts:
     contents = _find_contents(source, name, distributions=False)
     facts = contents.facts
     found = answers(facts, contents.measures) if facts["tasks"] else []
-    return {"title": facts["title"], "meta": write_meta(facts), "answers": [each._asdict() for each in found]}
+    return {
+        "title": facts["title"],
+        "meta": write_meta(facts),
+        "answers": [each._asdict() for each in found],
+        "links": [*_list_links(name, contents)],
+    }
+
+
+def _list_links(name: str, contents: Contents) -> Iterator[Facts]:
+    """The further pages about results, as the parts of their paths."""
+    if contents.tradeoffs:
+        yield {"title": "Trade-offs", "path": ["o", name]}
+    if contents.matches:
+        yield {"title": "Ratings and matches, pair by pair", "path": ["m", name]}
+    for app in dict.fromkeys(version["app"] for version in (contents.facts["leaderboard"] or {}).get("versions", ())):
+        yield {"title": f"Records of {app}", "path": ["a", app]}
 
 
 @resource("sections/{name}", list_results)

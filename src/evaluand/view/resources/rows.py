@@ -40,6 +40,7 @@ class Rows:
     Attributes:
         part: the run and its evaluation.
         columns: of all rows.
+        aggregates: the name of the function that aggregates several calls, by feedback.
     """
 
     def __init__(self, part: Part, attributes: Attributes) -> None:
@@ -47,6 +48,7 @@ class Rows:
         self.scores, self.measures = read_scales(part)
         binary = [each["scorer"] for each in self.scores if each["binary"]]
         self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
+        self.aggregates = Examples([part], self.scores).aggregates
 
     def read(self, places: Sequence[int]) -> list[Facts]:
         """The rows at some places, in this order, with their texts."""
@@ -132,13 +134,18 @@ def read_columns(source: Source, run: str, evaluation: str) -> bytes:
     Each column begins at a multiple of 8 bytes after the head, which is padded to such a multiple.
     """
     rows = find_rows(source, run, evaluation)
+    return pack_columns(_describe(rows, source.piece), iterate_columns(rows.columns))
+
+
+def pack_columns(facts: Facts, columns: Iterable[tuple[str, np.ndarray]]) -> bytes:
+    """Columns with a head that says what their numbers mean; see `read_columns`."""
     parts, places, at = [], {}, 0
-    for name, column in iterate_columns(rows.columns):
+    for name, column in columns:
         data = column.tobytes()
         places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
         parts.append(data + bytes(-len(data) % 8))
         at += len(parts[-1])
-    head = orjson.dumps(_describe(rows, source.piece) | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
+    head = orjson.dumps(facts | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
     head += b" " * (-(len(head) + _LENGTH) % 8)
     return b"".join([b"%0*d" % (_LENGTH, len(head)), head, *parts])
 
@@ -150,14 +157,13 @@ def _describe(rows: Rows, piece: int) -> Facts:
     """The meaning of the numbers in the columns."""
     columns, part = rows.columns, rows.part
     kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in rows.scores}
-    examples = Examples([part], rows.scores)
     return {
         "rows": len(columns),
         "piece": piece,
         "outcomes": OUTCOMES,
         "statuses": STATUSES,
         "scorers": [
-            {"name": name, "labels": of.label.known, "aggregate": examples.aggregates.get(name)} | kinds[name]
+            {"name": name, "labels": of.label.known, "aggregate": rows.aggregates.get(name)} | kinds[name]
             for name, of in columns.scorers.items()
         ],
         "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
@@ -180,7 +186,7 @@ def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
 def read_piece(source: Source, run: str, evaluation: str, piece: str) -> list[Facts]:
     """A piece of the rows, with their texts."""
     rows = find_rows(source, run, evaluation)
-    start = _read_number(piece) * source.piece
+    start = read_number(piece) * source.piece
     if start and start >= len(rows.columns):
         raise NotFound("there is no such piece")
     return rows.read(range(start, min(start + source.piece, len(rows.columns))))
@@ -190,13 +196,14 @@ def read_piece(source: Source, run: str, evaluation: str, piece: str) -> list[Fa
 def read_rows(source: Source, run: str, evaluation: str, query: Mapping[str, str]) -> list[Facts]:
     """The rows at some places, with their texts; at most as many as a piece has."""
     rows = find_rows(source, run, evaluation)
-    places = [_read_number(part) for part in query.get("places", "").split(",")[: source.piece]]
+    places = [read_number(part) for part in query.get("places", "").split(",")[: source.piece]]
     if any(place >= len(rows.columns) for place in places):
         raise NotFound(f"this run has {len(rows.columns)} rows")
     return rows.read(places)
 
 
-def _read_number(text: str) -> int:
+def read_number(text: str) -> int:
+    """The number of a row or a piece."""
     if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
         raise NotFound(f"{text[:_DIGITS]!r} is not the number of a row or a piece")
     return int(text)
