@@ -14,6 +14,7 @@ from typing import Any
 
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.aggregation.aggregator import Measure
+from evaluand.core.labels import join_name
 from evaluand.engine.policy import Policy
 from support.patience import PATIENCE
 
@@ -56,8 +57,8 @@ def make_store(folder: Path) -> DirectoryStore:
 
     for name in ("good", "damaged", HOSTILE):
         given = data if name != "damaged" else Dataset.from_rows(rows[:5], input="input", expected="expected")
-        run = Runner(store, policy).run(answer, given, name=f"{name}/mine")
-        graded = Evaluator(store, policy).evaluate(run, {HOSTILE: right}, name=f"{name}/mine")
+        run = Runner(store, policy).run(answer, given, name=join_name(name, "mine"))
+        graded = Evaluator(store, policy).evaluate(run, {HOSTILE: right}, name=join_name(name, "mine"))
         Aggregator(store).aggregate([graded], [Measure(HOSTILE, Accuracy())], name=name)
         if name == "damaged":
             for table in (folder / "evaluations" / graded.id).glob("*.parquet"):

@@ -137,7 +137,7 @@ def test_only_the_address_of_browsers_is_answered(by_token: Server, host: str) -
 
 
 def test_a_proxy_names_the_user(by_proxy: Server) -> None:
-    assert by_proxy.link == URL
+    assert by_proxy.link == f"{URL}/"
     assert ask(by_proxy, "X-Forwarded-User: ann@example.org").status == 200
     assert 'data-links="yes"' not in ask(by_proxy, "X-Forwarded-User: ann", target="/").text
 
