@@ -226,6 +226,19 @@ def test_what_differs_between_two_answers_is_marked(tab: Any, server: Server) ->
     assert "3" in texts["del"]
 
 
+def test_sections_of_reports_are_sorted_and_lead_to_rows(tab: Any, server: Server) -> None:
+    open_results(tab, server)
+    table = tab.locator("#groups table.sortable")
+    head = table.locator("thead th", has_text="value")
+    for direction in ("ascending", "descending"):
+        head.get_by_role("button").click()
+        expect(head).to_have_attribute("aria-sort", direction)
+    expect(table.locator("tbody tr").first).to_contain_text("1.000")
+    tab.locator("#missing a").first.click()
+    panel = tab.get_by_role("complementary", name="Example")
+    expect(panel.get_by_role("heading", name="Example 7", exact=True)).to_be_visible()
+
+
 @pytest.mark.parametrize(
     "path", ["/e/nothing", "/v/0123", "/x/nothing/1", "/t/nothing/1", "/c?a=nothing&b=nothing", "/nothing"]
 )

@@ -61,4 +61,4 @@ function Sides({ grid, cells, search }) {
       <${RowDetail} row=${each.row} head=${each.task.head} search=${search} run=${each.task.run} command=${commandOf(each)} hasExample=${isOne} /></details>`)}`;
 }
 
-const commandOf = ({ row, task }) => `evaluand show ${task.run.slice(0, 12)} --index ${row.index} --json`;
+const commandOf = ({ row, task }) => `${task.head.command} --index ${row.index} --json`;

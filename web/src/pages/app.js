@@ -5,6 +5,7 @@ import { address, change, state } from "../address.js";
 import { Block, Heading } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
+import { Markup } from "../parts/markup.js";
 import { Outcome, RowDetail, traceAddress } from "../parts/row.js";
 import { scoreValues } from "../parts/scores.js";
 import { forget, isServed, pathOf, useRead } from "../source.js";
@@ -22,7 +23,7 @@ function App({ title, chosen, leaderboard, command, recordings, n_recordings: n 
   const wanted = state.value.get("rec") ?? chosen;
   const recording = recordings.find((one) => one.id === wanted) ?? recordings[0];
   return html`<${Head} title=${title} kind="App"><p class="meta">${plural(n, "recording")}</p></${Head}>
-    <section id="leaderboard" class="of-report" aria-labelledby="leaderboard-title"><h2 id="leaderboard-title">Leaderboard</h2>${leaderboard ? html`<div dangerouslySetInnerHTML=${{ __html: leaderboard }} />` : html`<p class="muted">No call has been recorded.</p>`}
+    <section id="leaderboard" class="of-report" aria-labelledby="leaderboard-title"><h2 id="leaderboard-title">Leaderboard</h2>${leaderboard ? html`<${Markup} of=${leaderboard} />` : html`<p class="muted">No call has been recorded.</p>`}
       <p><${Command} text=${command} /></p></section>
     <section aria-labelledby="recordings-title"><h2 id="recordings-title">Recordings</h2><${Recordings} recordings=${recordings} chosen=${recording.id} />
       ${n > recordings.length && html`<p class="cut">The newest ${word.format(recordings.length)} of ${word.format(n)}; the others open by their ids.</p>`}</section>

@@ -4,6 +4,7 @@ import { address } from "../address.js";
 import { Block, Heading } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
+import { Markup } from "../parts/markup.js";
 import { pathOf, useRead } from "../source.js";
 import { Name, minute, number, plural, shown, word } from "../text.js";
 import { ExampleLink } from "./dataset.js";
@@ -36,7 +37,7 @@ function Judge({ facts }) {
   const { judge, status, asked, section, uses, n_uses: n, confusion, calibration, misses, command } = facts;
   return html`<${Head} title=${judge} kind="Judge"><p class="meta"><${Status} of=${status} /> <a href=${address(["j"])}>all judges</a></p></${Head}>
     ${asked.length > 0 && html`<${Asked} asked=${asked} />`}
-    <section class="of-report" aria-labelledby="card-title"><h2 id="card-title">Agreement with people</h2><div dangerouslySetInnerHTML=${{ __html: section }} /></section>
+    <section class="of-report" aria-labelledby="card-title"><h2 id="card-title">Agreement with people</h2><${Markup} of=${section} /></section>
     ${confusion.length > 0 && html`<section aria-labelledby="confusion-title"><h2 id="confusion-title">Labels of people and judge</h2><${Confusion} rows=${confusion} /></section>`}
     ${calibration.length > 0 && html`<section aria-labelledby="calibration-title"><h2 id="calibration-title">Calibration</h2><${Calibration} rows=${calibration} /></section>`}
     ${misses.length > 0 && html`<section aria-labelledby="misses-title"><h2 id="misses-title">Where people disagree most</h2><div class="cards">${misses.map((miss) => html`<${Miss} miss=${miss} command=${command} />`)}</div></section>`}

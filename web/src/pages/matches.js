@@ -6,6 +6,7 @@ import { readPacked } from "../grid/columns.js";
 import { Pair, rounded, whichOf } from "../matches/pair.js";
 import { countOutcomes, isContradictory, ORDERS, OUTCOME_CLASS, readPairs, selectPairs, winnerOf } from "../matches/select.js";
 import { Head, Loaded, Problem, Waiting } from "../parts/frame.js";
+import { Markup } from "../parts/markup.js";
 import { pathOf, useRead } from "../source.js";
 import { Name, plural, shown, snippet, word } from "../text.js";
 
@@ -17,7 +18,7 @@ export function MatchesPage({ parts }) {
     <${Head} title=${title} kind=${kind} />
     ${sets === "" && html`<p class="muted">No matches compare these runs, or the store has lost them.</p>`}
     ${matches && html`<section id="matches" class="of-report" aria-label="What was compared" dangerouslySetInnerHTML=${{ __html: matches }} />`}
-    ${ratings && html`<section id="ratings" class="of-report" aria-labelledby="ratings-title"><h2 id="ratings-title">Ratings</h2><div dangerouslySetInnerHTML=${{ __html: ratings }} /></section>`}
+    ${ratings && html`<section id="ratings" class="of-report" aria-labelledby="ratings-title"><h2 id="ratings-title">Ratings</h2><${Markup} of=${ratings} /></section>`}
     ${sets && html`<section aria-labelledby="pairs-title"><h2 id="pairs-title">Pairs</h2><${Pairs} sets=${sets} /></section>`}`}</${Loaded}>`;
 }
 

@@ -3,6 +3,7 @@ import { html } from "htm/preact";
 import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
+import { Markup } from "../parts/markup.js";
 import { canLabel, pathOf, useRead } from "../source.js";
 import { Name, plural, shown } from "../text.js";
 
@@ -27,7 +28,7 @@ function Results({ title, tasks, judges, said, sections }) {
       ${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
     ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
     ${shownSections.map(({ id, title: name, html: markup }) => html`<section id=${id} key=${id} aria-labelledby=${`${id}-title`} class="of-report">
-      <h2 id=${`${id}-title`}>${name}</h2><div dangerouslySetInnerHTML=${{ __html: markup }} /></section>`)}
+      <h2 id=${`${id}-title`}>${name}</h2><${Markup} of=${markup} /></section>`)}
     ${sections.error && html`<${Problem} text=${sections.error} />`}`;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from evaluand.aggregation.aggregator import find_summary
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.report.commands import DEFAULT_STORE, format_command
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
@@ -27,6 +29,7 @@ from evaluand.report.row_columns import (
     read_attributes,
     read_row_columns,
 )
+from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, resource
@@ -169,6 +172,7 @@ def _describe(rows: Rows, piece: int) -> Facts:
         "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
         "replications": part.run.manifest["spec"]["replications"],
         "dataset": part.run.manifest["spec"]["dataset"],
+        "command": format_command("show", part.run.id[:SHORT_ID], Path(getattr(part.run.store, "root", DEFAULT_STORE))),
     }
 
 
