@@ -40,7 +40,7 @@ export function forget(path) {
 }
 
 async function fetched(path, kind) {
-  const answer = await fetch(base + path, { headers: { accept: "*/*" } });
+  const answer = await fetch(base + path, { headers: { accept: "*/*" } }).catch(() => { throw new Error("The server has ended; start it again with: evaluand view"); });
   if (!answer.ok) throw new Error((await answer.text()).slice(0, 500) || `the server says ${answer.status}`);
   return kind === "json" ? answer.json() : answer.arrayBuffer();
 }

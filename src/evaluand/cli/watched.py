@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,13 +29,30 @@ def watch_in_browser(folder: Path) -> Iterator[None]:
     page = subprocess.Popen(command, stdout=sys.stderr, env=environment, start_new_session=True)
     try:
         yield
+    finally:
         if sys.stdin.isatty() and page.poll() is None:
             click.echo("the page stays open until Ctrl-C", err=True)
             with suppress(KeyboardInterrupt):
                 page.wait()
-    finally:
         page.terminate()
-        page.wait()
+        try:
+            page.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            page.kill()
+
+
+_PATIENCE: Final = 5  # seconds for requests that are being answered
+
+
+def end_with(process: int) -> None:
+    """Ends this process soon after its parent, which may have been killed."""
+
+    def watch() -> None:
+        while os.getppid() == process:
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def find_stopped() -> int | None:

@@ -115,8 +115,7 @@ def _may_have(seen: Any, indices: "Indices") -> bool:
     """Whether a column chunk with these statistics may have one of the examples."""
     if seen is None or not seen.has_min_max:
         return True
-    first, last = np.searchsorted(indices, [seen.min, seen.max + 1])
-    return bool(last > first)
+    return bool(np.searchsorted(indices, seen.max, "right") > np.searchsorted(indices, seen.min))
 
 
 def _rows_at_once(metadata: pq.FileMetaData) -> int:

@@ -43,6 +43,7 @@ class _Scores:
     """The scores of a scorer so far."""
 
     log: WorkLog
+    repeats: int
     values: dict[int, float] = field(default_factory=dict)
     n: int = 0
 
@@ -59,14 +60,24 @@ class _Scores:
 
     def facts(self) -> Facts:
         """The mean so far with the interval of one look, or NaN."""
-        known = np.array([value for value in self.values.values() if not math.isnan(value)])
+        by_example: dict[int, list[float]] = {}  # repetitions of an example are no observations of their own
+        for slot, value in self.values.items():
+            if not math.isnan(value):
+                by_example.setdefault(slot // self.repeats, []).append(value)
+        known = np.array([math.fsum(values) / len(values) for values in by_example.values()])
         if not len(known):
             return {"n": len(self.values), "scored": 0, "mean": None, "low": None, "high": None}
         is_binary = bool(np.isin(known, (0.0, 1.0)).all())
         metric: Any = Accuracy() if is_binary else Mean()
         made = metric.compute(metric.state({"value": known}, np.zeros(len(known), np.int64), 1))
         low, high = (None if math.isnan(end[0]) else float(end[0]) for end in (made.low, made.high))
-        return {"n": len(self.values), "scored": len(known), "mean": float(known.mean()), "low": low, "high": high}
+        return {
+            "n": len(self.values),
+            "scored": sum(map(len, by_example.values())),
+            "mean": float(known.mean()),
+            "low": low,
+            "high": high,
+        }
 
 
 def _read_value(line: bytes) -> float:
@@ -98,6 +109,7 @@ class LiveRun:
         self._usage = UsageTotal()
         self._ends: deque[float] = deque()
         self._scores: dict[str, _Scores] = {}
+        self._graded: set[str] = set()  # open evaluations
 
     @property
     def is_sealed(self) -> bool:
@@ -140,11 +152,15 @@ class LiveRun:
         )
 
     def _look_at_scores(self) -> None:
-        for id, spec in _find_evaluations(self._store, self.id, self._manifest):
+        found = [*_find_evaluations(self._store, self.id, self._manifest)]
+        self._graded = {id for id, _ in found}
+        for id, spec in found:
             for number, scorer in enumerate(sorted(spec["scorers"])):
                 key = f"{id}/{scorer}"
                 if key not in self._scores:
-                    self._scores[key] = _Scores(self._store.lane("evaluations", id, f"scorer{number}", self.total))
+                    self._scores[key] = _Scores(
+                        self._store.lane("evaluations", id, f"scorer{number}", self.total), self._repeats
+                    )
                 self._scores[key].look()
 
     def rows_after(self, number: int) -> list[Facts]:
@@ -155,7 +171,9 @@ class LiveRun:
     def facts(self) -> Facts:
         """How far it is, how fast, what it has cost, and the scores so far."""
         with self._lock:
-            done = self.total if self._log is None or self.is_sealed else len(self._seen)
+            is_sealed = self.is_sealed
+            done = self.total if is_sealed else len(self._seen)
+            made = self._store.manifest("runs", self.id) if is_sealed else {"usage": self._usage.to_dict()}
             rate = self._rate()
             return {
                 "id": self.id,
@@ -163,29 +181,30 @@ class LiveRun:
                 "status": self._status(),
                 "done": done,
                 "total": self.total,
-                "counts": dict(self._counts),
+                "counts": made["counts"] if is_sealed else dict(self._counts),
                 "rate": rate,
                 "left": (self.total - done) / rate if rate else None,
-                "used": brief_usage({"usage": self._usage.to_dict()}) if self._usage else "",
+                "used": brief_usage({"usage": made.get("usage")}) if is_sealed or self._usage else "",
                 "scores": [
-                    {"scorer": key.partition("/")[2]} | scores.facts() for key, scores in sorted(self._scores.items())
+                    {"scorer": key.partition("/")[2]} | scores.facts()
+                    for key, scores in sorted(self._scores.items())
+                    if key.partition("/")[0] in self._graded
                 ],
             }
 
     def _status(self) -> str:
-        """`finished`, `running` if a living worker has a part of it, or `stopped`."""
+        """`finished` if it is graded too, `running` if a living worker has a part of it, or `stopped`."""
         if self._log is None or self.is_sealed:
-            return "finished"
+            return "grading" if self._graded else "finished"
         return "running" if self._log.leases.held() else "stopped"
 
     def _rate(self) -> float | None:
         """Rows in a second, of the last minute; None while there are too few."""
         now = time.time()
-        while self._ends and self._ends[0] < now - _RECENT:
-            self._ends.popleft()
+        self._ends = deque(end for end in self._ends if end >= now - _RECENT)
         if len(self._ends) < 2 or self._status() != "running":
             return None
-        return len(self._ends) / max(now - self._ends[0], 1e-3)
+        return len(self._ends) / max(now - min(self._ends), 1e-3)
 
     def close(self) -> None:
         """Closes the journals."""

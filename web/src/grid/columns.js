@@ -33,7 +33,7 @@ export function join(tasks) {
   const alike = datasets.length === 1 && others.every((task) => same(task.columns.index, first.columns.index) && same(task.columns.replication, first.columns.replication));
   if (alike) {
     const own = Int32Array.from(first.columns.index, (_, row) => row);
-    return { n: own.length, tasks, ...keyOf(first), places: tasks.map(() => own) };
+    return { n: own.length, tasks, ...keyOf(first), places: tasks.map(() => own), dataset: null };
   }
   const known = new Map();
   const keys = [];
@@ -53,7 +53,7 @@ export function join(tasks) {
     for (let row = 0; row < index.length; row++) place[rank[known.get(`${index[row]}/${replication[row]}/${task.head.dataset}`)]] = row;
     return place;
   });
-  return { n: keys.length, tasks, index: order.map((key) => keys[key][0]), replication: order.map((key) => keys[key][1]), places };
+  return { n: keys.length, tasks, index: order.map((key) => keys[key][0]), replication: order.map((key) => keys[key][1]), places, dataset: datasets.length > 1 ? order.map((key) => keys[key][2]) : null };
 }
 
 const keyOf = (task) => ({ index: task.columns.index, replication: task.columns.replication });

@@ -10,8 +10,9 @@ import { Name, plural, textOf, word } from "../text.js";
 import { rowAt } from "./columns.js";
 
 export function Detail({ grid, open, search, place, of, step }) {
-  const [index, replication = "0"] = open.split("/");
-  const row = findRow(grid, index, replication);
+  const [dataset, key] = open.includes("~") ? open.split("~") : [null, open];
+  const [index, replication = "0"] = key.split("/");
+  const row = findRow(grid, index, replication, dataset);
   const [found, tell] = useState({ row: -1, cells: null, error: null });
   const panel = useRef(null);
   useEffect(() => {
@@ -21,6 +22,7 @@ export function Detail({ grid, open, search, place, of, step }) {
       (cells) => wanted && tell({ row, cells, error: null }), (error) => wanted && tell({ row, cells: null, error: error.message }));
     return () => { wanted = false; };
   }, [grid, row]);
+  useEffect(() => { panel.current.scrollIntoView({ block: "nearest" }); }, []);
   const press = (event) => {
     if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     const act = { j: () => step(1), k: () => step(-1), Escape: () => change({ x: null }) }[event.key];
@@ -36,9 +38,10 @@ export function Detail({ grid, open, search, place, of, step }) {
   </aside>`;
 }
 
-function findRow(grid, index, replication) {
+function findRow(grid, index, replication, dataset) {
   if (!/^-?\d{1,19}$/.test(index) || !/^\d{1,9}$/.test(replication)) return -1;
   const [wanted, repeat] = [BigInt(index), Number(replication)];
+  if (grid.dataset) return grid.index.findIndex((each, row) => each === wanted && grid.replication[row] === repeat && String(grid.dataset[row]) === (dataset ?? "0"));
   let low = 0;
   let high = grid.n;
   while (low < high) {
@@ -56,7 +59,7 @@ function Sides({ grid, cells, search }) {
   const isOne = rows.length === 1;
   return html`${!isOne && html`<h4>Input</h4><${Block} cell=${any.input} search=${search} command=${commandOf(rows[0])} />
       ${any.expected !== null && html`<h4>Expected</h4><${Block} cell=${any.expected} search=${search} command=${commandOf(rows[0])} />`}`}
-    ${rows.length === 2 && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}
+    ${rows.length === 2 && first && second && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}
     ${rows.map((each) => html`<details class="side" open key=${each.task.run}><summary><h3><${Name} of=${each.task.task} /></h3></summary>
       <${RowDetail} row=${each.row} head=${each.task.head} search=${search} run=${each.task.run} command=${commandOf(each)} hasExample=${isOne} /></details>`)}`;
 }

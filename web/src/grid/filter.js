@@ -4,11 +4,11 @@
 //   NAME        an attribute; score.SCORER, status.SCORER, label.SCORER; outcome, duration, index, replication, disagree
 //   TASK.NAME   of one task; without it, of any task
 //   OPERATOR    == != < <= > >=, or `in` with a list in brackets
-//   VALUE       a number, or a text in quotes; a name with other characters than letters is written in backquotes
+//   VALUE       a number, or a text in quotes; a name with other characters than letters and digits is quoted too
 //
 // A missing value matches nothing, as in filters of the command line.
 
-const TOKEN = /(?:(\d+\.?\d*(?:e[+-]?\d+)?|-\d+\.?\d*(?:e[+-]?\d+)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|([\p{L}_][\p{L}\p{N}_-]*)|(==|!=|<=|>=|[<>()[\],.]))/uy;
+const TOKEN = /(?:(-?\d+\.?\d*(?:e[+-]?\d+)?(?![\p{L}\p{N}_]))|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|(\p{N}*[\p{L}_][\p{L}\p{N}_-]*)|(==|!=|<=|>=|[<>()[\],.]))/uy;
 
 /** @returns a function row → whether it passes; throws an Error that says what is wrong and where. */
 export function compile(text, grid) {
@@ -56,8 +56,10 @@ export function compile(text, grid) {
   }
   function name() {
     const token = next();
-    if (token?.name === undefined) { at--; throw wrong("a name is expected"); }
-    return token.name;
+    if (token?.name !== undefined) return token.name;
+    if (typeof token?.value === "string") return token.value;
+    at--;
+    throw wrong("a name is expected");
   }
   function literal() {
     const token = next();
@@ -101,7 +103,13 @@ function split(text) {
 
 const skip = (text, from) => from + text.slice(from).search(/\S|$/);
 
-const equal = (a, b) => a === b || (typeof a !== typeof b && String(a) === String(b));
+/** A text is equal to a number that it writes, and to the words true and false, which are 1 and 0. */
+function equal(a, b) {
+  if (typeof a === typeof b) return a === b;
+  const [text, number] = typeof a === "string" ? [a, b] : [b, a];
+  if (text === "true" || text === "false") return number === Number(text === "true");
+  return text.trim() !== "" && Number(text) === number;
+}
 
 const TESTS = {
   "==": (wanted) => (value) => equal(value, wanted),
@@ -130,9 +138,13 @@ function column(grid, names, wrong) {
   return found;
 }
 
+/** A name as a filter has it. */
+const quoted = (name) => (/^\p{N}*[\p{L}_][\p{L}\p{N}_-]*$/u.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`);
+
 export function known(grid) {
-  const scorers = [...new Set(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `score.${scorer.name}`)))];
-  return [...scorers, ...new Set(grid.tasks.flatMap((task) => task.head.attributes.map((each) => each.name))), "outcome", "duration", "index", "disagree"];
+  const scorers = [...new Set(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `score.${quoted(scorer.name)}`)))];
+  const systems = grid.tasks.length > 1 ? grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `${quoted(task.task)}.score.${quoted(scorer.name)}`)) : [];
+  return [...scorers, ...systems, ...new Set(grid.tasks.flatMap((task) => task.head.attributes.map((each) => each.name))), "outcome", "duration", "index", "disagree"];
 }
 
 function reader(grid, number, what, of) {

@@ -69,7 +69,7 @@ function Filters({ grid, preset, usual }) {
   useEffect(() => type(values.get("f") ?? ""), [values.get("f")]);
   return html`<form class="filters" role="search" aria-label="Examples" onSubmit=${(event) => { event.preventDefault(); change({ f: draft, x: null }); }}>
       <div class="field"><label for="grid-text">Search the text</label>
-        <input id="grid-text" type="search" autocomplete="off" spellcheck=${false} value=${values.get("q") ?? ""} onChange=${set("q")} /></div>
+        <input id="grid-text" type="search" placeholder="then press Enter" autocomplete="off" spellcheck=${false} value=${values.get("q") ?? ""} onChange=${set("q")} /></div>
       <div class="field wide"><label for="grid-filter">Filter</label>
         <input id="grid-filter" autocomplete="off" spellcheck=${false} value=${draft} placeholder=${example(grid)} list="grid-names"
           onInput=${(event) => type(event.target.value)} onChange=${set("f")} />
@@ -79,7 +79,7 @@ function Filters({ grid, preset, usual }) {
           ${Object.entries(sorts(grid)).map(([value, title]) => html`<option value=${value} selected=${value === (values.get("s") ?? "")}>${title}</option>`)}</select></div>
     </form>
     <ul class="chips" aria-label="Presets">
-      ${presets.map(([name, one]) => html`<li><button type="button" class="chip" aria-pressed=${name === preset} onClick=${() => change({ p: name === usual ? null : name, x: null })}>${one.title}</button></li>`)}
+      ${presets.map(([name, one]) => html`<li><button type="button" class="chip" aria-pressed=${name === preset} onClick=${() => change({ p: name === usual ? null : name, x: null })}><bdi>${shown(one.names ? one.names(grid.tasks[0].task, grid.tasks[1].task) : one.title)}</bdi></button></li>`)}
       ${values.get("f") && html`<li><button type="button" class="chip" aria-pressed="true" aria-label="Remove the filter" onClick=${() => change({ f: null })}>${values.get("f")} ✕</button></li>`}
     </ul>`;
 }
@@ -123,7 +123,7 @@ function Table({ grid, rows, search }) {
   const show = (place) => {
     const row = rows[Math.min(Math.max(place, 0), rows.length - 1)];
     if (row === undefined) return;
-    change({ x: keyOf(grid, row) });
+    change({ x: keyOf(grid, row) }, open !== null); // Back closes the row
     const top = rows.indexOf(row) * HEIGHT * scale;
     if (top < box.current.scrollTop || top > box.current.scrollTop + box.current.clientHeight - 2 * HEIGHT) box.current.scrollTop = top - HEIGHT;
   };
@@ -144,6 +144,12 @@ function Table({ grid, rows, search }) {
     const act = { j: () => step(1), ArrowDown: () => step(1), k: () => step(-1), ArrowUp: () => step(-1), PageDown: () => step(10), PageUp: () => step(-10), Enter: () => show(cursor), Escape: () => change({ x: null }) }[event.key];
     if (act) { event.preventDefault(); act(); }
   };
+  useEffect(() => {
+    if (open === null) return undefined;
+    const close = (event) => { if (event.key === "Escape" && !event.defaultPrevented && !event.target.matches("input, select, textarea")) change({ x: null }); };
+    addEventListener("keydown", close);
+    return () => removeEventListener("keydown", close);
+  }, [open]);
   const id = (place) => `row-${place}`;
   return html`<div class=${open === null ? "split" : "split open"}>
     <div class="table" ref=${box} role="grid" tabindex="0" aria-label="Rows" aria-rowcount=${rows.length + 1} aria-activedescendant=${cursor >= first && cursor < last ? id(cursor) : null} onKeyDown=${press}>
@@ -160,7 +166,7 @@ function Table({ grid, rows, search }) {
 /** Where a row is drawn: where rows are too many for their heights, near those that are seen. */
 const rowTop = (place, scale, top) => (scale === 1 ? place * HEIGHT : place * HEIGHT - top / scale + top);
 
-export const keyOf = (grid, row) => `${grid.index[row]}${grid.replication[row] ? `/${grid.replication[row]}` : ""}`;
+export const keyOf = (grid, row) => `${grid.dataset ? `${grid.dataset[row]}~` : ""}${grid.index[row]}${grid.replication[row] ? `/${grid.replication[row]}` : ""}`;
 
 /** The row of each task; null where it has none. */
 const readRow = (grid, row) => Promise.all(grid.tasks.map((task, t) => (grid.places[t][row] < 0 ? null : rowAt(task, grid.places[t][row]))));

@@ -13,8 +13,8 @@ export const PRESETS = {
   wrong: { title: "Wrong", test: outcomeIs("wrong") },
   unscored: { title: "Not scored", test: outcomeIs("not scored", "failed") },
   differ: { title: "Differ", test: (grid) => (row) => disagree(grid, row), pairs: true },
-  won: { title: "First right, second wrong", test: (grid) => flipped(grid, 0, 1), pairs: true },
-  lost: { title: "First wrong, second right", test: (grid) => flipped(grid, 1, 0), pairs: true },
+  won: { title: "first right, second wrong", names: (a, b) => `${a} better than ${b}`, test: (grid) => flipped(grid, 0, 1), pairs: true },
+  lost: { title: "first wrong, second right", names: (a, b) => `${b} better than ${a}`, test: (grid) => flipped(grid, 1, 0), pairs: true },
 };
 
 /** Rows in which one task does better than another by the first scorer that both have. */
@@ -32,7 +32,7 @@ function flipped(grid, better, worse) {
 
 /** What the rows can be sorted by: value → title. */
 export function sorts(grid) {
-  const found = { "": "worst first", index: "index", slow: "slowest first" };
+  const found = { "": "worst outcome first", index: "index", slow: "slowest first" };
   grid.tasks.forEach((task, t) => task.head.scorers.forEach((scorer, s) => {
     if (task.columns[`value-${s}`].every(Number.isNaN)) return;
     const name = grid.tasks.length > 1 ? `${scorer.name} of ${task.task}` : scorer.name;
@@ -42,9 +42,11 @@ export function sorts(grid) {
   return found;
 }
 
+const isKnown = (grid, preset) => Object.hasOwn(PRESETS, preset) && (grid.tasks.length > 1 || !PRESETS[preset].pairs);
+
 /** The rows that are shown, in order. Throws an Error if the filter is wrong. */
 export function select(grid, { preset = "all", filter = "", found = null, sort = "" }) {
-  const tests = [PRESETS[preset]?.test(grid), filter ? compile(filter, grid) : null, found ? (row) => found[row] === 1 : null].filter(Boolean);
+  const tests = [isKnown(grid, preset) ? PRESETS[preset].test(grid) : null, filter ? compile(filter, grid) : null, found ? (row) => found[row] === 1 : null].filter(Boolean);
   const rows = new Uint32Array(grid.n);
   let n = 0;
   for (let row = 0; row < grid.n; row++) if (tests.every((test) => test(row))) rows[n++] = row;

@@ -24,7 +24,7 @@ function Compared({ a, b, tasks, pairs, left_out: leftOut, confidence, attribute
     <p><${Command} text=${command} /></p>
     <${Pairs} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
     ${leftOut.length > 0 && html`<p class="note">Not compared: ${shown(leftOut.map((each) => `${each.metric} · ${each.scorer}: ${each.reason}`).join("; "))}.</p>`}
-    <section aria-labelledby="gate-title"><h2 id="gate-title">Gate</h2><${Gate} a=${a} b=${b} /></section>
+    <section aria-labelledby="gate-title"><h2 id="gate-title">Gate</h2><${Gate} a=${a} b=${b} names=${[first, second]} /></section>
     <section aria-labelledby="groups-title"><h2 id="groups-title">Groups</h2>${attributes.length
       ? html`<${Groups} a=${a} b=${b} names=${[first, second]} />`
       : html`<p class="note">The dataset has no attributes to group by.</p>`}</section>
@@ -41,7 +41,7 @@ function Pairs({ pairs, names, confidence }) {
     <thead><tr>${heads.map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
     <tbody>${pairs.map((pair) => html`<tr><th scope="row"><${Name} of=${pair.label} />${pair.target !== null && html` · <${Name} of=${pair.target} />`}</th>
       <td>${number(pair.value_a)}</td><td>${number(pair.value_b)}</td><td class="value">${signed(pair.difference)}</td>
-      <td>${pair.low === null ? "" : `${signed(pair.low)} – ${signed(pair.high)}`}</td><td>${p(pair.p_adjusted)}</td>
+      <td>${pair.low === null ? "" : `${signed(pair.low)} to ${signed(pair.high)}`}</td><td>${p(pair.p_adjusted)}</td>
       ${["won", "tied", "lost"].map((name) => html`<td>${pair[name] === null ? "" : word.format(pair[name])}</td>`)}
       <td>${number(pair.detectable)}</td><td>${word.format(pair.n_used)} of ${word.format(pair.n)}</td></tr>`)}</tbody></table></div>`;
 }
@@ -55,16 +55,16 @@ function Groups({ a, b, names }) {
       <thead><tr>${["group", ...names, "difference", "interval", "p", "rows", "shown to be"].map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
       <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(Object.entries(group.by).map(([name, value]) => `${name}=${value || "none"}`).join(", "))}${group.target !== null && html` · <${Name} of=${group.target} />`}</th>
         <td>${number(group.value_a)}</td><td>${number(group.value_b)}</td><td class="value">${signed(group.difference)}</td>
-        <td>${group.low === null ? "" : `${signed(group.low)} – ${signed(group.high)}`}</td><td>${p(group.p_adjusted)}</td>
-        <td>${word.format(group.n_used)}</td><td>${group.p_adjusted !== null && group.p_adjusted <= 0.05 ? (group.difference < 0 ? html`<span class="warn">lower</span>` : "higher") : ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;
+        <td>${group.low === null ? "" : `${signed(group.low)} to ${signed(group.high)}`}</td><td>${p(group.p_adjusted)}</td>
+        <td>${word.format(group.n_used)}</td><td>${group.p_adjusted !== null && group.p_adjusted <= 0.05 ? ((group.difference < 0) !== group.lower_is_better ? html`<span class="warn">worse</span>` : "better") : ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;
 }
 
-function Gate({ a, b }) {
+function Gate({ a, b, names }) {
   const text = state.value.get("gate") ?? "";
   const [draft, type] = useState(text);
   const found = useRead(text ? `${pathOf("gate", a, b)}?gate=${encodeURIComponent(text)}` : null);
   return html`<form class="filters" onSubmit=${(event) => { event.preventDefault(); change({ gate: draft.trim() }); }}>
-      <div class="field wide"><label for="gate-text">A rule that <${Name} of="the second" /> must keep</label>
+      <div class="field wide"><label for="gate-text">A rule that <${Name} of=${names[1]} /> must keep, with <${Name} of=${names[0]} /> as baseline; then press Enter</label>
         <input id="gate-text" value=${draft} placeholder="accuracy not worse than baseline by 0.02" autocomplete="off" spellcheck=${false} onInput=${(event) => type(event.target.value)} /></div>
       <div class="field"><button type="submit">Check</button></div></form>
     ${text && (found.error ? html`<${Problem} text=${found.error} />` : found.value === null ? html`<${Waiting} what="Checking" />` : html`

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, change, go, state } from "../address.js";
 import { Head, Loaded } from "../parts/frame.js";
-import { pathOf, read, useRead } from "../source.js";
+import { isServed, pathOf, read, useRead } from "../source.js";
 import { Name, minute, number, plural, shown, word } from "../text.js";
 
 const PAGE = 60;
@@ -48,7 +48,7 @@ function Entry({ entry, picked, toggle }) {
   const hasOnlyMatches = entry.kind === "experiments" && Object.keys(entry.tasks).length === 0;
   const route = isOpen ? { runs: "live", recordings: "a" }[entry.kind] : hasOnlyMatches ? "m" : ROUTES[entry.kind];
   const title = html`<${Name} of=${entry.title} />`;
-  const canPick = entry.kind === "evaluations" && entry.status === "sealed";
+  const canPick = isServed && entry.kind === "evaluations" && entry.status === "sealed";
   return html`<li class="entry"><div class="title">
       ${canPick && html`<input type="checkbox" checked=${picked} aria-label=${`Compare ${entry.title}`} onChange=${() => toggle(entry.id)} />`}
       ${route ? html`<a href=${address([route, entry.id])}>${title}</a>` : html`<b>${title}</b>`}

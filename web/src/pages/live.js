@@ -7,22 +7,30 @@ import { canStop, isServed } from "../source.js";
 import { Name, number, seconds, shown, word } from "../text.js";
 
 const MOST = 200;
+const EVERY = 2000; // milliseconds
 
 export function LivePage({ parts: [id = "newest"] }) {
   const [run, tell] = useState({ facts: null, rows: [], fault: null });
+  const [round, begin] = useState(0);
   useEffect(() => {
     if (!isServed) return undefined;
+    let again = 0;
     const events = new EventSource(`/api/live/${encodeURIComponent(id)}`);
     events.addEventListener("message", ({ data }) => {
       const { rows, ...facts } = JSON.parse(data);
-      tell((before) => ({ facts, fault: null, rows: [...rows.reverse(), ...before.rows.filter((row) => !rows.some((each) => each.number === row.number))].slice(0, MOST) }));
-      if (facts.status === "finished") events.close();
+      tell((before) => {
+        const earlier = before.facts?.id === facts.id ? before.rows.filter((row) => !rows.some((each) => each.number === row.number)) : [];
+        return { facts, fault: null, rows: [...rows.reverse(), ...earlier].slice(0, MOST) };
+      });
+      if (facts.status !== "finished") return;
+      events.close();
+      if (id === "newest") again = setTimeout(() => begin(round + 1), EVERY); // another task of the experiment may follow
     });
     events.addEventListener("error", () => {
       if (events.readyState === EventSource.CLOSED) tell((before) => ({ ...before, fault: before.facts ? "The server has ended." : "There is no such run, or the server has ended." }));
     });
-    return () => events.close();
-  }, [id]);
+    return () => { events.close(); clearTimeout(again); };
+  }, [id, round]);
   if (!isServed) return html`<${Problem} text="A run is watched through a server; start it with: evaluand view" />`;
   if (!run.facts) return run.fault ? html`<${Problem} text=${run.fault} />` : html`<${Waiting} what="Looking for the run" />`;
   return html`<${Live} ...${run} />`;
@@ -32,7 +40,7 @@ function Live({ facts, rows, fault }) {
   const { status, done, total, counts, rate, left, used, scores } = facts;
   const name = facts.name ?? facts.id.slice(0, 12);
   return html`<${Head} title=${name} kind="Run"><p class="meta" role="status">
-      <span class=${`pill ${{ running: "good", stopped: "failed", finished: "none" }[status]}`}>${status}</span>
+      <span class=${`pill ${{ running: "good", grading: "good", stopped: "failed", finished: "none" }[status]}`}>${status}</span>
       ${" "}${word.format(done)} of ${word.format(total)} rows${rate ? `, ${number(rate)} in a second` : ""}${left && status === "running" ? `, ${seconds(left)} left` : ""}${used ? ` · ${used}` : ""}</p></${Head}>
     ${fault && html`<${Problem} text=${fault} />`}
     ${canStop && status === "running" && html`<p><button type="button" onClick=${() => fetch("/session/stop", { method: "POST" })}>Stop the run</button> <span class="muted">as Ctrl-C does: calls in flight end, and it can be continued</span></p>`}

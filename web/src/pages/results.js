@@ -1,11 +1,12 @@
 // Results: an experiment, a run or an evaluation. The answers first, then the rows, then all sections of a report.
 import { html } from "htm/preact";
+import { useState } from "preact/hooks";
 import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
-import { canLabel, pathOf, useRead } from "../source.js";
-import { Name, plural, shown } from "../text.js";
+import { isServed, canLabel, pathOf, useRead } from "../source.js";
+import { plural, shown } from "../text.js";
 
 export function ResultsPage({ parts }) {
   const name = parts.join("/");
@@ -32,17 +33,16 @@ function Results({ title, tasks, judges, said, sections }) {
     ${sections.error && html`<${Problem} text=${sections.error} />`}`;
 }
 
-/** Links that compare each task with the first, which is the baseline of the experiment. */
+/** Chooses two tasks to compare; the second one of them is compared with the first. */
 function Pairs({ tasks }) {
   const graded = tasks.filter((task) => task.evaluation);
-  if (graded.length < 2) return null;
-  const [first, ...others] = graded;
-  return html`<p class="pairs-of">Compare with <${Name} of=${first.task} />: ${others.slice(0, MOST_PAIRS).map((task, i) => html`${i ? ", " : ""}<a href=${address(["c"], { a: first.evaluation, b: task.evaluation })}><${Name} of=${task.task} /></a>`)}</p>`;
+  const [pair, choose] = useState([0, 1]);
+  if (graded.length < 2 || !isServed) return null;
+  const select = (side, label) => html`<select aria-label=${label} value=${pair[side]} onChange=${(event) => choose(pair.with(side, Number(event.target.value)))}>
+    ${graded.map((task, i) => html`<option value=${i} selected=${i === pair[side]}>${task.task}</option>`)}</select>`;
+  const [a, b] = pair.map((place) => graded[place]);
+  return html`<p class="pairs-of">Compare ${select(1, "System")} with ${select(0, "Baseline")} ${a !== b && html`<a href=${address(["c"], { a: a.evaluation, b: b.evaluation })}>Compare them</a>`}</p>`;
 }
-
-const MOST_PAIRS = 12;
-
-const listed = (links) => links.map((link, i) => html`${i ? ", " : ""}${link}`);
 
 const ended = (text) => (/[.:!?]$/.test(text) ? text : `${text}.`);
 

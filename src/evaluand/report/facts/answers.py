@@ -106,11 +106,15 @@ def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
     directions = {(each.scorer, each.metric.kind): each.metric.direction for each in measures}
     for entry in facts["tasks"]:
         rows = [row for row in facts["metrics"] if row["task"] == entry["task"] and row["by"]]
-        first = [row for row in rows if row["value"] is not None and _key(row) == _key(rows[0])]
-        direction = directions.get((first[0]["scorer"], first[0]["metric"])) if len(first) > 1 else None
-        if direction is None:
+        first = [row for row in rows if _key(row) == _key(rows[0])]
+        for row in first:
+            if row["n"] and not row["n_scored"]:
+                yield f"{entry['task']} has no score for {group_name(row['by'])}, {row['n']:,} rows"
+        known = [row for row in first if row["value"] is not None]
+        direction = directions.get((first[0]["scorer"], first[0]["metric"])) if first else None
+        if direction is None or len({row["value"] for row in known}) < 2:
             continue
-        worst = (max if direction == "lower" else min)(first, key=lambda row: row["value"])
+        worst = (max if direction == "lower" else min)(known, key=lambda row: row["value"])
         value, low, high = numbers(worst["value"], worst["low"], worst["high"])
         interval = "" if worst["low"] is None else f" [{low}, {high}]"
         yield f"{entry['task']} is worst for {group_name(worst['by'])}: {worst['metric']} {value}{interval}"

@@ -96,7 +96,7 @@ def _format_value(system: str, value: float | None, pairs: Sequence[Facts], metr
     """The value with its interval; if rows have no score, over the rows that all have."""
     used, rows = min(pair["n_used"] for pair in pairs), max(pair["n"] + pair["n_skipped"] for pair in pairs)
     if used < rows:
-        return f"{numbers(value)[0]} over the rows that all systems have a score for"
+        return f"{numbers(value)[0]} over the {used:,} of {rows:,} rows that all systems have a score for"
     own = [row for row in metrics if row["task"] == system and not row["by"] and _is_same_metric(row, pairs[0])]
     if len(own) != 1 or own[0]["low"] is None:
         return numbers(value)[0]

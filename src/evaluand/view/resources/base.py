@@ -44,10 +44,12 @@ class Cache:
                     return self._values[key]  # type: ignore[no-any-return]
             try:
                 value = compute()
-            finally:
+            except BaseException:
                 with self._lock:
                     self._computing.pop(key, None)
+                raise
             with self._lock:
+                self._computing.pop(key, None)
                 self._values[key] = value
                 while len(self._values) > self._most:
                     self._values.popitem(last=False)
@@ -76,6 +78,11 @@ class Source:
     attributes: Cache = field(default_factory=lambda: Cache(4))
     facts: Cache = field(default_factory=lambda: Cache(10_000))
     orders: Cache = field(default_factory=lambda: Cache(8))
+
+    def list_sealed(self, *kinds: str) -> tuple[str, ...]:
+        """The ids of what is finished of some kinds: what is read by them is stale when there are others."""
+        entries = (entry for kind in kinds for entry in self.store.catalog.entries(kind))
+        return tuple(sorted(entry["id"] for entry in entries if entry["status"] == "sealed"))
 
 
 Content = bytes | Facts | list[Any]

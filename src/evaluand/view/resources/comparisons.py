@@ -68,7 +68,8 @@ def _find_task(source: Source, name: str) -> Facts:
     """
     parts = read_parts(source.store, name)
     if len(parts) != 1:
-        raise NotFound(f"{name!r} has {len(parts)} tasks; name one of them, such as {name}/{parts[0].task}")
+        hint = f"; name one of them, such as {name}/{parts[0].task}" if parts else ", so nothing can be compared"
+        raise NotFound(f"{name!r} has {len(parts)} tasks{hint}")
     part = parts[0]
     if part.evaluation is None:
         raise NotFound(f"{name!r} has not been evaluated, so nothing can be compared")
@@ -92,7 +93,7 @@ def _name_sides(tasks: list[Facts]) -> list[str]:
 
 
 def _compare(source: Source, tasks: list[Facts]) -> Comparison:
-    key = ("comparison", *(task["evaluation"] for task in tasks))
+    key = ("comparison", *(task["evaluation"] for task in tasks), source.list_sealed("aggregations"))
 
     def compute() -> Comparison:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
@@ -117,7 +118,11 @@ def read_group_changes(source: Source, a: str, b: str) -> list[Facts]:
     if measure is None or not attributes:
         return []
     label = f"{measure.metric.kind} · {measure.scorer}"
-    return [_describe_group(each, label) for each in group_changes(evaluations[0], evaluations[1], measure, attributes)]
+    lower = measure.metric.direction == "lower"
+    return [
+        _describe_group(each, label) | {"lower_is_better": lower}
+        for each in group_changes(evaluations[0], evaluations[1], measure, attributes)
+    ]
 
 
 def _find_measure(evaluations: list[Evaluation]) -> Measure | None:

@@ -13,6 +13,7 @@ from evaluand.view.resources.base import Source, resource
 from evaluand.view.resources.judges import list_judges_of
 from evaluand.view.resources.listing import read_index
 
+_SHOWN: Final = ("evaluations", "aggregations", "comparisons", "matches", "ratings", "cards")
 _OF_ROWS: Final = ("examples", "matches")  # the page has its own
 
 
@@ -80,5 +81,5 @@ def read_sections(source: Source, name: str) -> list[Facts]:
 def _find_contents(source: Source, name: str, *, distributions: bool) -> Contents:
     """What a name refers to now."""
     ids = tuple(sorted((ref.kind, ref.id) for ref in source.store.refs() if f"{ref.name}/".startswith(f"{name}/")))
-    key = (name, ids, distributions)
+    key = (name, ids, source.list_sealed(*_SHOWN), distributions)
     return source.contents.get(key, lambda: read_contents(source.store, [name], distributions=distributions))
