@@ -442,8 +442,9 @@ def test_paired_intervals_cover_the_true_difference(name: str, n: int, repeats: 
     most = 0.99 if name in OFF_BY_CHANCE else 0.998 if "few" in name else 0.97
     assert 0.93 <= np.mean(found.covered) <= most
     assert min(found.covered) >= 0.91 - noise
-    assert np.mean(found.wrong) <= 0.055
-    assert np.mean(found.passed) <= 0.055
+    few = 0.0 if repeats >= 200 else 2 * math.sqrt(0.05 * 0.95 / (repeats * len(found.wrong)))
+    assert np.mean(found.wrong) <= 0.055 + few
+    assert np.mean(found.passed) <= 0.055 + few
     if name.startswith("ratio"):
         assert max(found.beyond) <= 0.07 + 2 * math.sqrt(0.07 * 0.93 / repeats)
     if "few" in name:

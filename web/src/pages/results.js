@@ -5,8 +5,8 @@ import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
-import { isServed, canLabel, pathOf, useRead } from "../source.js";
-import { plural, shown } from "../text.js";
+import { canLabel, isServed, pathOf, useRead } from "../source.js";
+import { Name, plural, shown } from "../text.js";
 
 export function ResultsPage({ parts }) {
   const name = parts.join("/");
@@ -43,6 +43,10 @@ function Pairs({ tasks }) {
   const [a, b] = pair.map((place) => graded[place]);
   return html`<p class="pairs-of">Compare ${select(1, "System")} with ${select(0, "Baseline")} ${a !== b && html`<a href=${address(["c"], { a: a.evaluation, b: b.evaluation })}>Compare them</a>`}</p>`;
 }
+
+const MOST_PAIRS = 12;
+
+const listed = (links) => links.map((link, i) => html`${i ? ", " : ""}${link}`);
 
 const ended = (text) => (/[.:!?]$/.test(text) ? text : `${text}.`);
 
