@@ -48,11 +48,11 @@ check: $(ALL) ## Check format, lint, types and import order, then run the tests
 	@echo "tests"; $(MAKE) --no-print-directory test
 
 page: ## Make the script and the style sheet of `evaluand view` from web/ (needs Node.js)
-	@cd web && npm ci --silent --no-audit --no-fund && node build.mjs
+	@cd web && npm ci --silent --no-audit --no-fund && npm run --silent build
 
 page-check:
 	@echo "page"; command -v npm >/dev/null || { echo "  not made again: needs Node.js"; exit 0; }; \
-		cd web && npm ci --silent --no-audit --no-fund && node build.mjs --check
+		cd web && npm ci --silent --no-audit --no-fund && npm run --silent check
 
 demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small language model (126 MB to fetch, then two minutes)
 	@$(BIN)/python examples/rag/demo.py

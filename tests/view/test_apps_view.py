@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.browser import open_tab
-from support.view_server import HOSTILE, serve_store
+from support.view_page import open_page
+from support.view_server import HOSTILE
 
 from evaluand import App, DirectoryStore, Feedback
 from evaluand.apps.instrumentation.marking import instrument
@@ -192,16 +192,8 @@ def test_files_of_the_page_have_the_records_in_pieces(store: DirectoryStore) -> 
 
 @pytest.fixture(scope="module")
 def page(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    errors = tmp_path_factory.mktemp("log") / "errors"
-    with open_tab() as tab, serve_store(Path(store.root), errors, is_opened=False) as server:
-        tab.faults = []
-        tab.on("dialog", lambda dialog: (tab.faults.append(dialog.message), dialog.dismiss()))
-        tab.on("pageerror", lambda error: tab.faults.append(str(error)))
-        tab.on("console", lambda message: tab.faults.append(message.text))
-        tab.goto(server.link)
-        tab.origin = server.origin
+    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
         yield tab
-        assert tab.faults == []
 
 
 def show(page: Any, *parts: str) -> None:

@@ -120,6 +120,8 @@ def test_a_line_that_a_killed_program_left_is_removed(source: Source, folder: Pa
     label(source, run, {"by": "ann", "key": rows[0]["key"], "value": 1})
     file = folder / "labels-ann.jsonl"
     file.write_bytes(file.read_bytes() + orjson.dumps(rows[1])[:40])
+    assert read(source, run, by="bob")["by"] == [{"by": "ann", "n": 1}]
+    file.write_bytes(file.read_bytes() + orjson.dumps(rows[1])[:40])
     label(source, run, {"by": "ann", "key": rows[1]["key"], "value": 1})
     assert read(source, run, by="ann")["done"] == 2
 
@@ -186,6 +188,7 @@ def test_pairs_become_the_matches_that_the_command_makes(
         ({"value": None}, "give a value or a label"),
         ({"value": "1"}, "value is"),
         ({"value": [1]}, "value is"),
+        ({"value": True}, "value must be a number, such as 1 for right"),
         ({"label": 5}, "label must be a text"),
         ({"label": "x" * 201}, "label has 201 characters"),
         ({"explanation": "x" * 10_001}, "explanation has 10,001 characters"),

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.browser import open_tab
 from support.matches import play_runs, table_judge
-from support.view_server import HOSTILE, serve_store
+from support.view_page import open_page
+from support.view_server import HOSTILE
 
 from evaluand import DirectoryStore, Evaluator, Matcher, rate
 from evaluand.core.errors import NotFound
@@ -183,16 +183,8 @@ def test_files_of_the_page_have_each_piece_once(store: DirectoryStore) -> None:
 
 @pytest.fixture(scope="module")
 def page(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    errors = tmp_path_factory.mktemp("log") / "errors"
-    with open_tab() as tab, serve_store(Path(store.root), errors, is_opened=False) as server:
-        tab.faults = []
-        tab.on("dialog", lambda dialog: (tab.faults.append(dialog.message), dialog.dismiss()))
-        tab.on("pageerror", lambda error: tab.faults.append(str(error)))
-        tab.on("console", lambda message: tab.faults.append(message.text))
-        tab.goto(server.link)
-        tab.origin = server.origin
+    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
         yield tab
-        assert tab.faults == []
 
 
 def show(page: Any, name: str) -> None:

@@ -242,11 +242,20 @@ def test_sections_of_reports_are_sorted_and_lead_to_rows(tab: Any, server: Serve
 
 
 @pytest.mark.parametrize(
-    "path", ["/e/nothing", "/v/0123", "/x/nothing/1", "/t/nothing/1", "/c?a=nothing&b=nothing", "/nothing"]
+    ("path", "said"),
+    [
+        ("/e/nothing", "nothing is called 'nothing' here"),
+        ("/v/0123", "nothing is called '0123' here"),
+        ("/x/nothing/1", "datasets 'nothing': not an id in this store"),
+        ("/t/nothing/1", "runs 'nothing': not an id in this store"),
+        ("/c?a=nothing&b=nothing", "nothing is called 'nothing' here"),
+        ("/c", "Choose two evaluations in the list"),
+        ("/nothing", "There is no such page."),
+    ],
 )
-def test_what_is_not_there_is_a_sentence(tab: Any, server: Server, path: str) -> None:
+def test_what_is_not_there_is_a_sentence(tab: Any, server: Server, path: str, said: str) -> None:
     tab.goto(f"{server.origin}{path}")
-    expect(tab.get_by_role("alert").first).to_be_visible()
+    expect(tab.get_by_role("alert").first).to_contain_text(said)
 
 
 ROUTES = {

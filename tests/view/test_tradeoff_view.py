@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner
-from support.browser import open_tab
-from support.view_server import HOSTILE, serve_store
+from support.view_page import open_page
+from support.view_server import HOSTILE
 
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Mean, Runner
 from evaluand.aggregation.aggregator import Measure
@@ -205,18 +205,8 @@ def test_files_of_the_page_have_the_trade_offs(store: DirectoryStore) -> None:
 
 @pytest.fixture(scope="module")
 def page(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with (
-        open_tab() as tab,
-        serve_store(Path(store.root), tmp_path_factory.mktemp("log") / "errors", is_opened=False) as server,
-    ):
-        tab.faults = []
-        tab.on("dialog", lambda dialog: (tab.faults.append(dialog.message), dialog.dismiss()))
-        tab.on("pageerror", lambda error: tab.faults.append(str(error)))
-        tab.on("console", lambda message: tab.faults.append(message.text))
-        tab.goto(server.link)
-        tab.origin = server.origin
+    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
         yield tab
-        assert tab.faults == []
 
 
 def test_the_slider_picks_the_point_that_the_command_picks(page: Any, store: DirectoryStore) -> None:

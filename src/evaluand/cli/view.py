@@ -11,7 +11,7 @@ import click
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.watched import end_with, find_stopped, interrupt
+from evaluand.cli.watched import end_with_parent, find_stoppable, interrupt
 from evaluand.core.errors import SpecError, plural
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.text import safe
@@ -105,10 +105,10 @@ def command(
 
     if label is not None:
         label.mkdir(parents=True, exist_ok=True)
-    stopped = find_stopped()
-    stop = None if stopped is None else partial(interrupt, stopped)
-    if stopped is not None:
-        end_with(stopped)
+    run = find_stoppable()
+    if run is not None:
+        end_with_parent()
+    stop = None if run is None else partial(interrupt, run)
     serve(Source(DirectoryStore(folder), labels=label), address, started, "/live" if live else "/", stop)
 
 

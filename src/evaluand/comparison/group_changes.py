@@ -17,7 +17,7 @@ from evaluand.comparison.significance import holm
 from evaluand.evaluation.evaluator import Evaluation
 
 _MOST: Final = 50
-"""Groups of an attribute; one with more values, such as an id, makes no groups."""
+"""The most groups of an attribute; one with more values, such as an id, is left out."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def group_changes(
 
     Args:
         measure: the metric, which has a direction.
-        attributes: each makes groups of its own; one with more than 50 values makes none.
+        attributes: their values are the groups; an attribute with more than 50 values is left out.
         confidence: of each group's interval, as if it were the only one.
 
     Raises:

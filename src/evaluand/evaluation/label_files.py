@@ -7,6 +7,7 @@ program that is killed loses at most the line that it was writing.
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -73,8 +74,10 @@ def read_to_append(path: Path, columns: Sequence[str], read: Read[T]) -> T:
 
 def append_row(path: Path, row: Mapping[str, Any]) -> None:
     """Appends a row as a line, which is on the disk when this returns."""
+    line = orjson.dumps(row) + b"\n"
     with path.open("ab", buffering=0) as file:
-        file.write(orjson.dumps(row) + b"\n")
+        if file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         os.fsync(file.fileno())
 
 

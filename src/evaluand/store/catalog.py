@@ -33,6 +33,7 @@ from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"
+SEALED_STATUS: Final = "sealed"
 _LAYOUT: Final = 5  # of the stored rows, and of what is validated before they are stored; others are not read
 _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
@@ -168,7 +169,7 @@ def _read_entry(folder: Folder, kind: str, id: str) -> Entry:
     manifest = read_manifest(folder, kind, id)
     if manifest is None:
         raise FileNotFoundError
-    return _entry(kind, id, "sealed" if "digest" in manifest else "open", manifest)
+    return _entry(kind, id, SEALED_STATUS if "digest" in manifest else "open", manifest)
 
 
 def _damage_without_manifest(folder: Folder) -> str:

@@ -137,7 +137,9 @@ def check_url(text: str) -> str:
     if not is_plain or parts.scheme not in _PORTS or parts.username is not None or parts.password is not None:
         raise SpecError(f"--url {text!r} is not an address such as https://eval.example.org")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise SpecError(f"--url {text!r} has a path; the page is at the top of a host of its own")
+        raise SpecError(
+            f"--url {text!r} has a path; the page needs a host name of its own, such as https://eval.example.org"
+        )
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}{'' if port in (None, _PORTS[parts.scheme]) else f':{port}'}"
 

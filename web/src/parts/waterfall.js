@@ -16,7 +16,6 @@ const KINDS = { llm: "k-llm", tool: "k-tool", retriever: "k-retriever", agent: "
 
 const START = 4;
 const DURATION = 5;
-const STATUS = 6;
 const USED = 11;
 
 /** The span of the call itself, which a trace has only if something was noted in it. */

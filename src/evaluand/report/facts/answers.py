@@ -46,11 +46,12 @@ def _describe_best(facts: Facts) -> Answer:
     question = "Which is better, and how sure is it?" if several else "How good is it, and how sure is it?"
     if facts.get("headlines"):
         return Answer(question, list(facts["headlines"]))
-    values = [f"{row['task']}: {_format_value(row)}" for row in _whole(facts) if row["value"] is not None]
+    values = [f"{row['task']}: {_format_value(row)}" for row in _overall_values(facts) if row["value"] is not None]
     return Answer(question, values[: 2 * _MOST] or ["No metric has been computed"], facts.get("not_compared"))
 
 
-def _whole(facts: Facts) -> list[Facts]:
+def _overall_values(facts: Facts) -> list[Facts]:
+    """The metric values over all rows, not by group."""
     return [row for row in facts["metrics"] if not row["by"]]
 
 
@@ -71,7 +72,7 @@ def _describe_failures(facts: Facts) -> Answer:
         for each in reasons[:_MOST]
     ]
     if not found:
-        found = ["No call failed, and every row was scored"] if _whole(facts) else ["No call failed"]
+        found = ["No call failed, and every row was scored"] if _overall_values(facts) else ["No call failed"]
     return Answer(question, found)
 
 

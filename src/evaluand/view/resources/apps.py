@@ -21,8 +21,8 @@ from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
 from evaluand.store.window import WindowedStore
-from evaluand.view.resources.base import Source, resource
-from evaluand.view.resources.rows import NO_EVALUATION, find_rows, read_number
+from evaluand.view.resources.base import Source, read_number, resource
+from evaluand.view.resources.rows import NO_EVALUATION, find_rows
 
 _LONGEST: Final = 1_000_000  # characters of the JSON of an app or a record
 _MOST_RECORDINGS: Final = 200

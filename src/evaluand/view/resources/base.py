@@ -17,6 +17,7 @@ import orjson
 
 from evaluand.core.errors import NotFound
 from evaluand.report.facts.base import Facts
+from evaluand.store.catalog import SEALED_STATUS, Entry
 from evaluand.store.directory import DirectoryStore
 
 T = TypeVar("T")
@@ -41,7 +42,8 @@ class Cache:
             with self._lock:
                 if key in self._values:
                     self._values.move_to_end(key)
-                    return self._values[key]  # type: ignore[no-any-return]
+                    known: T = self._values[key]
+                    return known
             try:
                 value = compute()
             except BaseException:
@@ -79,10 +81,36 @@ class Source:
     facts: Cache = field(default_factory=lambda: Cache(10_000))
     orders: Cache = field(default_factory=lambda: Cache(8))
 
-    def list_sealed(self, *kinds: str) -> tuple[str, ...]:
-        """The ids of what is finished of some kinds: what is read by them is stale when there are others."""
+    def finished(self, *kinds: str) -> list[Entry]:
+        """The entries of the finished artifacts of some kinds, newest first within a kind."""
         entries = (entry for kind in kinds for entry in self.store.catalog.entries(kind))
-        return tuple(sorted(entry["id"] for entry in entries if entry["status"] == "sealed"))
+        return [entry for entry in entries if entry["status"] == SEALED_STATUS]
+
+    def list_ids(self, *kinds: str) -> tuple[str, ...]:
+        """The ids of the finished artifacts of some kinds: a part of the key of what was computed from all of them."""
+        return tuple(sorted(entry["id"] for entry in self.finished(*kinds)))
+
+    def find_dataset_name(self, id: str) -> str | None:
+        """The name of a dataset; None if it has none, or is not in the store."""
+        try:
+            name = self.store.manifest("datasets", id).get("name")
+        except NotFound:
+            return None
+        return None if name is None else str(name)
+
+
+def read_number(text: str, what: str = "row or piece") -> int:
+    """A whole number from 0 in a path or a query.
+
+    Raises:
+        NotFound: the text is something else.
+    """
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+        raise NotFound(f"{text[:_DIGITS]!r} is not the number of a {what}")
+    return int(text)
+
+
+_DIGITS: Final = 12
 
 
 Content = bytes | Facts | list[Any]

@@ -93,7 +93,7 @@ def _name_sides(tasks: list[Facts]) -> list[str]:
 
 
 def _compare(source: Source, tasks: list[Facts]) -> Comparison:
-    key = ("comparison", *(task["evaluation"] for task in tasks), source.list_sealed("aggregations"))
+    key = ("comparison", *(task["evaluation"] for task in tasks), source.list_ids("aggregations"))
 
     def compute() -> Comparison:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):

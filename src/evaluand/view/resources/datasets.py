@@ -28,7 +28,7 @@ from evaluand.report.html.charts import histogram
 from evaluand.report.text import SHORT_ID
 from evaluand.store.tables import is_json
 from evaluand.store.window import WindowedStore
-from evaluand.view.resources.base import Source, resource
+from evaluand.view.resources.base import Source, read_number, resource
 from evaluand.view.resources.examples import list_runs
 
 _LONGEST: Final = 300  # characters of a value in a list
@@ -39,13 +39,10 @@ _MOST_CHANGED: Final = 50
 _MOST_OTHERS: Final = 200
 _BINS: Final = 20
 _QUICK: Final = 20_000  # rows that drift is measured on while somebody waits
-_DIGITS: Final = 12
 
 
 def _list_datasets(source: Source) -> Iterator[Mapping[str, str]]:
-    for entry in source.store.catalog.entries("datasets"):
-        if entry["status"] == "sealed":
-            yield {"id": entry["id"]}
+    yield from ({"id": entry["id"]} for entry in source.finished("datasets"))
 
 
 @resource("dataset/{id}", _list_datasets)
@@ -56,8 +53,8 @@ def read_dataset(source: Source, id: str) -> Facts:
     runs = [entry["id"] for entry in list_runs(source, id)]
     others = [
         {"id": entry["id"], "name": entry["name"], "created": entry["created"]}
-        for entry in source.store.catalog.entries("datasets")
-        if entry["status"] == "sealed" and entry["id"] != id
+        for entry in source.finished("datasets")
+        if entry["id"] != id
     ]
     name, origin = made.get("name"), made.get("provenance") or {}
     return {
@@ -213,9 +210,7 @@ def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
 def read_examples(source: Source, id: str, piece: str) -> list[Facts]:
     """A piece of the examples, with the beginnings of their texts."""
     _read_manifest(source, id)
-    if not piece.isascii() or not piece.isdecimal() or len(piece) > _DIGITS:
-        raise NotFound(f"{piece[:_DIGITS]!r} is not the number of a piece")
-    start = int(piece) * source.piece
+    start = read_number(piece) * source.piece
     indices = _read_indices(source, id)[start : start + source.piece]
     if start and not len(indices):
         raise NotFound("there is no such piece")

@@ -74,7 +74,7 @@ def read_trace(source: Source, run: str, index: str) -> Facts:
     for row in found["rows"]:
         row["spans"] = [[*span, used.get((row["replication"], span[0]))] for span in row["spans"]]
     dataset = made["spec"]["dataset"]
-    return {"index": str(number), "dataset": {"id": dataset, "name": _name_dataset(store, dataset)}} | found
+    return {"index": str(number), "dataset": {"id": dataset, "name": source.find_dataset_name(dataset)}} | found
 
 
 def _parse_index(text: str) -> int:
@@ -103,21 +103,17 @@ def _optional_cell(value: Any) -> Any:
 
 def list_runs(source: Source, dataset: str) -> list[Facts]:
     """The finished runs over a dataset, newest first, each with its newest evaluation."""
-    sealed = [entry["id"] for entry in source.store.catalog.entries("runs") if entry["status"] == _SEALED]
-    over = [id for id in sealed if _find_origin(source, "runs", id) == dataset]
+    ids = (entry["id"] for entry in source.finished("runs"))
+    over = [id for id in ids if _find_origin(source, "runs", id) == dataset]
     graded = _list_evaluations(source) if over else {}
     return [{"id": id, "evaluation": graded.get(id)} for id in over]
-
-
-_SEALED: Final = "sealed"
 
 
 def _list_evaluations(source: Source) -> dict[str, str]:
     """The newest finished evaluation of each run that has any."""
     found: dict[str, str] = {}
-    for entry in source.store.catalog.entries("evaluations"):
-        if entry["status"] == _SEALED:
-            found.setdefault(_find_origin(source, "evaluations", entry["id"]), entry["id"])
+    for entry in source.finished("evaluations"):
+        found.setdefault(_find_origin(source, "evaluations", entry["id"]), entry["id"])
     return found
 
 
@@ -139,7 +135,8 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
         room: of all spans, which are shown up to `_MOST_SPANS`; None for those that a row shows.
     """
     part = find_part(source, entry["id"], entry["evaluation"] or NO_EVALUATION)
-    scores, measures = source.facts.get(("scales", *entry.values()), lambda: read_scales(part))
+    key = "scales", *entry.values(), source.list_ids("aggregations")
+    scores, measures = source.facts.get(key, lambda: read_scales(part))
     made = part.run.manifest
     repeats = made["spec"]["replications"]
     spans = {} if room is None else {"spans": max(_MOST_SPANS // max(repeats, 1), _LEAST_SPANS), "room": room}
@@ -158,14 +155,6 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
         "command": f"{format_command('show', part.run.id[:SHORT_ID], source.store.root)} --index {number} --json",
         "rows": rows,
     }
-
-
-def _name_dataset(store: DirectoryStore, id: str) -> str | None:
-    try:
-        name = store.manifest("datasets", id).get("name")
-    except NotFound:
-        return None
-    return None if name is None else str(name)
 
 
 _USED: Final = ("model", "input_tokens", "output_tokens", "cost", "currency")

@@ -24,7 +24,6 @@ from evaluand.view.resources.base import Source, resource
 
 _LONGEST: Final = 2000
 _MOST_USES: Final = 200
-_SEALED: Final = "sealed"
 
 
 class Use(NamedTuple):
@@ -50,10 +49,8 @@ class Use(NamedTuple):
 def _list_uses(source: Source) -> list[Use]:
     """What judges judged, newest first."""
     found: list[Use] = []
-    for kind in ("evaluations", "matches"):
-        for entry in source.store.catalog.entries(kind):
-            if entry["status"] == _SEALED:
-                found += _find_uses(source, kind, entry["id"])
+    for entry in source.finished("evaluations", "matches"):
+        found += _find_uses(source, entry["kind"], entry["id"])
     return found
 
 
@@ -127,14 +124,13 @@ def _find_facts(source: Source, use: Use) -> Facts:
 def _list_cards(source: Source) -> list[Facts]:
     """The cards of the store, newest first."""
     found = []
-    for entry in source.store.catalog.entries("cards"):
-        if entry["status"] == _SEALED:
-            card = JudgeCard(source.store, entry["id"])
-            try:
-                text = card.headline
-            except EvaluandError as error:
-                text = str(error)
-            found.append({"id": card.id, "judge": card.judge_digest, "name": card.judge.name, "text": text})
+    for entry in source.finished("cards"):
+        card = JudgeCard(source.store, entry["id"])
+        try:
+            text = card.headline
+        except EvaluandError as error:
+            text = str(error)
+        found.append({"id": card.id, "judge": card.judge_digest, "name": card.judge.name, "text": text})
     return found
 
 

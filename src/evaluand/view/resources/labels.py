@@ -1,13 +1,15 @@
 """Labelling: which answer or pair comes next for a person, how far people are, and how often they agree.
 
-What a person says is appended to a file of theirs, as `evaluand label` has it filled in. At the end the files are
-imported as that command imports them. Until then nobody is told whose answers these are, or what others said of them.
+What a person says is appended to that person's file, in the format that `evaluand label` exports, and the files are
+imported as that command imports them. Task, model and other labels are not shown while somebody labels. Names are not
+checked: whoever may open the page can label under any name and see what that name said.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -43,14 +45,13 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.html.cells import cell
 from evaluand.run.runner import Run
 from evaluand.store.overlay import OverlayStore
-from evaluand.view.resources.base import Source, resource
+from evaluand.view.resources.base import Source, read_number, resource
 
 _LONGEST: Final = 100_000  # characters of a value
 _LONGEST_NAME: Final = 60
 _LONGEST_LABEL: Final = 200
 _LONGEST_COMMENT: Final = 10_000
 _KEY: Final = re.compile(r"[0-9a-f]{8,128}")
-_DIGITS: Final = 9
 _MOST_AGREEMENTS: Final = 20
 _writing: Final = Lock()
 
@@ -64,11 +65,13 @@ def read_labelling(source: Source, run: str, query: Mapping[str, str]) -> Facts:
             place of what is shown even if it is labelled.
     """
     work = open_work(source, run, query.get("other") or None, query.get("by"))
+    with _writing:
+        work.complete_files()
     known = work.read()
-    at = _read_place(query.get("at"))
+    at = read_number(query["at"], "place in the order") if query.get("at") else None
     mine = known.keys_of(work.by)
     if at is None:
-        start = _read_place(query.get("from")) or 0
+        start = read_number(query.get("from") or "0", "place in the order")
         at = next((place for place in range(start, len(work.keys)) if work.keys[place] not in mine), None)
     elif at >= len(work.keys):
         raise NotFound(f"there are {plural(len(work.keys), work.noun)}")
@@ -102,7 +105,7 @@ def label(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
         raise NotFound(f"there is no such {work.noun} to label; open the page again")
     row = work.fill_in(work.places[key], said)
     with _writing:
-        work.complete_file()
+        work.complete_files()
         append_row(work.file, row)
     return {"place": work.places[key]}
 
@@ -136,7 +139,7 @@ class Known(NamedTuple):
     agreement: list[Facts]
 
 
-class Work:
+class Work(ABC):
     """What one person labels.
 
     Attributes:
@@ -159,30 +162,31 @@ class Work:
         """The files of all people."""
         return sorted(self.folder.glob(str(name_file(self.kind, "*"))))
 
-    def complete_file(self) -> None:
-        """Makes the file ready for more lines."""
-        if self.file.exists() and self.file.stat().st_size and not self.file.read_bytes().endswith(b"\n"):
-            self.complete_line()
+    def complete_files(self) -> None:
+        """Completes the last line of each file, or removes what a killed program left of it."""
+        for file in self.files:
+            if (content := file.read_bytes()) and not content.endswith(b"\n"):
+                self.complete_line(file)
 
+    @abstractmethod
     def show(self, place: int) -> Facts:
         """What is shown at a place."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self) -> Known:
         """What people have said."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fill_in(self, place: int, said: Mapping[str, Any]) -> Facts:
         """The row with what a person says."""
-        raise NotImplementedError
 
-    def complete_line(self) -> None:
-        """Completes the last line of the file, or removes what a killed program left of one."""
-        raise NotImplementedError
+    @abstractmethod
+    def complete_line(self, file: Path) -> None:
+        """Completes the last line of a file, or removes it if it is only the beginning of a row."""
 
+    @abstractmethod
     def store(self) -> Facts:
         """Stores what people have said."""
-        raise NotImplementedError
 
 
 class AnswersWork(Work):
@@ -225,10 +229,12 @@ class AnswersWork(Work):
         found = _parse(lambda: parse_label(given))
         if found.value is None and found.label is None:
             raise SpecError("give a value or a label")
+        if isinstance(given["value"], bool):  # which the files cannot mix with other numbers
+            raise SpecError("value must be a number, such as 1 for right and 0 for wrong")
         return read_answer(self._run, self._answers[place]) | given
 
-    def complete_line(self) -> None:
-        read_to_append(self.file, COLUMNS, read_labels)
+    def complete_line(self, file: Path) -> None:
+        read_to_append(file, COLUMNS, read_labels)
 
     def store(self) -> Facts:
         labels = read_labels(self.files)
@@ -297,8 +303,8 @@ class PairsWork(Work):
             raise SpecError(f"winner must be one of {', '.join(WINNERS)}")
         return pair.filled_in(Judged(pair.key, winner, self.by, _read_text(said, "explanation", _LONGEST_COMMENT)))
 
-    def complete_line(self) -> None:
-        read_judged_to_append(self.file)
+    def complete_line(self, file: Path) -> None:
+        read_judged_to_append(file)
 
     def store(self) -> Facts:
         answers = read_judged([self.file] if self.file.exists() else [])
@@ -382,11 +388,3 @@ def _read_text(said: Mapping[str, Any], name: str, longest: int) -> str | None:
     except (ValueError, TypeError):
         raise SpecError(f"{name} holds characters that are none") from None
     return (text or "").strip() or None
-
-
-def _read_place(text: str | None) -> int | None:
-    if not text:
-        return None
-    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
-        raise NotFound(f"{text[:_DIGITS]!r} is no place in the order")
-    return int(text)

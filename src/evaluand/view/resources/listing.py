@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
-from evaluand.core.errors import NotFound
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import metrics_facts
@@ -56,9 +55,8 @@ def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
 
 
 def _list_cards(source: Source) -> Iterator[Mapping[str, str]]:
-    for entry in source.store.catalog.entries():
-        if entry["kind"] in ("runs", "evaluations") and entry["status"] == "sealed":
-            yield {"kind": entry["kind"], "id": entry["id"]}
+    for entry in source.finished("runs", "evaluations"):
+        yield {"kind": entry["kind"], "id": entry["id"]}
 
 
 @resource("card/{kind}/{id}", _list_cards)
@@ -66,11 +64,11 @@ def read_card(source: Source, kind: str, id: str) -> Facts:
     """What the list shows of an artifact besides its entry: task, model, dataset, and metrics with intervals."""
     manifest = source.store.manifest(kind, id)
     spec, origin = manifest.get("spec") or {}, (manifest.get("provenance") or {}).get("origin") or {}
-    task = spec.get("task") or {}
+    task, dataset = spec.get("task") or {}, spec.get("dataset")
     card: Facts = {
         "task": origin.get("task") or task.get("name"),
         "model": _find_model(manifest),
-        "dataset": _name_dataset(source, spec.get("dataset")),
+        "dataset": None if dataset is None else {"id": dataset, "name": source.find_dataset_name(dataset)},
         "metrics": [],
     }
     if kind == "evaluations" and source.store.is_sealed(kind, id):
@@ -84,15 +82,6 @@ def _find_model(manifest: Facts) -> str | None:
     parameters = ((manifest.get("spec") or {}).get("task") or {}).get("parameters") or {}
     model = parameters.get("model") if isinstance(parameters, dict) else None
     return ", ".join(models) if models else model if isinstance(model, str) else None
-
-
-def _name_dataset(source: Source, id: str | None) -> Facts | None:
-    if id is None:
-        return None
-    try:
-        return {"id": id, "name": source.store.manifest("datasets", id).get("name")}
-    except NotFound:
-        return {"id": id, "name": None}
 
 
 def _list_tiles(source: Source, id: str) -> list[Facts]:

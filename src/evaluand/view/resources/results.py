@@ -19,11 +19,8 @@ _OF_ROWS: Final = ("examples", "matches")  # the page has its own
 
 def list_results(source: Source) -> Iterator[Mapping[str, str]]:
     """The names of all results: experiments, and runs and evaluations by id."""
-    index = read_index(source)
-    yield from ({"name": entry["name"]} for entry in index["experiments"] if entry["tasks"])
-    for entry in index["artifacts"]:
-        if entry["kind"] in ("runs", "evaluations") and entry["status"] == "sealed":
-            yield {"name": entry["id"]}
+    yield from ({"name": entry["name"]} for entry in read_index(source)["experiments"] if entry["tasks"])
+    yield from ({"name": entry["id"]} for entry in source.finished("runs", "evaluations"))
 
 
 @resource("results/{name}", list_results)
@@ -81,5 +78,5 @@ def read_sections(source: Source, name: str) -> list[Facts]:
 def _find_contents(source: Source, name: str, *, distributions: bool) -> Contents:
     """What a name refers to now."""
     ids = tuple(sorted((ref.kind, ref.id) for ref in source.store.refs() if f"{ref.name}/".startswith(f"{name}/")))
-    key = (name, ids, source.list_sealed(*_SHOWN), distributions)
+    key = (name, ids, source.list_ids(*_SHOWN), distributions)
     return source.contents.get(key, lambda: read_contents(source.store, [name], distributions=distributions))

@@ -32,7 +32,7 @@ from evaluand.report.row_columns import (
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
 from evaluand.store.window import WindowedStore
-from evaluand.view.resources.base import Source, resource
+from evaluand.view.resources.base import Source, read_number, resource
 
 NO_EVALUATION: Final = "-"
 
@@ -95,7 +95,7 @@ def find_rows(source: Source, run: str, evaluation: str) -> Rows:
     Args:
         evaluation: its id, or `-`.
     """
-    key = run, evaluation, source.list_sealed("aggregations")  # they say which of several answers decides
+    key = run, evaluation, source.list_ids("aggregations")  # they say which of several answers decides
     return source.columns.get(key, lambda: _read_rows_of(source, find_part(source, run, evaluation)))
 
 
@@ -123,12 +123,10 @@ def find_part(source: Source, run: str, evaluation: str) -> Part:
 
 
 def _list_parts(source: Source) -> Iterator[Mapping[str, str]]:
-    for id in source.store.ids("evaluations"):
-        if source.store.is_sealed("evaluations", id):
-            yield {"run": source.store.manifest("evaluations", id)["provenance"]["run"], "evaluation": id}
-    for id in source.store.ids("runs"):
-        if source.store.is_sealed("runs", id):
-            yield {"run": id, "evaluation": NO_EVALUATION}
+    for entry in source.finished("evaluations"):
+        made_from = source.store.manifest("evaluations", entry["id"])["provenance"]
+        yield {"run": made_from["run"], "evaluation": entry["id"]}
+    yield from ({"run": entry["id"], "evaluation": NO_EVALUATION} for entry in source.finished("runs"))
 
 
 @resource("columns/{run}/{evaluation}", _list_parts)
@@ -205,16 +203,6 @@ def read_rows(source: Source, run: str, evaluation: str, query: Mapping[str, str
     if any(place >= len(rows.columns) for place in places):
         raise NotFound(f"this run has {len(rows.columns)} rows")
     return rows.read(places)
-
-
-def read_number(text: str) -> int:
-    """The number of a row or a piece."""
-    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
-        raise NotFound(f"{text[:_DIGITS]!r} is not the number of a row or a piece")
-    return int(text)
-
-
-_DIGITS: Final = 12
 
 
 @resource("find/{run}/{evaluation}")

@@ -21,7 +21,7 @@ from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.results import TradeoffResult, stored_results
 from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
-from evaluand.view.resources.base import Source, resource
+from evaluand.view.resources.base import Source, read_number, resource
 
 _MOST_ELSEWHERE: Final = 20
 _EVERY: Final = "every"
@@ -30,7 +30,7 @@ _KIND: Final = "aggregations"
 
 def _list_aggregations(source: Source) -> Iterator[Mapping[str, str]]:
     """The names and ids of the aggregations that have trade-offs."""
-    ids = [entry["id"] for entry in source.store.catalog.entries(_KIND) if entry["status"] == "sealed"]
+    ids = [entry["id"] for entry in source.finished(_KIND)]
     with_tradeoffs = {id for id in ids if source.store.manifest(_KIND, id)["spec"].get("tradeoffs")}
     yield from ({"name": id} for id in sorted(with_tradeoffs))
     yield from ({"name": ref.name} for ref in source.store.refs() if ref.kind == _KIND and ref.id in with_tradeoffs)
@@ -148,19 +148,17 @@ def read_elsewhere(source: Source, name: str, number: str, point: str) -> list[F
     [(_, places)] = Choices.of({result.name: result.points}).places.items()
     front = result.points.front().take(np.array([places[_read_place(point, len(places))]]))
     found: list[Facts] = []
-    for entry in source.store.catalog.entries(_KIND):
-        if entry["status"] == "sealed" and entry["id"] != aggregation.id and len(found) < _MOST_ELSEWHERE:
+    for entry in source.finished(_KIND):
+        if entry["id"] != aggregation.id and len(found) < _MOST_ELSEWHERE:
             found += _find_elsewhere(source, aggregation, Aggregation(source.store, entry["id"]), front)
     return found
 
 
 def _read_place(text: str, n: int) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS or int(text) >= n:
+    number = read_number(text, "trade-off or point")
+    if number >= n:
         raise NotFound("there is no such trade-off or point")
-    return int(text)
-
-
-_DIGITS: Final = 9
+    return number
 
 
 def _find_elsewhere(source: Source, here: Aggregation, there: Aggregation, point: Tradeoff) -> Iterator[Facts]:
@@ -178,7 +176,7 @@ def _find_elsewhere(source: Source, here: Aggregation, there: Aggregation, point
             yield {
                 "name": there.name or there.id[:SHORT_ID],
                 "id": there.id,
-                "dataset": _name_dataset(source, dataset),
+                "dataset": source.find_dataset_name(dataset) or dataset[:SHORT_ID],
                 "values": other.points.value[place].tolist(),
                 "ends": ends,
                 "front": bool(other.points.on_front[place]),
@@ -191,13 +189,6 @@ def _find_dataset(source: Source, aggregation: Aggregation) -> str | None:
         return str(evaluation.manifest["spec"]["dataset"])
     except (EvaluandError, KeyError, IndexError):
         return None
-
-
-def _name_dataset(source: Source, id: str) -> str:
-    try:
-        return str(source.store.manifest("datasets", id).get("name") or id[:SHORT_ID])
-    except NotFound:
-        return str(id)[:SHORT_ID]
 
 
 def _find_point(points: Tradeoff, model: str, threshold: float, thresholds: Any) -> int | None:
