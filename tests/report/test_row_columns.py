@@ -20,7 +20,7 @@ from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples
-from evaluand.report.row_columns import OUTCOMES, STATUSES, read_attributes, read_row_columns
+from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, read_attributes, read_row_columns
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.store import MemoryStore
@@ -73,6 +73,11 @@ def test_columns_are_those_of_the_rows(metric: Any, seed: int, n: int, replicati
     assert columns.index.tolist() == [row["index"] for row in rows]
     assert columns.replication.tolist() == [row["replication"] for row in rows]
     assert [OUTCOMES[each] for each in columns.outcome] == [OUTCOMES[row["outcome"]] for row in rows]
+    assert_are_those_of(columns, rows)
+
+
+def assert_are_those_of(columns: RowColumns, rows: list[dict[str, Any]]) -> None:
+    """Scores and attributes in columns are those of the rows, whose scores name their scorer by number."""
     for number, (name, of) in enumerate(columns.scorers.items()):
         own = [[score for score in row["scores"] if score["scorer"] == number] for row in rows]
         assert of.status.tolist() == [max((STATUSES.index(s["status"]) for s in each), default=0) for each in own], name
@@ -82,8 +87,30 @@ def test_columns_are_those_of_the_rows(metric: Any, seed: int, n: int, replicati
         assert [None if code == 0 else of.label.known[code - 1] for code in of.label.codes] == labels
     for name, words in columns.attributes.items():
         assert [None if not code else words.known[code - 1] for code in words.codes] == [
-            r["attributes"][name] for r in rows
+            row["attributes"].get(name) for row in rows
         ]
+
+
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
+@given(seed=st.integers(0, 10**6), limit=st.sampled_from([None, 1, 5, 40]))
+def test_columns_of_several_tasks_are_those_of_their_chosen_rows(seed: int, limit: int | None) -> None:
+    """The tasks have other scorers and attributes, and the second has none of the first's words."""
+    first, bare = part_of(seed, 20, 1), part_of(seed + 1, 3, 2)
+    records = [{"input": f"{i} x", "group": f"g{i % 3}", "more": i} for i in range(9)]
+    other = Dataset.from_rows(records, attributes=["group", "more"])
+    store = MemoryStore()
+    run = Runner(store).run(FunctionTask(answer), other.save(store))
+    second = Part("second", run, Evaluator(store).evaluate(run, {"binary": binary, "third": graded}))
+    parts = [first, second, Part("bare", bare.run, None)]
+    examples = Examples(parts, scores_facts(parts), limit)
+    rows = [*examples]
+    tasks, columns = examples.columns()
+    assert tasks.tolist() == [row["task"] for row in rows]
+    assert columns.index.tolist() == [row["index"] for row in rows]
+    assert columns.outcome.tolist() == [row["outcome"] for row in rows]
+    assert list(columns.scorers) == examples.scorers
+    assert list(columns.attributes) == examples.attributes
+    assert_are_those_of(columns, rows)
 
 
 def test_an_attribute_of_too_many_values_has_none_to_choose_from() -> None:
@@ -92,7 +119,7 @@ def test_an_attribute_of_too_many_values_has_none_to_choose_from() -> None:
     )
     store = MemoryStore()
     run = Runner(store).run(str, data.save(store))
-    words = read_attributes(run).words
+    words = {name: of.limit(200) for name, of in read_attributes(run).words.items()}
     assert words["id"].known is None
     assert not words["id"].codes.any()
     assert words["empty"].known == []

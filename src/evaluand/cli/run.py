@@ -40,8 +40,9 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
-from evaluand.cli.until import parse_until, positions_in, run_until
+from evaluand.cli.until import Stop, parse_until, positions_in, run_until
 from evaluand.cli.watched import watch_in_browser
+from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
@@ -190,30 +191,13 @@ def command(
         is_several = len(tasks) > 1 and not (fresh or retry_failed)  # `resume` continues one task, the file all
         only = [] if task is None else ["--task", task]
         again = [*_words_to_run_again(file), *only] if is_several or until else None
-        stop = None
+        progress, stop = display(as_json, quiet), None
         if last_rule is None:
-            results = carry_out(experiment, store, display(as_json, quiet), again, **options)
+            results = carry_out(experiment, store, progress, again, **options)
         else:
             allowed = allow_unmeasured or experiment.allow_unmeasured_judges
             experiment = _only_shared(experiment, last_rule, tasks, store)
-            most = min(len(experiment.dataset), limit or len(experiment.dataset))
-            results, stop = run_until(
-                most,
-                lambda drawn: carry_out(
-                    experiment.drawn(drawn, most, last_rule.text),
-                    store,
-                    display(as_json, quiet),
-                    again,
-                    **options | {"limit": None},
-                ),
-                lambda found: check_gates(
-                    [last_rule],
-                    found.evaluations,
-                    measures=experiment.measures_of_all_rows,
-                    allow_unmeasured_judges=allowed,
-                    drawn_from=experiment.dataset,
-                ),
-            )
+            results, stop = _carry_out_until(last_rule, experiment, store, progress, again, allowed, options)
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
@@ -370,6 +354,34 @@ def _note_smaller_runs(before: Mapping[str, Run], results: Results, store: Watch
             continue
         made = f"a run of {plural(now, 'example')}; that of {then:,}"
         note_renamed(run.name, made, earlier.id, store.root, "without --limit, --where and --until to name it again")
+
+
+def _carry_out_until(
+    rule: Gate,
+    experiment: Experiment,
+    store: WatchedStore,
+    progress: Display,
+    again: Sequence[str] | None,
+    allow_unmeasured: bool,
+    options: Mapping[str, Any],
+) -> tuple[Results, Stop]:
+    """Runs an experiment on more and more examples until a gate is decided, see `run_until` and `carry_out`."""
+    most = min(len(experiment.dataset), options["limit"] or len(experiment.dataset))
+
+    def carry_out_drawn(drawn: int) -> Results:
+        part = experiment.drawn(drawn, most, rule.text)
+        return carry_out(part, store, progress, again, **{**options, "limit": None})
+
+    def check(found: Results) -> list[GateResult]:
+        return check_gates(
+            [rule],
+            found.evaluations,
+            measures=experiment.measures_of_all_rows,
+            allow_unmeasured_judges=allow_unmeasured,
+            drawn_from=experiment.dataset,
+        )
+
+    return run_until(most, carry_out_drawn, check)
 
 
 def _write_report(store: WatchedStore, title: str, results: Results, gates: Sequence[Facts]) -> None:

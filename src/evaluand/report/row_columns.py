@@ -5,7 +5,7 @@ A row is one call: an example and a replication, in the order of the run's table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.data.roles import read_roles
 from evaluand.data.source import read_column
 from evaluand.report.facts.report import Part
-from evaluand.report.html.cells import SHORT, cut_text
+from evaluand.report.html.cells import SHORT, TEXT, cut_text
 from evaluand.store.statuses import FAILED, RESPONSE_STATUSES, SCORE_STATUSES, SKIPPED
 from evaluand.store.tables import is_json
 
@@ -36,8 +36,9 @@ STATUSES: Final = ("", *SCORE_STATUSES)
 """The status of a scorer's scores of a row, the worst of several; none first."""
 
 _FAILED, _NOT_SCORED, _WRONG, _RIGHT, _SCORED, _ANSWERED = range(len(OUTCOMES))
-_MOST_VALUES: Final = 200  # of an attribute
+_MOST_VALUES: Final = 200  # of an attribute, to choose from
 _MOST_LABELS: Final = 50
+_MOST_WORDS: Final = (1 << 16) - 1  # that are told apart at all
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,17 @@ class Words:
 
     codes: np.ndarray
     known: list[str] | None
+
+    def limit(self, most: int) -> Words:
+        """The words that occur, in the order in which they do; none to choose from if they are more than so many."""
+        found, first = np.unique(self.codes, return_index=True)
+        found = found[np.argsort(first)]
+        found = found[found > 0]
+        if self.known is None or len(found) > most:
+            return Words(np.zeros_like(self.codes), None)
+        renumbered = np.zeros(len(self.known) + 1, np.uint16)
+        renumbered[found] = np.arange(1, len(found) + 1)
+        return Words(renumbered[self.codes], [self.known[code - 1] for code in found])
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,76 @@ class RowColumns:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def take(self, chosen: np.ndarray) -> RowColumns:
+        """Some of the rows.
+
+        Args:
+            chosen: whether each row is taken.
+        """
+        return self._map(lambda column: column[chosen], lambda words, most: Words(words.codes[chosen], words.known))
+
+    def limit_words(self) -> RowColumns:
+        """The same rows with labels and attributes only where there are few enough of them to choose from."""
+        return self._map(lambda column: column, Words.limit)
+
+    def _map(self, column: Callable[[np.ndarray], np.ndarray], words: Callable[[Words, int], Words]) -> RowColumns:
+        return RowColumns(
+            column(self.index),
+            column(self.replication),
+            column(self.outcome),
+            column(self.duration),
+            {
+                name: ScorerColumns(column(of.status), column(of.value), words(of.label, _MOST_LABELS))
+                for name, of in self.scorers.items()
+            },
+            {name: words(of, _MOST_VALUES) for name, of in self.attributes.items()},
+        )
+
+
+def join_columns(parts: Sequence[RowColumns], scorers: Sequence[str], attributes: Sequence[str]) -> RowColumns:
+    """The rows of several tasks, one after the other, with these scorers and attributes; a part may lack some."""
+
+    def stack(of: Callable[[RowColumns], np.ndarray]) -> np.ndarray:
+        return np.concatenate([of(part) for part in parts])
+
+    def blank(part: RowColumns) -> ScorerColumns:
+        n = len(part)
+        return ScorerColumns(np.zeros(n, np.uint8), np.full(n, np.nan), _no_words(n))
+
+    graded = {name: [part.scorers.get(name) or blank(part) for part in parts] for name in scorers}
+    return RowColumns(
+        stack(lambda part: part.index),
+        stack(lambda part: part.replication),
+        stack(lambda part: part.outcome),
+        stack(lambda part: part.duration),
+        {
+            name: ScorerColumns(
+                np.concatenate([each.status for each in of]),
+                np.concatenate([each.value for each in of]),
+                _join_words([each.label for each in of]),
+            )
+            for name, of in graded.items()
+        },
+        {
+            name: _join_words([part.attributes.get(name) or _no_words(len(part)) for part in parts])
+            for name in attributes
+        },
+    )
+
+
+def _no_words(n: int) -> Words:
+    return Words(np.zeros(n, np.uint16), [])
+
+
+def _join_words(parts: Sequence[Words]) -> Words:
+    known = list(dict.fromkeys(word for part in parts for word in part.known or ()))
+    if len(known) > _MOST_WORDS or any(part.known is None for part in parts):
+        return Words(np.zeros(sum(len(part.codes) for part in parts), np.uint16), None)
+    places = {word: place for place, word in enumerate(known, 1)}
+    renumbered = [np.array([0, *(places[word] for word in part.known or ())], np.uint16) for part in parts]
+    codes = [numbers[part.codes] for numbers, part in zip(renumbered, parts, strict=True)]
+    return Words(np.concatenate(codes), known)
 
 
 def read_row_columns(
@@ -170,10 +252,10 @@ class _ScoreRows:
         found = cls(
             row,
             pc.fill_null(table.column("_response_index_"), 0).to_numpy(),
-            _words(table.column("target"), len(row) + 1).codes,
+            _number_texts(table.column("target")),
             _codes(table.column("status"), SCORE_STATUSES),
             value,
-            _words(table.column("label"), _MOST_LABELS),
+            _words(_cut_texts(table.column("label"))),
         )
         return found if (row >= 0).all() else found._take(row >= 0)
 
@@ -264,7 +346,7 @@ def read_attributes(run: Run) -> Attributes:
     examples = pa.Table.from_batches(run.store.read("datasets", id, "examples", [INDEX, *names]))
     return Attributes(
         examples.column(INDEX).to_numpy(),
-        {name: _words(_as_texts(examples.column(name), examples.schema.field(name)), _MOST_VALUES) for name in names},
+        {name: _words(_as_texts(examples.column(name), examples.schema.field(name))) for name in names},
     )
 
 
@@ -286,13 +368,25 @@ def short_text(value: Any) -> str | None:
     return cut_text(identity.encode(value).decode(), SHORT)
 
 
-def _words(column: pa.ChunkedArray, most: int) -> Words:
+def _cut_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts of at most `TEXT` characters; equal ones are cut once."""
     encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    if len(encoded.dictionary) > most:
+    texts = pa.array((cut_text(text, TEXT) for text in encoded.dictionary.to_pylist()), pa.string())
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(encoded.indices, texts).cast(pa.string())])
+
+
+def _number_texts(column: pa.ChunkedArray) -> np.ndarray:
+    """For each row the number of its text, from 1, or 0 for none."""
+    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    numbers: np.ndarray = pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _words(column: pa.ChunkedArray) -> Words:
+    known = column.combine_chunks().unique().drop_null().to_pylist()
+    if len(known) > _MOST_WORDS:
         return Words(np.zeros(len(column), np.uint16), None)
-    codes = pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)
-    return Words(codes.astype(np.uint16 if most < 1 << 16 else np.int64), encoded.dictionary.to_pylist())
+    return Words(_number_texts(column).astype(np.uint16), known)
 
 
 def iterate_columns(columns: RowColumns) -> Iterator[tuple[str, np.ndarray]]:

@@ -14,7 +14,7 @@ import base64
 import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -36,7 +36,7 @@ from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import PRETTY, SHORT, TEXT, TRACED, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.report.html.chats import chat_cells
-from evaluand.report.row_columns import short_text
+from evaluand.report.row_columns import RowColumns, join_columns, read_attributes, read_row_columns, short_text
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
@@ -76,7 +76,7 @@ class Examples:
         limit: how many rows of each task, the worst first by `OUTCOMES`; None is all.
         measures: those that summarised the scores; they define which of several answers decides a row.
         spans: how many spans of a row are shown.
-        room: what is left for the spans and calls of all rows together; by default each row has room of its own.
+        room: a budget of characters for spans and calls, shared by all rows; by default each row has its own.
 
     Attributes:
         total: the number of rows, chosen or not.
@@ -123,25 +123,32 @@ class Examples:
 
     def __iter__(self) -> Iterator[Facts]:
         for number, part in enumerate(self._parts):
-            chosen = self._chosen(part)
+            chosen = itertools.repeat(True) if self._is_whole(part) else self._choose(self._read_columns(part)).tolist()
             for row, is_chosen in zip(self._rows(number, part), chosen, strict=False):
                 if is_chosen:
                     yield row()
 
-    def _chosen(self, part: Part) -> Iterable[bool]:
-        """Whether each row of a task is shown."""
-        if self._limit is None or sum(part.run.counts.values()) <= self._limit:
-            return itertools.repeat(True)
-        statuses = (row for batch in part.run.batches([*_KEY, "status"]) for row in read_tuples(batch))
-        columns = {s: _ScorerTable(part.evaluation, s, _SCORE[:4]) for s in _scorers(part)}
-        outcomes = [
-            self._outcome(status, {s: column.take((index, repeat)) for s, column in columns.items()})
-            for index, repeat, status in statuses
-        ]
-        order = np.argsort(np.array(outcomes, np.int8), kind="stable")
-        chosen = np.zeros(len(outcomes), bool)
-        chosen[order[: self._limit]] = True
-        return chosen.tolist()
+    def columns(self) -> tuple[np.ndarray, RowColumns]:
+        """The number of each row's task, and the rows as columns by which they are filtered and sorted."""
+        found = []
+        for part in self._parts:
+            columns = self._read_columns(part)
+            found.append(columns if self._is_whole(part) else columns.take(self._choose(columns)))
+        tasks = np.repeat(np.arange(len(found)), [len(columns) for columns in found])
+        return tasks, join_columns(found, self.scorers, self.attributes).limit_words()
+
+    def _is_whole(self, part: Part) -> bool:
+        """Whether all rows of a task are shown."""
+        return self._limit is None or sum(part.run.counts.values()) <= self._limit
+
+    def _choose(self, columns: RowColumns) -> np.ndarray:
+        """Whether each row of a task is shown: the worst first."""
+        chosen = np.zeros(len(columns), np.bool_)
+        chosen[np.argsort(columns.outcome, kind="stable")[: self._limit]] = True
+        return chosen
+
+    def _read_columns(self, part: Part) -> RowColumns:
+        return read_row_columns(part, self._binary, self._metrics, read_attributes(part.run))
 
     def _rows(self, number: int, part: Part) -> Iterator[Any]:
         """For each row of a task, in the order of the key, a function that builds it."""
@@ -393,11 +400,11 @@ class _ScorerTable(Keyed):
         read_calls: reads the cells of its column `calls`; None where it has none.
     """
 
-    def __init__(self, evaluation: Evaluation | None, scorer: str, columns: list[str] | None = None) -> None:
+    def __init__(self, evaluation: Evaluation | None, scorer: str) -> None:
         assert evaluation is not None
         self.read_calls = find_call_reader(evaluation.manifest["spec"]["scorers"][scorer])
-        self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
-        names = [*_KEY, *(columns or [*_SCORE, *self.own])]
+        self.own = [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
+        names = [*_KEY, *_SCORE, *self.own]
         super().__init__(row for b in evaluation.batches(scorer, names) for row in read_tuples(b.select(names)))
 
 

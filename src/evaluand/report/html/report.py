@@ -2,7 +2,7 @@
 
 The facts are written as plain HTML, readable without scripts. The examples are too many for that: the file holds them
 as compressed pieces, with columns (task, index, outcome, scores, attributes) by which the page filters and sorts; a
-piece is unpacked when one of its rows is shown. Writing is one pass with one piece in memory.
+piece is unpacked when one of its rows is shown. The pieces are written in one pass, with one of them in memory.
 
 Text from data cannot become markup or script. Everything written here goes through `_text`; the page inserts rows as
 text; the pieces are base64; and the content security policy of the page allows only the scripts and the style sheet
@@ -12,9 +12,7 @@ whose hashes it lists, and no connections.
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import IO, Any
@@ -34,7 +32,7 @@ from evaluand.report.html.figures import confusion_section, curves_section, disp
 from evaluand.report.html.gates import gates_section
 from evaluand.report.html.judges import judges_section
 from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
-from evaluand.report.html.packing import compress, element as data_element, pack
+from evaluand.report.html.packing import compress, element as data_element
 from evaluand.report.html.page import (
     clean as _text,
     example_link,
@@ -53,7 +51,7 @@ from evaluand.report.html.usage import usage_section
 from evaluand.report.html.worst_groups import worst_groups_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels, values_alone
-from evaluand.report.row_columns import OUTCOMES, STATUSES
+from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, iterate_columns
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
@@ -72,13 +70,10 @@ from evaluand.tradeoff.results import TradeoffResult
 
 _CHUNK_ROWS = 1000
 _CHUNK_BYTES = 2 << 20
-_ATTRIBUTE_VALUES = 200
-_LABELS = 50
 _CHARTED_GROUPS = 40
 _LISTED_GROUPS = 2000
 _CELL = 200
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_NO_SCORE = (0, float("nan"), None)
 
 
 def write_report(
@@ -128,15 +123,15 @@ def write_report(
 
 
 def _write_examples(facts: Facts, examples: Examples, file: IO[bytes]) -> int:
-    columns = _Columns(facts, examples)
     starts = []
-    for number, (start, piece) in enumerate(_pieces(examples, columns)):
+    for number, (start, piece) in enumerate(_pieces(examples)):
         starts.append(start)
         file.write(data_element(f"piece-{number}", piece))
-    for name, column in columns.packed():
-        file.write(data_element(f"column-{name}", column))
-    _write_head("head", columns.head() | {"starts": starts}, file)
-    return columns.n
+    tasks, columns = examples.columns()
+    for name, column in [("task", tasks.astype("<u2")), *iterate_columns(columns)]:
+        file.write(data_element(f"column-{name}", compress(column.tobytes())))
+    _write_head("head", _describe_columns(facts, examples, columns) | {"starts": starts}, file)
+    return len(columns)
 
 
 def _write_matches(matches: MatchRows, file: IO[bytes]) -> None:
@@ -551,99 +546,32 @@ _BROWSER = """<noscript><p>Allow this page to run its script to browse the examp
 </div>"""
 
 
-class _Columns:
-    """The columns that the page filters and sorts by, collected row by row."""
-
-    def __init__(self, facts: Facts, examples: Examples) -> None:
-        self.n = 0
-        self._facts, self._examples = facts, examples
-        self._kinds = {e["scorer"]: {"unit": e["unit"], "binary": e["binary"]} for e in facts["scores"]}
-        self._plain = {"task": array("H"), "index": array("q"), "replication": array("i"), "outcome": array("B")}
-        self._duration = array("d")
-        self._scorers = [(array("B"), array("d"), _Words(_LABELS)) for _ in examples.scorers]
-        self._attributes = {name: _Words(_ATTRIBUTE_VALUES) for name in examples.attributes}
-
-    def add(self, row: Facts) -> None:
-        self.n += 1
-        for name, column in self._plain.items():
-            column.append(row[name])
-        self._duration.append(math.nan if row["duration"] is None else row["duration"])
-        seen: list[tuple[int, float, str | None]] = [_NO_SCORE] * len(self._scorers)
-        for score in row["scores"]:
-            number, value = score["scorer"], score["value"]
-            status, lowest, label = seen[number]
-            if value is not None and not value >= lowest:  # the first, or lower
-                lowest = value
-            seen[number] = max(status, STATUSES.index(score["status"])), lowest, label or score.get("label")
-        for (statuses, values, labels), (status, lowest, label) in zip(self._scorers, seen, strict=True):
-            statuses.append(status)
-            values.append(lowest)
-            labels.add(label)
-        for name, words in self._attributes.items():
-            words.add(row["attributes"].get(name))
-
-    def packed(self) -> Iterator[tuple[str, bytes]]:
-        """Name → compressed column."""
-        yield from ((name, pack(column)) for name, column in self._plain.items())
-        yield "duration", pack(self._duration)
-        for number, (statuses, values, labels) in enumerate(self._scorers):
-            yield f"status-{number}", pack(statuses)
-            yield f"value-{number}", pack(values)
-            yield f"label-{number}", pack(labels.codes)
-        for number, words in enumerate(self._attributes.values()):
-            yield f"attribute-{number}", pack(words.codes)
-
-    def head(self) -> Facts:
-        """The meaning of the numbers in the columns."""
-        labels = [words.known for _, _, words in self._scorers]
-        aggregates = self._examples.aggregates
-        tasks = self._facts["tasks"]
-        return {
-            "rows": self.n,
-            "total": self._examples.total,
-            "cut": TEXT,
-            "outcomes": OUTCOMES,
-            "statuses": STATUSES,
-            "tasks": [entry["task"] for entry in tasks],
-            "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
-            "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),
-            "scorers": [
-                {"name": name, "labels": known, "aggregate": aggregates.get(name)} | self._kinds[name]
-                for name, known in zip(self._examples.scorers, labels, strict=True)
-            ],
-            "attributes": [{"name": name, "values": words.known} for name, words in self._attributes.items()],
-        }
+def _describe_columns(facts: Facts, examples: Examples, columns: RowColumns) -> Facts:
+    """The meaning of the numbers in the columns."""
+    kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in facts["scores"]}
+    aggregates, tasks = examples.aggregates, facts["tasks"]
+    return {
+        "rows": len(columns),
+        "total": examples.total,
+        "cut": TEXT,
+        "outcomes": OUTCOMES,
+        "statuses": STATUSES,
+        "tasks": [entry["task"] for entry in tasks],
+        "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
+        "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),
+        "scorers": [
+            {"name": name, "labels": of.label.known, "aggregate": aggregates.get(name)} | kinds[name]
+            for name, of in columns.scorers.items()
+        ],
+        "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
+    }
 
 
-class _Words:
-    """A column of words as numbers, 0 for none; abandoned when there are too many distinct words."""
-
-    def __init__(self, most: int) -> None:
-        self.codes = array("H")
-        self._most = most
-        self._numbers: dict[str, int] = {}
-        self._over = False
-
-    @property
-    def known(self) -> list[str] | None:
-        """The words of the numbers from 1, or None if there are too many to choose from."""
-        return None if self._over else list(self._numbers)
-
-    def add(self, word: str | None) -> None:
-        if word is None or self._over:
-            self.codes.append(0)
-            return
-        if word not in self._numbers and len(self._numbers) == self._most:
-            self._over = True
-        self.codes.append(0 if self._over else self._numbers.setdefault(word, len(self._numbers) + 1))
-
-
-def _pieces(examples: Iterable[Facts], columns: _Columns) -> Iterator[tuple[int, bytes]]:
-    """(number of the first row, compressed rows) of each piece; adds each row to the columns."""
+def _pieces(examples: Iterable[Facts]) -> Iterator[tuple[int, bytes]]:
+    """(number of the first row, compressed rows) of each piece."""
     pending: list[bytes] = []
     size = start = 0
     for row in examples:
-        columns.add(row)
         pending.append(orjson.dumps(row | {"index": str(row["index"])}, option=orjson.OPT_NON_STR_KEYS))
         size += len(pending[-1])
         if len(pending) == _CHUNK_ROWS or size >= _CHUNK_BYTES:

@@ -50,7 +50,8 @@ class Rows:
         self.part = part
         self.scores, self.measures = read_scales(part)
         binary = [each["scorer"] for each in self.scores if each["binary"]]
-        self.columns: RowColumns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
+        columns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
+        self.columns: RowColumns = columns.limit_words()
         self.aggregates = Examples([part], self.scores).aggregates
 
     def read(self, places: Sequence[int]) -> list[Facts]:
