@@ -221,9 +221,10 @@ def test_links_and_files_are_not_replaced(tmp_path: Path) -> None:
             write(DirectoryStore(tmp_path / "store"), tmp_path / name)
 
 
-def test_nothing_is_written_into_the_store(store: DirectoryStore) -> None:
+def test_nothing_is_written_into_the_store(store: DirectoryStore, tmp_path: Path) -> None:
     before = sorted(store.root.rglob("*"))
-    for place in (store.root / "page", store.root / "runs" / "page"):
+    (tmp_path / "link").symlink_to(store.root)
+    for place in (store.root / "page", store.root / "runs" / "page", tmp_path / "link" / "page"):
         with pytest.raises(SpecError, match="is in the store"):
             write(store, place)
     with pytest.raises(SpecError, match="exists and is not a bundle"):

@@ -25,7 +25,7 @@ from evaluand.core.errors import NotFound
 from evaluand.data.dataset import Dataset
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
-from evaluand.view.live import LiveRun, LiveRuns
+from evaluand.view.live import NEWEST, LiveRuns
 
 CODE = """
 import os, time
@@ -183,6 +183,8 @@ def test_watchers_share_a_reader_which_is_closed_with_the_last(tmp_path: Path) -
     runs.leave(first)
     runs.leave(first)
     assert runs.watch(run.id) is not first
-    assert runs.newest() == run.id
+    assert runs.find(NEWEST) == runs.find(run.id) == run.id
     with pytest.raises(NotFound):
-        LiveRun(store, "0" * 32)
+        runs.find("0" * 32)
+    with pytest.raises(NotFound, match="no run has begun yet"):
+        LiveRuns(DirectoryStore(tmp_path / "empty")).find(NEWEST)

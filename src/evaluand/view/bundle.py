@@ -91,7 +91,8 @@ def write_bundle(source: Source, folder: Path, tally: Tally) -> Bundle:
     Raises:
         SpecError: the folder exists and is no bundle, holds files of others, or is in the store.
     """
-    place = Path(os.path.abspath(folder))
+    above, name = os.path.split(os.path.abspath(folder))
+    place = Path(os.path.realpath(above), name)  # a link above it may lead into the store
     _check_replaceable(place, folder)
     if place.is_relative_to(os.path.realpath(source.store.root)) or not place.name:
         raise SpecError(f"{folder}: is in the store; name a folder beside it")

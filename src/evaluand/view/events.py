@@ -15,9 +15,6 @@ from evaluand.report.facts.base import Facts
 from evaluand.view.live import EVERY, LiveRun, LiveRuns
 from evaluand.view.resources.base import Source, to_json
 
-NEWEST: Final = "newest"
-"""Stands for the run that was begun last."""
-
 _BEATS: Final = 25  # looks after which a watcher hears something, so that the connection stays
 
 
@@ -26,18 +23,18 @@ def send_events(source: Source) -> Callable[[Request], Awaitable[Response]]:
     runs = LiveRuns(source.store)
 
     async def answer(request: Request) -> Response:
-        asked = request.path_params["id"]
         try:
-            run = await run_in_threadpool(lambda: runs.watch(runs.newest() if asked == NEWEST else asked))
+            id = await run_in_threadpool(runs.find, request.path_params["id"])
         except EvaluandError as error:
             return PlainTextResponse(str(error), 404)
-        return StreamingResponse(_watch(runs, run, request), media_type="text/event-stream")
+        return StreamingResponse(_watch(runs, id, request), media_type="text/event-stream")
 
     return answer
 
 
-async def _watch(runs: LiveRuns, run: LiveRun, request: Request) -> AsyncIterator[bytes]:
+async def _watch(runs: LiveRuns, id: str, request: Request) -> AsyncIterator[bytes]:
     number, before, beat = 0, b"", 0
+    run = await run_in_threadpool(runs.watch, id)
     try:
         while not await request.is_disconnected():
             facts, rows = await run_in_threadpool(_look, run, number)

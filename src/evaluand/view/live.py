@@ -31,6 +31,9 @@ from evaluand.store.statuses import SCORED
 EVERY: Final = 0.4
 """Seconds between two looks."""
 
+NEWEST: Final = "newest"
+"""Stands for the run that was begun last."""
+
 _RECENT: Final = 60  # seconds whose rows make the rate
 _ROWS: Final = 60  # of the last ones, that a new watcher gets
 _TEXT: Final = 300
@@ -253,12 +256,17 @@ class LiveRuns:
                 del self._runs[run.id]
                 run.close()
 
-    def newest(self) -> str:
-        """The id of the run that was begun last.
+    def find(self, asked: str) -> str:
+        """The id of a run that exists.
+
+        Args:
+            asked: its id, or `NEWEST`.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is no such run.
         """
+        if asked != NEWEST:
+            return str(self._store.manifest("runs", asked)["id"])
         entries = self._store.catalog.entries("runs")
         if not entries:
             raise NotFound("no run has begun yet")
