@@ -443,7 +443,7 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
 def _compute_results(evaluation: Evaluation, measures: Sequence[Measure]) -> _Accepted:
     tables = partial(shards, evaluation, dataset_of(evaluation))
     compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation))
-    return _compute_apart(measures, compute, (DataError, SpecError))
+    return _compute_separately(measures, compute, (DataError, SpecError))
 
 
 def _describe_rows(
@@ -535,7 +535,7 @@ def compute_accepted(
     Raises:
         DataError: every metric refuses the scores.
     """
-    results, fault = _compute_apart(measures, measure, (accepted,))
+    results, fault = _compute_separately(measures, measure, (accepted,))
     if fault is not None:
         raise fault
     return results
@@ -546,7 +546,7 @@ class _Accepted(NamedTuple):
     fault: EvaluandError | None  # the first, if every metric refuses the scores
 
 
-def _compute_apart(
+def _compute_separately(
     measures: Sequence[Measure],
     measure: Callable[[Sequence[Measure]], MeasureResults],
     accepted: tuple[type[DataError | SpecError], ...],

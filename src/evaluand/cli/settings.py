@@ -165,7 +165,7 @@ _NEVER: Final = (
     *("allow", "auth", "damaged", "force", "git_changes", "give_up", "host"),
     *("open_older_than", "raw", "unreferenced", "url", "yes"),
 )
-"""Options that only whoever calls the command may give: what may be imported, started, replaced or removed, who may
+"""Options that only the command line may set: what may be imported, started, replaced or removed, who may
 read the store over a network, and whether cells are written so that a spreadsheet executes them."""
 
 _READ: Final = ("folder", "spec")

@@ -38,7 +38,7 @@ STATUSES: Final = ("", *SCORE_STATUSES)
 _FAILED, _NOT_SCORED, _WRONG, _RIGHT, _SCORED, _ANSWERED = range(len(OUTCOMES))
 _MOST_VALUES: Final = 200  # of an attribute, to choose from
 _MOST_LABELS: Final = 50
-_MOST_WORDS: Final = (1 << 16) - 1  # that are told apart at all
+_MOST_WORDS: Final = (1 << 16) - 1  # distinct ones; a column with more has none
 
 
 @dataclass(frozen=True)

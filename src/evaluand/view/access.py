@@ -223,7 +223,7 @@ class AccessMiddleware:
         return answer
 
     async def _turn_away(self, has_tried: bool) -> Response:
-        """Refuses whoever has no session; slowly if people choose the token, so that guessing takes long."""
+        """Refuses requests without a session, with a delay if a person chose the token, so that guessing is slow."""
         if has_tried and self._access.has_login:
             if self._waiting >= _MOST_WAITING:
                 return _refusal("too many wrong tokens; try again in a moment", 429)

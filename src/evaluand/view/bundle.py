@@ -38,7 +38,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data:; "
     "base-uri 'none'; form-action 'none'"
 )
-"""The content security policy, in the page since no server sends it: nothing is requested but files beside it.
+"""The content security policy. It is in the page because no server sends headers; only files of the bundle may load.
 
 Of a page from a disk Chromium takes `'self'` for every file, but that is not in the standard, by which such a page has
 no origin that anything could match; `file:` says it plainly. Of a page from a web server `file:` matches nothing that a
@@ -73,7 +73,7 @@ class Bundle:
     Attributes:
         files: how many there are of each kind of resource.
         bytes: of all files.
-        unreadable: paths → why what they stand for could not be read; the page says so too.
+        unreadable: path → why it could not be read; the page shows the reason too.
     """
 
     files: Counter[str] = field(default_factory=Counter)

@@ -25,6 +25,6 @@ def answer_faults(path: str, answer: Callable[[], Response]) -> Response:
         return PlainTextResponse(str(error), 409)
     except EvaluandError as error:
         return PlainTextResponse(str(error), 400)
-    except Exception as error:  # a fault of this program or of the machine: the place is for whoever runs the server
+    except Exception as error:  # a bug or a fault of the machine: where it happened is logged for the operator
         _logger.error("%s: %s", safe(path, _SHOWN), safe(describe_error(error)))
         return PlainTextResponse("this could not be read; the terminal of `evaluand view` says why", 500)

@@ -32,7 +32,7 @@ EVERY: Final = 0.4
 """Seconds between two looks."""
 
 NEWEST: Final = "newest"
-"""Stands for the run that was begun last."""
+"""In place of an id: the run that was started last."""
 
 _RECENT: Final = 60  # seconds whose rows make the rate
 _ROWS: Final = 60  # of the last ones, that a new watcher gets
@@ -63,7 +63,7 @@ class _Scores:
 
     def facts(self) -> Facts:
         """The mean so far with the interval of one look, or NaN."""
-        by_example: dict[int, list[float]] = {}  # repetitions of an example are no observations of their own
+        by_example: dict[int, list[float]] = {}  # repetitions of an example are not independent
         for slot, value in self.values.items():
             if not math.isnan(value):
                 by_example.setdefault(slot // self.repeats, []).append(value)

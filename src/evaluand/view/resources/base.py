@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Cache:
-    """The last values that were computed, by key; each is computed once, whoever asks at the same time.
+    """The last values that were computed, by key; threads that ask for the same key at once share one computation.
 
     Args:
         most: how many values are held.
