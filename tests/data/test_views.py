@@ -25,7 +25,7 @@ from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.facts.run import run_facts
-from evaluand.report.html.examples import Examples
+from evaluand.report.html.examples import examples_of
 from evaluand.report.html.report import write_report
 from evaluand.report.terminal.artifact import artifact_table
 from evaluand.run.runner import Runner
@@ -169,7 +169,7 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_shown() -
     shown = "the view's default in place of 3 of 3 rows: 2 × ExplodeCollections: lang is a text, not a list; 1 × "
     parts = [Part("t", made, None)]
     page = io.BytesIO()
-    write_report(report_facts("r", parts, []), Examples(parts, [], limit=0), page)
+    write_report(report_facts("r", parts, []), examples_of(parts, [], limit=0), page)
     assert f"asked with {escape(shown)}" in page.getvalue().decode()
     console = Console(file=io.StringIO(), width=400)
     about = {"kind": "runs", "id": made.id, "names": [], "status": "sealed", "manifest": made.manifest}

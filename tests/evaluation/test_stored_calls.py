@@ -262,7 +262,7 @@ def test_show_tells_arguments_that_the_table_has_not(
 def test_report_pages_tell_arguments_that_the_table_has_not() -> None:
     run = run_of(["q", LONG], replications=2)
     evaluation = judged(run)
-    rows = list(Examples([Part("rag", run, evaluation)], [{"scorer": s, "binary": False} for s in evaluation.scorers]))
+    rows = list(Examples(Part("rag", run, evaluation), [{"scorer": s, "binary": False} for s in evaluation.scorers]))
     assert [(row["index"], row["replication"]) for row in rows] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     for row in rows:
         [product] = [score for score in row["scores"] if evaluation.scorers[score["scorer"]] == "product"]

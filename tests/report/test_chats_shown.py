@@ -16,7 +16,7 @@ from evaluand.cli import main
 from evaluand.comparison.prompts import prompt_changes
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.html.comparisons import prompts_section
-from evaluand.report.html.examples import Examples
+from evaluand.report.html.examples import examples_of
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Run
 from evaluand.store.store import MemoryStore, Store
@@ -86,12 +86,13 @@ def test_a_report_shows_bubbles_that_fit_a_narrow_screen(tab: Any, tmp_path: Pat
     part = made(MemoryStore())
     facts = report_facts("chats", [part], [])
     with (tmp_path / "report.html").open("wb") as file:
-        write_report(facts, Examples([part], facts["scores"]), file)
+        write_report(facts, examples_of([part], facts["scores"]), file)
     with watch(tab) as page:
         page.set_viewport_size({"width": 380, "height": 800})
         page.goto((tmp_path / "report.html").as_uri())
         page.wait_for_selector("html[data-ready]", timeout=60_000)
-        page.locator(".row").first.click()
+        page.locator(".lines .line").click()
+        page.wait_for_selector(".bubble")
         assert page.locator(".bubble .role").all_inner_texts() == ["system", "user", "assistant", "assistant"]
         assert f"How many? {HOSTILE}" in page.locator(".bubble.user").inner_text()
         assert "characters more; the whole: evaluand show" in page.locator(".bubble.other").inner_text()
@@ -101,7 +102,9 @@ def test_a_report_shows_bubbles_that_fit_a_narrow_screen(tab: Any, tmp_path: Pat
         assert f"found {HOSTILE}" in call.inner_text()
         assert page.locator(".chat img, .chat script").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
-        page.fill("#query", "found </script>")
+        page.get_by_label("Search the text").fill("How many?")
+        page.keyboard.press("Enter")
+        page.locator(".lines .line mark").click()
         page.wait_for_selector(".bubble mark")
 
 

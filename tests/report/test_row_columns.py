@@ -19,7 +19,7 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
-from evaluand.report.html.examples import Examples
+from evaluand.report.html.examples import Examples, examples_of
 from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, read_attributes, read_row_columns
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
@@ -67,7 +67,7 @@ def test_columns_are_those_of_the_rows(metric: Any, seed: int, n: int, replicati
     part = part_of(seed, n, replications)
     measures = [Measure(scorer, metric) for scorer in ("binary", "graded")]
     scores = scores_facts([part])
-    rows = [*Examples([part], scores, None, measures)]
+    rows = [*Examples(part, scores, None, measures)]
     names = [each["scorer"] for each in scores if each["binary"]]
     columns = read_row_columns(part, names, first_metrics(measures), read_attributes(part.run))
     assert columns.index.tolist() == [row["index"] for row in rows]
@@ -93,7 +93,7 @@ def assert_are_those_of(columns: RowColumns, rows: list[dict[str, Any]]) -> None
 
 @pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
 @given(seed=st.integers(0, 10**6), limit=st.sampled_from([None, 1, 5, 40]))
-def test_columns_of_several_tasks_are_those_of_their_chosen_rows(seed: int, limit: int | None) -> None:
+def test_columns_of_each_of_several_tasks_are_those_of_its_chosen_rows(seed: int, limit: int | None) -> None:
     """The tasks have other scorers and attributes, and the second has none of the first's words."""
     first, bare = part_of(seed, 20, 1), part_of(seed + 1, 3, 2)
     records = [{"input": f"{i} x", "group": f"g{i % 3}", "more": i} for i in range(9)]
@@ -102,15 +102,11 @@ def test_columns_of_several_tasks_are_those_of_their_chosen_rows(seed: int, limi
     run = Runner(store).run(FunctionTask(answer), other.save(store))
     second = Part("second", run, Evaluator(store).evaluate(run, {"binary": binary, "third": graded}))
     parts = [first, second, Part("bare", bare.run, None)]
-    examples = Examples(parts, scores_facts(parts), limit)
-    rows = [*examples]
-    tasks, columns = examples.columns()
-    assert tasks.tolist() == [row["task"] for row in rows]
-    assert columns.index.tolist() == [row["index"] for row in rows]
-    assert columns.outcome.tolist() == [row["outcome"] for row in rows]
-    assert list(columns.scorers) == examples.scorers
-    assert list(columns.attributes) == examples.attributes
-    assert_are_those_of(columns, rows)
+    for examples in examples_of(parts, scores_facts(parts), limit):
+        rows, columns = [*examples], examples.columns()
+        assert columns.index.tolist() == [row["index"] for row in rows]
+        assert columns.outcome.tolist() == [row["outcome"] for row in rows]
+        assert_are_those_of(columns, rows)
 
 
 def test_an_attribute_of_too_many_values_has_none_to_choose_from() -> None:

@@ -13,7 +13,7 @@ from evaluand.report.facts.base import Facts
 
 
 def rows_of(text: str) -> list[Facts]:
-    pieces = re.findall(r'id="piece-\d+">([^<]*)</script>', text)
+    pieces = re.findall(r'id="data:rows/[^"]*">([^<]*)</script>', text)
     return [row for piece in pieces for row in orjson.loads(gzip.decompress(base64.b64decode(piece)))]
 
 

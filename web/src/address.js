@@ -20,7 +20,8 @@ export const path = computed(() => here.value.split("?")[0].split("/").filter(Bo
 /** The state: what is filtered, sorted and open. */
 export const state = computed(() => new URLSearchParams(here.value.split("?")[1] ?? ""));
 
-function decode(text) {
+/** A part of an address as the text that it stands for. */
+export function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {

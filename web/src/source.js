@@ -1,14 +1,15 @@
-// Where the page reads: from a server, or from files beside it. Both have the same paths.
+// Where the page reads: from a server, from files beside it, or from elements within it. All have the same paths.
 import { useEffect, useState } from "preact/hooks";
 
 const script = document.currentScript;
 const base = script?.dataset.source ?? "/api/";
+const source = script?.dataset.kind ?? "server";
 
 /** Whether the page may interrupt the run that is made meanwhile. */
 export const canStop = script?.dataset.stop === "yes";
 
-/** Whether a server answers, which can do more than hold files. */
-export const isServed = /^https?:$/.test(location.protocol) && script?.dataset.kind !== "files";
+/** Whether a server answers, which can do more than what is written once. */
+export const isServed = source === "server";
 
 /** Whether the server makes links for other browsers. */
 export const hasLinks = isServed && script?.dataset.links === "yes";
@@ -17,7 +18,7 @@ export const hasLinks = isServed && script?.dataset.links === "yes";
 export const canLabel = isServed && script?.dataset.label === "yes";
 
 const known = new Map();
-const MOST = 200;
+const MOST = isServed ? 200 : 40; // what is written once comes in larger pieces
 
 /** What a path holds, as JSON or as bytes; read once. */
 export function read(path, kind = "json") {
@@ -27,7 +28,7 @@ export function read(path, kind = "json") {
     known.set(path, found);
     return found;
   }
-  const reading = isServed ? fetched(path, kind) : fromFile(path, kind);
+  const reading = { server: fetched, files: fromFile, elements: fromElement }[source](path, kind);
   known.set(path, reading);
   reading.catch(() => known.delete(path));
   if (known.size > MOST) known.delete(known.keys().next().value);
@@ -77,6 +78,12 @@ function fromFile(path, kind) {
     loader.src = `${base}${fileOf(path)}.js`;
     document.head.append(loader);
   });
+}
+
+async function fromElement(path, kind) {
+  const element = document.getElementById(`data:${path}`);
+  if (!element) throw new Error("this is not part of the report");
+  return unpack(element.textContent, kind);
 }
 
 // The name of the file of a path, as `name_file` in bundle.py: no name leads elsewhere, is a device of Windows or too long.

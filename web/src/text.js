@@ -17,12 +17,20 @@ export function shown(text, search = "") {
   let last = 0;
   for (const match of whole.matchAll(INVISIBLE_ALL)) {
     nodes.push(...plain(whole.slice(last, match.index)));
-    const code = `U+${match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    const code = codeOf(match[0]);
     nodes.push(html`<span class="invisible" title=${`invisible character ${code}`}>${code}</span>`);
     last = match.index + match[0].length;
   }
   return [...nodes, ...plain(whole.slice(last))];
 }
+
+/** A text where nodes cannot stand, such as an option; cut. */
+export function plainly(of, length = 60) {
+  const text = String(of).replace(INVISIBLE_ALL, codeOf);
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}
+
+const codeOf = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
 function highlighted(text, search) {
   const low = text.toLowerCase();

@@ -112,16 +112,17 @@ def write(
     facts = contents.facts | {"gates": list(gates), "gates_checked_by": checked_by}
     title, trades = facts["title"], contents.tradeoffs
     rows, matches = contents.examples(examples), contents.match_rows(examples)
+    total = sum(each.total for each in rows)
     path = default_file(title) if output is None else output
     if path == "-":
-        return path, write_report(facts, rows, sys.stdout.buffer, trades, matches), rows.total, matches
+        return path, write_report(facts, rows, sys.stdout.buffer, trades, matches), total, matches
     if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
         raise SpecError(f"{path}: a folder, or in a folder that does not exist; name a file with -o")
     if output is None and os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
         raise SpecError(f"{path}: is a link, pipe or device; name another file with `evaluand report NAME -o FILE`")
     with replaced(Path(path)) as file:
         shown = write_report(facts, rows, file, trades, matches)
-    return path, shown, rows.total, matches
+    return path, shown, total, matches
 
 
 def _parse_number(text: str) -> int | None:

@@ -32,7 +32,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.judges import card_facts, rubric_changes, rubric_facts
 from evaluand.report.facts.match_sets import by_title, find_match_sets, find_ratings, match_facts
 from evaluand.report.facts.report import Part, comparison_facts, headline_facts, name_sides, report_facts
-from evaluand.report.html.examples import Examples
+from evaluand.report.html.examples import Examples, examples_of
 from evaluand.report.html.matches import MatchRows
 from evaluand.report.metric_labels import left_out_text
 from evaluand.report.text import SHORT_ID
@@ -63,9 +63,9 @@ class Contents:
     matches: dict[str, Matches]
     tradeoffs: Sequence[TradeoffResult]
 
-    def examples(self, limit: int | None) -> Examples:
-        """The rows of all tasks; of each at most so many, the worst first."""
-        return Examples(self.parts, self.facts["scores"], limit, self.measures)
+    def examples(self, limit: int | None) -> list[Examples]:
+        """The rows of each task; of each at most so many, the worst first."""
+        return examples_of(self.parts, self.facts["scores"], limit, self.measures)
 
     def match_rows(self, limit: int | None) -> MatchRows | None:
         """The rows of all matches; None without matches."""

@@ -18,6 +18,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.data.roles import read_roles
 from evaluand.data.source import read_column
+from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import SHORT, TEXT, cut_text
 from evaluand.store.statuses import FAILED, RESPONSE_STATUSES, SCORE_STATUSES, SKIPPED
@@ -118,51 +119,6 @@ class RowColumns:
             },
             {name: words(of, _MOST_VALUES) for name, of in self.attributes.items()},
         )
-
-
-def join_columns(parts: Sequence[RowColumns], scorers: Sequence[str], attributes: Sequence[str]) -> RowColumns:
-    """The rows of several tasks, one after the other, with these scorers and attributes; a part may lack some."""
-
-    def stack(of: Callable[[RowColumns], np.ndarray]) -> np.ndarray:
-        return np.concatenate([of(part) for part in parts])
-
-    def blank(part: RowColumns) -> ScorerColumns:
-        n = len(part)
-        return ScorerColumns(np.zeros(n, np.uint8), np.full(n, np.nan), _no_words(n))
-
-    graded = {name: [part.scorers.get(name) or blank(part) for part in parts] for name in scorers}
-    return RowColumns(
-        stack(lambda part: part.index),
-        stack(lambda part: part.replication),
-        stack(lambda part: part.outcome),
-        stack(lambda part: part.duration),
-        {
-            name: ScorerColumns(
-                np.concatenate([each.status for each in of]),
-                np.concatenate([each.value for each in of]),
-                _join_words([each.label for each in of]),
-            )
-            for name, of in graded.items()
-        },
-        {
-            name: _join_words([part.attributes.get(name) or _no_words(len(part)) for part in parts])
-            for name in attributes
-        },
-    )
-
-
-def _no_words(n: int) -> Words:
-    return Words(np.zeros(n, np.uint16), [])
-
-
-def _join_words(parts: Sequence[Words]) -> Words:
-    known = list(dict.fromkeys(word for part in parts for word in part.known or ()))
-    if len(known) > _MOST_WORDS or any(part.known is None for part in parts):
-        return Words(np.zeros(sum(len(part.codes) for part in parts), np.uint16), None)
-    places = {word: place for place, word in enumerate(known, 1)}
-    renumbered = [np.array([0, *(places[word] for word in part.known or ())], np.uint16) for part in parts]
-    codes = [numbers[part.codes] for numbers, part in zip(renumbered, parts, strict=True)]
-    return Words(np.concatenate(codes), known)
 
 
 def read_row_columns(
@@ -401,3 +357,23 @@ def iterate_columns(columns: RowColumns) -> Iterator[tuple[str, np.ndarray]]:
         yield f"label-{number}", of.label.codes.astype("<u2")
     for number, words in enumerate(columns.attributes.values()):
         yield f"attribute-{number}", words.codes.astype("<u2")
+
+
+def describe_columns(columns: RowColumns, scores: Iterable[Mapping[str, Any]], aggregates: Mapping[str, str]) -> Facts:
+    """The meaning of the numbers in columns, as a page reads it.
+
+    Args:
+        scores: as `scores_facts` returns them.
+        aggregates: the name of the function that aggregates several calls, by feedback.
+    """
+    kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in scores}
+    return {
+        "rows": len(columns),
+        "outcomes": OUTCOMES,
+        "statuses": STATUSES,
+        "scorers": [
+            {"name": name, "labels": of.label.known, "aggregate": aggregates.get(name)} | kinds[name]
+            for name, of in columns.scorers.items()
+        ],
+        "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
+    }

@@ -5,7 +5,7 @@ const KINDS = { i8: BigInt64Array, i4: Int32Array, u1: Uint8Array, f8: Float64Ar
 const LENGTH = 8;
 
 export const columnsPath = (task) => pathOf("columns", task.run, task.evaluation ?? "-");
-export const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "-", String(piece));
+const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "-", String(piece));
 
 /** The columns of a task: a head, and an array for each of its columns. */
 export const readColumns = (task) => readPacked(columnsPath(task));
@@ -60,6 +60,9 @@ const keyOf = (task) => ({ index: task.columns.index, replication: task.columns.
 const same = (a, b) => a.length === b.length && a.every((value, row) => value === b[row]);
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
+/** Whether only some rows of a task are there. */
+export const isCut = (task) => task.head.total > task.head.rows;
+
 /** The scorers and attributes of all tasks, by name. */
 export const scorersOf = (grid) => unique(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => scorer.name)));
 export const attributesOf = (grid) => unique(grid.tasks.flatMap((task) => task.head.attributes.map((attribute) => attribute.name)));
@@ -71,7 +74,7 @@ const MOST = 2000;
 
 /** The row of a task with its texts. A server is asked for the rows that one moment wants together. */
 export function rowAt(task, place) {
-  if (!isServed) return read(piecePath(task, Math.floor(place / task.head.piece))).then((rows) => rows[place % task.head.piece]);
+  if (!isServed) return rowInPiece(task, place);
   const path = pathOf("at", task.run, task.evaluation ?? "-");
   const key = `${path}/${place}`;
   if (!known.has(key)) {
@@ -83,6 +86,21 @@ export function rowAt(task, place) {
     if (known.size > MOST) known.delete(known.keys().next().value);
   }
   return known.get(key);
+}
+
+/** The place of the first row of each piece; pieces of files have one size. */
+const startsOf = ({ rows, piece, starts }) => starts ?? Array.from({ length: Math.ceil(rows / piece) }, (_, i) => i * piece);
+
+async function rowInPiece(task, place) {
+  const starts = startsOf(task.head);
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle] <= place) low = middle;
+    else high = middle - 1;
+  }
+  return (await read(piecePath(task, low)))[place - starts[low]];
 }
 
 function ask(path, size) {
@@ -105,9 +123,9 @@ export async function findText(grid, text) {
       for (const place of await read(`${pathOf("find", task.run, task.evaluation ?? "-")}?q=${encodeURIComponent(text)}`)) marks[place] = 1;
     } else {
       const wanted = text.toLowerCase();
-      for (let piece = 0; piece * task.head.piece < task.head.rows; piece++) {
+      for (const [piece, start] of startsOf(task.head).entries()) {
         const rows = await read(piecePath(task, piece));
-        rows.forEach((row, i) => { if (holds(row, wanted)) marks[piece * task.head.piece + i] = 1; });
+        rows.forEach((row, i) => { if (holds(row, wanted)) marks[start + i] = 1; });
       }
     }
     grid.places[t].forEach((place, row) => { if (place >= 0 && marks[place]) found[row] = 1; });

@@ -1,10 +1,10 @@
 // The grid: one row for each example, with what each task answered and how it was scored.
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { change, state } from "../address.js";
+import { change, decode, state } from "../address.js";
 import { Problem, Waiting } from "../parts/frame.js";
-import { shown, word } from "../text.js";
-import { findText, join, readColumns, rowAt } from "./columns.js";
+import { plainly, plural, shown, word } from "../text.js";
+import { findText, isCut, join, readColumns, rowAt } from "./columns.js";
 import { Detail } from "./detail.js";
 import { known } from "./filter.js";
 import { Line, Heads } from "./line.js";
@@ -33,6 +33,7 @@ export function Grid({ tasks, usual = "all" }) {
 }
 
 function Loaded({ grid, usual }) {
+  const missing = useExample(grid);
   const text = (state.value.get("q") ?? "").trim();
   const [marks, tell] = useState({ text: "", found: null, error: null });
   useEffect(() => {
@@ -52,13 +53,36 @@ function Loaded({ grid, usual }) {
     }
   }, [grid, preset, filter, sort, searched, text]);
   const isSearching = text !== "" && marks.text !== text;
-  return html`<div class="grid">
+  return html`<div class="examples">
     <${Filters} grid=${grid} preset=${preset} usual=${usual} />
     ${chosen.fault && html`<${Problem} text=${`The filter is not understood: ${chosen.fault}.`} />`}
+    ${missing && html`<${Problem} text=${missing} />`}
     ${marks.error && marks.text === text && html`<${Problem} text=${marks.error} />`}
-    <p class="row-count" role="status">${isSearching ? "Searching …" : `${word.format(chosen.rows.length)} of ${word.format(grid.n)} rows`}</p>
+    <p class="row-count" role="status">${isSearching ? "Searching …" : `${word.format(chosen.rows.length)} of ${plural(grid.n, "row")}${ofMore(grid)}`}</p>
     <${Table} grid=${grid} rows=${chosen.rows} search=${text.toLowerCase()} />
   </div>`;
+}
+
+/** Opens the example that a link names by task, index and replication; or says that there is none. */
+function useExample(grid) {
+  const example = state.value.get("example");
+  const row = useMemo(() => (example === null ? -1 : rowOf(grid, ...example.split("/").map(decode))), [grid, example]);
+  useEffect(() => { if (row >= 0) change({ example: null, x: keyOf(grid, row) }); }, [row]);
+  return example !== null && row < 0 ? `There is no example ${example.split("/")[1]} of ${decode(example.split("/")[0])} here.` : null;
+}
+
+function rowOf(grid, name, index, replication = "0") {
+  const t = grid.tasks.findIndex(({ task }) => task === name);
+  if (t < 0 || !/^-?\d{1,19}$/.test(index ?? "")) return -1;
+  const { columns } = grid.tasks[t];
+  const place = columns.index.findIndex((each, i) => each === BigInt(index) && columns.replication[i] === Number(replication));
+  return place < 0 ? -1 : grid.places[t].indexOf(place);
+}
+
+/** What a report says of the rows that it has no room for. */
+function ofMore({ tasks }) {
+  const [task] = tasks.filter(isCut).sort((a, b) => b.head.total - a.head.total);
+  return task ? `; of each task the ${word.format(task.head.rows)} worst of ${word.format(task.head.total)}` : "";
 }
 
 function Filters({ grid, preset, usual }) {
@@ -71,16 +95,16 @@ function Filters({ grid, preset, usual }) {
       <div class="field"><label for="grid-text">Search the text</label>
         <input id="grid-text" type="search" placeholder="then press Enter" autocomplete="off" spellcheck=${false} value=${values.get("q") ?? ""} onChange=${set("q")} /></div>
       <div class="field wide"><label for="grid-filter">Filter</label>
-        <input id="grid-filter" autocomplete="off" spellcheck=${false} value=${draft} placeholder=${example(grid)} list="grid-names"
+        <input id="grid-filter" autocomplete="off" spellcheck=${false} value=${draft} placeholder=${plainly(example(grid), 120)} list="grid-names"
           onInput=${(event) => type(event.target.value)} onChange=${set("f")} />
         <datalist id="grid-names">${known(grid).map((name) => html`<option value=${`${name} `} />`)}</datalist></div>
       <div class="field"><label for="grid-sort">Sort by</label>
         <select id="grid-sort" value=${values.get("s") ?? ""} onChange=${set("s")}>
-          ${Object.entries(sorts(grid)).map(([value, title]) => html`<option value=${value} selected=${value === (values.get("s") ?? "")}>${title}</option>`)}</select></div>
+          ${Object.entries(sorts(grid)).map(([value, title]) => html`<option value=${value} selected=${value === (values.get("s") ?? "")}>${plainly(title, 80)}</option>`)}</select></div>
     </form>
     <ul class="chips" aria-label="Presets">
       ${presets.map(([name, one]) => html`<li><button type="button" class="chip" aria-pressed=${name === preset} onClick=${() => change({ p: name === usual ? null : name, x: null })}><bdi>${shown(one.names ? one.names(grid.tasks[0].task, grid.tasks[1].task) : one.title)}</bdi></button></li>`)}
-      ${values.get("f") && html`<li><button type="button" class="chip" aria-pressed="true" aria-label="Remove the filter" onClick=${() => change({ f: null })}>${values.get("f")} ✕</button></li>`}
+      ${values.get("f") && html`<li><button type="button" class="chip" aria-pressed="true" aria-label="Remove the filter" onClick=${() => change({ f: null })}>${shown(values.get("f"))} ✕</button></li>`}
     </ul>`;
 }
 

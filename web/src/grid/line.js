@@ -1,5 +1,7 @@
 // A row of the grid, on two lines at most.
 import { html } from "htm/preact";
+import { isCut } from "./columns.js";
+import { scoreNumbers } from "../parts/scores.js";
 import { Name, number, plain, shown, snippet } from "../text.js";
 
 export function Heads({ grid }) {
@@ -26,10 +28,10 @@ export function Line({ id, place, top, grid, row, cells, search, isCurrent, isOp
 function Answer({ grid, number: t, row, held, search }) {
   const place = grid.places[t][row];
   const { head, columns } = grid.tasks[t];
-  if (place < 0) return html`<span class="muted">no such row</span>`;
+  if (place < 0) return html`<span class="muted">${isCut(grid.tasks[t]) ? "not in this report" : "no such row"}</span>`;
   const outcome = head.outcomes[columns.outcome[place]];
   return html`<span class="clip" dir="auto">${held === undefined ? "…" : said(held, search)}</span>
-    <span class="pills">${pills(head, columns, place, outcome)}</span>`;
+    <span class="pills">${pills(head, columns, place, outcome, held)}</span>`;
 }
 
 export function said(row, search) {
@@ -39,13 +41,15 @@ export function said(row, search) {
   return shown(row.responses.map((cell) => plain(cell, 220)).join(" | ") || "(an empty list)", search);
 }
 
-/** A pill for each scorer: its value or label, else its status; a call that failed or is not graded has one for itself. */
-function pills(head, columns, place, outcome) {
+/** A pill for each scorer: its value, numbers or label, else its status; a call that failed or is not graded has one for itself. */
+function pills(head, columns, place, outcome, held) {
   const found = head.scorers.flatMap((scorer, s) => {
     const status = head.statuses[columns[`status-${s}`][place]];
     if (!status) return [];
     const value = columns[`value-${s}`][place];
     const label = scorer.labels?.[columns[`label-${s}`][place] - 1];
+    const several = Number.isNaN(value) && held ? held.scores.flatMap((score) => (score.scorer === s ? scoreNumbers(score) ?? [] : [])) : [];
+    if (several.length) return several.map(([name, number]) => html`<span class="pill none"><${Name} of=${head.scorers.length > 1 ? `${scorer.name} ${name}` : name} /> ${number}</span>`);
     const text = status !== "scored" ? status : Number.isNaN(value) ? (label ?? "scored") : scorer.binary ? (value ? "✓" : "✗") : number(value);
     const kind = status === "failed" ? "failed" : status !== "scored" ? "unscored" : scorer.binary ? (value ? "good" : "wrong") : "none";
     return [html`<span class=${`pill ${kind}`} title=${`${scorer.name}: ${snippet(String(text))}`}><span class=${head.scorers.length > 1 ? "" : "unseen"}><${Name} of=${scorer.name} /> </span>${scorer.binary && status === "scored" ? html`<span aria-hidden="true">${text}</span><span class="unseen">${value ? "right" : "wrong"}</span>` : shown(String(text))}</span>`];

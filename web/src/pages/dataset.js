@@ -5,7 +5,7 @@ import { Pairs } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
 import { isServed, pathOf, useRead } from "../source.js";
-import { Name, minute, number, plain, plural, shown, textOf, word } from "../text.js";
+import { Name, minute, number, plain, plainly, plural, shown, textOf, word } from "../text.js";
 
 const SHORT = 12;
 
@@ -72,12 +72,12 @@ function Difference({ dataset }) {
   const other = state.value.get("with");
   return html`<div class="field"><label for="other">Compare with</label><select id="other" value=${other ?? ""} onChange=${(event) => change({ with: event.target.value })}>
       <option value="">choose a dataset</option>
-      ${dataset.others.map((each) => html`<option value=${each.id}>${optionText(each)}</option>`)}</select></div>
+      ${dataset.others.map((each) => html`<option value=${each.id}>${plainly(optionText(each), 80)}</option>`)}</select></div>
     ${other && html`<${Compared} key=${other} a=${dataset.id} b=${other} />`}`;
 }
 
 /** Options hold no marked characters, so what cannot be seen is its code there. */
-const optionText = ({ id, name, created }) => `${shown(name ?? "without a name").map((part) => (typeof part === "string" ? part : part.props.children)).join("")} · ${id.slice(0, SHORT)} · ${minute(created)}`;
+const optionText = ({ id, name, created }) => `${name ?? "without a name"} · ${id.slice(0, SHORT)} · ${minute(created)}`;
 
 function Compared({ a, b }) {
   const found = useRead(pathOf("dataset-difference", a, b));

@@ -8,7 +8,7 @@ import { countOutcomes, isContradictory, ORDERS, OUTCOME_CLASS, readPairs, selec
 import { Head, Loaded, Problem, Waiting } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
 import { pathOf, useRead } from "../source.js";
-import { Name, plural, shown, snippet, word } from "../text.js";
+import { Name, plainly, plural, shown, snippet, word } from "../text.js";
 
 const PAGE = 20;
 
@@ -88,12 +88,6 @@ function Filters({ pairs, filter, order }) {
         ${Object.entries(ORDERS).map(([value, title]) => html`<option value=${value} selected=${value === order}>${title}</option>`)}</select></div></form>
     <ul class="chips" aria-label="Presets">${counts[0] > 0 && html`<li><button type="button" class="chip" aria-pressed=${String(isPicked)} onClick=${() => change({ o: isPicked ? null : "0", n: null, x: null })}>contradictory (${word.format(counts[0])})</button></li>`}
       ${any && html`<li><button type="button" class="chip" onClick=${() => change({ ...Object.fromEntries(Object.values(FILTERS).map((key) => [key, null])), n: null, x: null })}>all pairs</button></li>`}</ul>`;
-}
-
-/** A name where nodes cannot stand, cut. */
-function plainly(name) {
-  const text = shown(name).map((part) => (typeof part === "string" ? part : part.props.children)).join("");
-  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
 
 /** What some places hold, read together; null while they are read. */

@@ -6,7 +6,7 @@ import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
 import { canLabel, isServed, pathOf, useRead } from "../source.js";
-import { Name, plural, shown } from "../text.js";
+import { Name, plainly, plural, shown } from "../text.js";
 
 export function ResultsPage({ parts }) {
   const name = parts.join("/");
@@ -39,7 +39,7 @@ function Pairs({ tasks }) {
   const [pair, choose] = useState([0, 1]);
   if (graded.length < 2 || !isServed) return null;
   const select = (side, label) => html`<select aria-label=${label} value=${pair[side]} onChange=${(event) => choose(pair.with(side, Number(event.target.value)))}>
-    ${graded.map((task, i) => html`<option value=${i} selected=${i === pair[side]}>${task.task}</option>`)}</select>`;
+    ${graded.map((task, i) => html`<option value=${i} selected=${i === pair[side]}>${plainly(task.task)}</option>`)}</select>`;
   const [a, b] = pair.map((place) => graded[place]);
   return html`<p class="pairs-of">Compare ${select(1, "System")} with ${select(0, "Baseline")} ${a !== b && html`<a href=${address(["c"], { a: a.evaluation, b: b.evaluation })}>Compare them</a>`}</p>`;
 }

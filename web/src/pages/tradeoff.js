@@ -5,7 +5,7 @@ import { address, change, state } from "../address.js";
 import { Command, quoted } from "../parts/command.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { isServed, pathOf, useRead } from "../source.js";
-import { Name, number, plural, shown, word } from "../text.js";
+import { Name, number, plainly, plural, shown, word } from "../text.js";
 import { limitAt, nameOf, pick, readLimit, slideOf, stopsOf, VALUES } from "../tradeoff/pick.js";
 import { Planes } from "../tradeoff/planes.js";
 import { Elsewhere, Points, Rates } from "../tradeoff/tables.js";
@@ -78,11 +78,11 @@ function Limits({ id, choice, limits, numbers, best, set }) {
   const anyLimit = limits.some(Boolean) || best > 0;
   return html`<form class="limits" aria-label="Limits" onSubmit=${(event) => event.preventDefault()}>
     <label for=${`${id}-best`}>Best by</label><select id=${`${id}-best`} value=${String(best)} onChange=${(event) => set(limits, Number(event.target.value))}>
-      ${choice.names.map((name, i) => html`<option value=${String(i)} selected=${i === best}>${shownText(name)}</option>`)}</select>
+      ${choice.names.map((name, i) => html`<option value=${String(i)} selected=${i === best}>${plainly(name)}</option>`)}</select>
     <span class="reset">${anyLimit && html`<button type="button" class="plain" onClick=${() => set(limits.map(() => ""), 0)}>Clear the limits</button>`}</span>
     ${choice.names.map((name, i) => {
       const isLower = choice.lower[i];
-      const words = `${shownText(name)} ${isLower ? "at most" : "at least"}`;
+      const words = `${plainly(name)} ${isLower ? "at most" : "at least"}`;
       const limit = numbers[i];
       return html`<label for=${`${id}-${i}`}><${Name} of=${name} /> ${isLower ? "at most" : "at least"}</label>
         <input type="range" aria-label=${words} min="0" max=${stops[i].length} step="1" value=${slideOf(stops[i], isLower, limit)} aria-valuetext=${limit === null ? "no limit" : String(limit)}
@@ -90,9 +90,6 @@ function Limits({ id, choice, limits, numbers, best, set }) {
         <input id=${`${id}-${i}`} type="text" inputmode="decimal" autocomplete="off" placeholder="no limit" value=${limits[i]} aria-invalid=${String(Boolean(readLimit(limits[i]).fault))} onInput=${(event) => put(i, event.target.value)} />`;
     })}</form>`;
 }
-
-/** A name where nodes cannot stand. */
-const shownText = (name) => shown(name).map((part) => (typeof part === "string" ? part : part.props.children)).join("");
 
 function commandOf({ choice, metrics, command }, best, numbers) {
   const store = command.at(-1);

@@ -4,15 +4,20 @@ import { change } from "../address.js";
 
 export const Markup = ({ of, className = "" }) => html`<div class=${className} onClick=${act} dangerouslySetInnerHTML=${{ __html: of }} />`;
 
-function act(event) {
+/** What a click on markup does: it sorts a table, or opens the row of an example. */
+export function act(event) {
   const head = event.target.closest("table.sortable thead th");
   if (head) sort(head.closest("table"), head);
   const link = event.target.closest('a[href^="#example="]');
   if (!link) return;
   event.preventDefault();
-  const [, index, replication] = link.getAttribute("href").slice("#example=".length).split("/");
-  change({ x: `${index}${replication ? `/${replication}` : ""}` }, false);
-  document.getElementById("rows")?.scrollIntoView();
+  openExample(link.getAttribute("href"));
+}
+
+/** Opens the row of `#example=TASK/INDEX/REPLICATION`. */
+export function openExample(link, replace = false) {
+  change({ x: null, example: link.slice("#example=".length) }, replace);
+  document.querySelector(".examples")?.scrollIntoView();
 }
 
 const NEXT = { none: "ascending", ascending: "descending", descending: "none" };

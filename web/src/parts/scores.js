@@ -28,7 +28,7 @@ export function Scores({ row, head, search, command }) {
   const many = row.scores.some((score) => score.response > 0);
   const names = ["scorer", ...(targets ? ["target"] : []), ...(many ? ["response"] : []), "value", "label", "why"];
   const caption = row.n_scores > row.scores.length ? `The first ${row.scores.length} of ${word.format(row.n_scores)} scores` : "What each scorer gave, and why";
-  return html`<div class="scroll" role="group" aria-label="Scores" tabindex="0"><table class="numbers stacked"><caption><span>${caption}</span></caption>
+  return html`<div class="scroll stacks" role="group" aria-label="Scores" tabindex="0"><table class="numbers stacked"><caption><span>${caption}</span></caption>
     <thead><tr>${names.map((name) => html`<th scope="col" class=${["value", "response"].includes(name) ? null : "text"}>${name}</th>`)}</tr></thead>
     <tbody>${row.scores.map((score) => html`<tr>
       <th scope="row"><bdi>${shown(head.scorers[score.scorer].name)}</bdi></th>

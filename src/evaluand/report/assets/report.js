@@ -1,660 +1,149 @@
-"use strict";
-// The examples of a report. Columns of numbers say which rows are shown and in which order; the rows themselves are
-// in compressed pieces, and a piece is unpacked when one of its rows is shown or searched. Whatever comes from data is
-// put into the page as text, never as markup.
-(() => {
-  const PAGE = 20;
-  const BREATH = 40; // milliseconds of search before the page may answer
-  const ARRAYS = { task: Uint16Array, index: BigInt64Array, replication: Int32Array, outcome: Uint8Array };
-  const { byId, word, unpacked, rowPieces, element, shown, textOf, snippet, number, heading, cellBlock, seconds, spanTree } = evaluandRows;
-  const head = JSON.parse(byId("head").textContent);
-  const columns = {};
-  const filters = []; // functions row → whether it passes
-  const state = { order: new Uint32Array(0), page: 0, open: new Set(), found: null, query: "", search: 0, news: null };
-
-  // ---------------------------------------------------------------- unpacking
-
-  async function column(name, Kind) {
-    return new Kind(await (await unpacked(`column-${name}`)).arrayBuffer());
-  }
-
-  const pieces = rowPieces("piece", head.starts);
-
-  // ---------------------------------------------------------------- text
-
-  // ---------------------------------------------------------------- filters and order
-
-  function field(id, label, control) {
-    const made = element("div", { class: "field" }, element("label", { for: id }), control);
-    made.firstChild.append(shown(label));
-    control.id = id;
-    byId("more-filters").append(made);
-    return control;
-  }
-
-  function choice(label, id, options) {
-    const select = element("select", {}, element("option", { value: "" }, "all"));
-    for (const [value, name] of options) {
-      const option = element("option", { value: String(value) });
-      option.append(shown(name));
-      select.append(option);
-    }
-    return field(id, label, select);
-  }
-
-  function buildFilters() {
-    head.outcomes.forEach((name, i) => {
-      const count = columns.outcome.reduce((n, outcome) => n + (outcome === i), 0);
-      if (count) byId("outcome").append(element("option", { value: String(i) }, `${name} (${word.format(count)})`));
-    });
-    filters.push(() => byNumber(byId("outcome").value, columns.outcome));
-    head.tasks.forEach((name, i) => {
-      const option = element("option", { value: String(i) });
-      option.append(shown(name));
-      byId("task").append(option);
-    });
-    byId("task").closest(".field").hidden = head.tasks.length < 2;
-    filters.push(() => byNumber(byId("task").value, columns.task));
-    head.scorers.forEach(buildScorerFilter);
-    head.attributes.forEach((attribute, i) => {
-      if (!attribute.values || !attribute.values.length) return;
-      const codes = columns[`attribute-${i}`];
-      const options = attribute.values.map((value, code) => [code + 1, value]);
-      options.sort((a, b) => a[1].localeCompare(b[1], "en", { numeric: true }));
-      if (codes.includes(0)) options.push([0, "none"]);
-      const select = choice(attribute.name, `attribute-${i}`, options);
-      filters.push(() => byNumber(select.value, codes));
-    });
-  }
-
-  function buildScorerFilter(scorer, i) {
-    const statuses = columns[`status-${i}`];
-    const values = columns[`value-${i}`];
-    const distinct = new Set();
-    for (const value of values) {
-      if (!Number.isNaN(value)) distinct.add(value);
-      if (distinct.size > 8) break;
-    }
-    const options = [];
-    if (distinct.size <= 8) for (const value of [...distinct].sort((a, b) => a - b)) options.push([`=${value}`, number(value)]);
-    const present = new Set(statuses);
-    head.statuses.forEach((name, code) => {
-      if (name && name !== "scored" && present.has(code)) options.push([`s${code}`, name]);
-    });
-    (scorer.labels ?? []).forEach((label, code) => options.push([`l${code + 1}`, `label ${label}`]));
-    if (options.length) {
-      const select = choice(`Score of ${scorer.name}`, `scorer-${i}`, options);
-      filters.push(() => byScore(select.value, statuses, values, columns[`label-${i}`]));
-    }
-    if (distinct.size > 8) {
-      const [from, to] = ["lowest", "highest"].map((what) =>
-        element("input", { type: "number", step: "any", "aria-label": `${what} score of ${scorer.name}`, placeholder: what }));
-      const group = element("div", { class: "field", role: "group", "aria-label": `Range of ${scorer.name}` },
-        element("span", { class: "label" }), element("div", { class: "range" }, from, "–", to));
-      group.firstChild.append(shown(`${scorer.name} from – to`));
-      byId("more-filters").append(group);
-      filters.push(() => {
-        if (from.value === "" && to.value === "") return null;
-        const low = from.value === "" ? -Infinity : Number(from.value);
-        const high = to.value === "" ? Infinity : Number(to.value);
-        return (row) => values[row] >= low && values[row] <= high;
-      });
-    }
-  }
-
-  function byNumber(chosen, codes) {
-    if (chosen === "") return null;
-    const code = Number(chosen);
-    return (row) => codes[row] === code;
-  }
-
-  function byScore(chosen, statuses, values, labels) {
-    if (chosen === "") return null;
-    const code = Number(chosen.slice(1));
-    if (chosen[0] === "=") return (row) => values[row] === code;
-    return chosen[0] === "s" ? (row) => statuses[row] === code : (row) => labels[row] === code;
-  }
-
-  function buildSort() {
-    const add = (value, name) => {
-      const option = element("option", { value });
-      option.append(shown(name));
-      byId("sort").append(option);
-    };
-    add("worst", "worst first");
-    add("index", "index");
-    head.scorers.forEach((scorer, i) => {
-      if (columns[`value-${i}`].every(Number.isNaN)) return;
-      add(`+${i}`, `${scorer.name}, lowest first`);
-      add(`-${i}`, `${scorer.name}, highest first`);
-    });
-    add("slow", "slowest first");
-    add("fast", "fastest first");
-  }
-
-  /** Rows are in the file by task, index and replication, so a stable sort by one column is enough. */
-  function ordered(rows) {
-    const by = byId("sort").value;
-    const ascending = (keys) => (a, b) => keys[a] - keys[b] || a - b;
-    const descending = (keys) => (a, b) => keys[b] - keys[a] || a - b;
-    if (by === "worst") {
-      const scores = head.scorers.map((scorer, i) => (scorer.unit ? columns[`value-${i}`] : null)).filter(Boolean);
-      const { outcome } = columns;
-      const none = (value) => (Number.isNaN(value) ? 2 : value); // after all that lies between 0 and 1
-      return rows.sort((a, b) => {
-        if (outcome[a] !== outcome[b]) return outcome[a] - outcome[b];
-        for (const values of scores) if (none(values[a]) !== none(values[b])) return none(values[a]) - none(values[b]);
-        return a - b;
-      });
-    }
-    if (by === "index") {
-      const { index } = columns;
-      return rows.sort((a, b) => (index[a] < index[b] ? -1 : index[a] > index[b] ? 1 : a - b));
-    }
-    const values = by === "slow" || by === "fast" ? columns.duration : columns[`value-${by.slice(1)}`];
-    const known = by[0] === "+" || by === "fast" ? ascending(values) : descending(values);
-    return rows.sort((a, b) => Number.isNaN(values[a]) - Number.isNaN(values[b]) || (Number.isNaN(values[a]) ? a - b : known(a, b)));
-  }
-
-  function select() {
-    const tests = filters.map((make) => make()).filter(Boolean);
-    if (state.found) tests.unshift((row) => state.found[row] === 1);
-    const rows = new Uint32Array(head.rows);
-    let n = 0;
-    for (let row = 0; row < head.rows; row++) if (tests.every((test) => test(row))) rows[n++] = row;
-    state.order = ordered(rows.subarray(0, n));
-    state.page = 0;
-  }
-
-  function announce(extra = "") {
-    const total = head.rows < head.total ? `${word.format(head.rows)} (the worst of ${word.format(head.total)})` : word.format(head.rows);
-    byId("count").textContent = `${word.format(state.order.length)} of ${total} rows${extra}`;
-  }
-
-  // ---------------------------------------------------------------- search
-
-  async function search(query) {
-    const mine = ++state.search;
-    const wanted = query.trim().toLowerCase();
-    state.query = wanted;
-    byId("search-progress").hidden = true;
-    if (!wanted) {
-      state.found = null;
-      return refresh();
-    }
-    state.found = new Uint8Array(head.rows);
-    byId("search-progress").hidden = false;
-    let rested = performance.now();
-    let announced = rested;
-    for (let i = 0; i < head.starts.length; i++) {
-      const rows = await pieces.peek(i);
-      if (mine !== state.search) return;
-      rows.forEach((row, k) => { if (holds(row, wanted)) state.found[head.starts[i] + k] = 1; });
-      const now = performance.now();
-      if (now - rested > BREATH) {
-        byId("progress").value = (i + 1) / head.starts.length;
-        await new Promise((resolve) => setTimeout(resolve));
-        if (mine !== state.search) return;
-        rested = performance.now();
-        if (rested - announced > 700) {
-          announced = rested;
-          await refresh("", true);
-          if (mine !== state.search) return;
-        }
-      }
-    }
-    byId("search-progress").hidden = true;
-    await refresh(` hold “${query.trim()}”`);
-  }
-
-  function stopSearch() {
-    state.search++;
-    byId("search-progress").hidden = true;
-    announce(", found before the search was stopped");
-    byId("query").focus();
-  }
-
-  const SEARCHED = ["id", "input", "expected", "attributes", "metadata", "error", "responses", "scores", "chats", "spans"];
-
-  function holds(row, wanted) {
-    return SEARCHED.some((name) => holdsText(row[name], wanted));
-  }
-
-  function holdsText(value, wanted) {
-    if (typeof value === "string") return value.toLowerCase().includes(wanted);
-    if (value === null || typeof value !== "object") return false;
-    for (const key in value) if (holdsText(value[key], wanted)) return true;
-    return false;
-  }
-
-  // ---------------------------------------------------------------- the page of rows
-
-  let drawing = 0;
-
-  /** The count changes with the rows it counts, not before them. */
-  async function draw() {
-    const mine = ++drawing;
-    const rows = [...state.order.subarray(state.page * PAGE, (state.page + 1) * PAGE)];
-    const items = await Promise.all(rows.map(async (row) => item(row, await pieces.at(row))));
-    if (mine !== drawing) return;
-    byId("rows").replaceChildren(...items);
-    const last = Math.max(Math.ceil(state.order.length / PAGE) - 1, 0);
-    byId("page").value = state.page + 1;
-    byId("page").max = last + 1;
-    byId("of").textContent = `of ${word.format(last + 1)}`;
-    byId("pages").hidden = last === 0;
-    for (const id of ["first", "previous"]) byId(id).disabled = state.page === 0;
-    for (const id of ["next", "last"]) byId(id).disabled = state.page === last;
-    if (state.news !== null) announce(state.news);
-    state.news = null;
-  }
-
-  async function refresh(extra = "", quiet = false) {
-    select();
-    if (!quiet) state.news = extra;
-    await draw();
-  }
-
-  function turn(page) {
-    const last = Math.max(Math.ceil(state.order.length / PAGE) - 1, 0);
-    state.page = Math.min(Math.max(page, 0), last);
-    draw().then(() => byId("count").scrollIntoView({ block: "nearest" }));
-  }
-
-  const OUTCOME_CLASS = ["failed", "unscored", "wrong", "good", "good", "good"];
-
-  const whichOf = (row) => `${row.index}${head.repeated ? `, repeat ${row.replication}` : ""}`;
-
-  function item(place, row) {
-    const panel = `detail-${place}`;
-    const answer = row.error ? `${row.error.type}: ${row.error.message}` : row.responses === null ? "no answer" : row.responses.map(snippet).join(" · ");
-    const which = element("span", { class: "which" }, whichOf(row));
-    if (head.tasks.length > 1) which.append(" · ", element("bdi", {}, shown(head.tasks[row.task])));
-    const part = (kind, text) => element("span", { class: kind }, element("bdi", {}, shown(text, state.query)));
-    const button = element("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": panel },
-      element("span", { class: `outcome ${OUTCOME_CLASS[row.outcome]}` }, head.outcomes[row.outcome]), which,
-      part("asked", snippet(row.input)), part("said", answer.slice(0, 300)), scoreLine(row));
-    const made = element("li", { "data-row": String(place) }, button, element("div", { id: panel, class: "detail", hidden: "" }));
-    button.addEventListener("click", () => expand(made, place, row, button.getAttribute("aria-expanded") !== "true"));
-    if (state.open.has(place)) expand(made, place, row, true);
-    return made;
-  }
-
-  const NAMED = 8;
-
-  /** The scores of a row on one line; each with its name where there are several scorers. */
-  function scoreLine(row) {
-    const values = row.scores.flatMap((score) => (scoreNumbers(score) ?? [["", score.value === null ? (score.label ?? "–") : number(score.value)]])
-      .map(([key, value]) => [[head.scorers[score.scorer].name, score.target, key].filter(Boolean).join(" "), value]));
-    if (head.scorers.length === 1 && values.length === row.scores.length) {
-      return element("span", { class: "scores" }, element("bdi", {}, shown(values.slice(0, 4).map(([, value]) => value).join(" · "), state.query)));
-    }
-    const made = element("span", { class: "scores named" });
-    for (const [name, value] of values.slice(0, NAMED)) {
-      made.append(element("span", {}, element("bdi", { class: "name" }, shown(name)), " ", element("bdi", {}, shown(value, state.query))), " ");
-    }
-    const more = values.length - NAMED + row.n_scores - row.scores.length;
-    if (more > 0) made.append(element("span", { class: "name" }, `and ${word.format(more)} more`));
-    return made;
-  }
-
-  /** The numbers of a score that has several, each with its name; null for any other score. */
-  const scoreNumbers = (score) => (score.value === null ? namedNumbers(score.data) : null);
-
-  /** The names and numbers of a cell that holds an object of numbers; null for any other cell. */
-  function namedNumbers(cell) {
-    if (!cell?.j || cell.c) return null;
-    const held = JSON.parse(cell.j);
-    const pairs = held !== null && typeof held === "object" && !Array.isArray(held) ? Object.entries(held) : [];
-    return pairs.length && pairs.every(([, value]) => typeof value === "number") ? pairs.map(([name, value]) => [name, number(value)]) : null;
-  }
-
-  const numberList = (pairs) => element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [
-    element("dt", {}, element("bdi", {}, shown(name))), element("dd", {}, element("b", {}, value))]));
-
-  function expand(made, place, row, open) {
-    const [button, panel] = made.children;
-    button.setAttribute("aria-expanded", String(open));
-    panel.hidden = !open;
-    if (open) state.open.add(place);
-    else state.open.delete(place);
-    if (open && !panel.firstChild) panel.append(...detail(row));
-  }
-
-  // ---------------------------------------------------------------- one example
-
-  function detail(row) {
-    const given = row.error ? failure(row.error) : answers(row);
-    const sides = [element("div", {}, ...given)];
-    if (row.expected !== null) sides.unshift(element("div", {}, heading("Expected"), ...block(row, row.expected)));
-    const parts = [heading("Input"), ...block(row, row.input), ...tagged(row), ...drawn(row), element("div", { class: "sides" }, ...sides)];
-    if (row.scores.length) parts.push(heading("Scores"), scores(row), ...asked(row));
-    parts.push(...chats(row));
-    if (row.spans.length) parts.push(heading("Trace"), ...trace(row));
-    parts.push(heading("About this row"), about(row), links(row));
-    return parts;
-  }
-
-  const block = (row, cell, kind = "") => cellBlock(cell, state.query, command(row), kind);
-
-  const command = (row) => `evaluand show ${head.show[row.task]} --index ${row.index} --json`;
-
-  function answers(row) {
-    if (row.responses === null) return [heading("Response"), element("p", { class: "unscored" }, "no answer")];
-    const made = row.responses.flatMap((cell, i) => [
-      heading(row.responses.length > 1 ? `Response ${i + 1} of ${word.format(row.n_responses)}` : "Response"), ...block(row, cell)]);
-    if (!made.length) made.push(heading("Response"), element("p", { class: "cut" }, "an empty list"));
-    if (row.n_responses > row.responses.length) made.push(element("p", { class: "cut" },
-      `${word.format(row.n_responses - row.responses.length)} responses more: `, element("code", {}, command(row))));
-    return made;
-  }
-
-  const MARKS = [["✓", "in both", "good"], ["−", "only expected", "unscored"], ["+", "only answered", "failed"]];
-
-  /** The input with the spans of each response and those expected, each marked by a sign, a word and an underline. */
-  function tagged(row) {
-    return row.marks.flatMap((marks, i) => {
-      if (marks === null) return [];
-      const counts = MARKS.map(([sign, name], kind) => `${sign} ${word.format(marks.spans.filter((span) => span[3] === kind).length)} ${name}`);
-      const more = marks.more ? `, and ${word.format(marks.more)} more` : "";
-      return [heading(row.responses.length > 1 ? `Spans of response ${i + 1}` : "Spans"), element("p", { class: "cut" }, counts.join(" · ") + more), markedText(marks, marks.text ?? row.input)];
-    });
-  }
-
-  function markedText(marks, cell) {
-    const characters = Array.from(textOf(cell)); // as spans count them
-    const made = element("div", { class: "text-block tagged", dir: "auto", tabindex: "0" });
-    const borders = [...new Set([0, ...marks.spans.flatMap((span) => [span[0], span[1]]), characters.length])].sort((a, b) => a - b);
-    borders.forEach((start, i) => {
-      for (const span of marks.spans) if (span[1] === start) made.append(unseen(" end of ", shown(span[2]), " "));
-      const begun = marks.spans.filter((span) => span[0] === start).sort((a, b) => b[1] - a[1]);
-      for (const [, , tag, kind] of begun) {
-        const [sign, name, style] = MARKS[kind];
-        made.append(element("b", { class: style }, element("span", { "aria-hidden": "true" }, sign), unseen(name, " "), element("bdi", {}, shown(tag))));
-      }
-      let piece = shown(characters.slice(start, borders[i + 1] ?? start).join(""), state.query);
-      const kinds = new Set(marks.spans.filter((span) => span[0] <= start && start < span[1]).map((span) => span[3]));
-      for (const kind of kinds) piece = element("span", { class: `marked ${MARKS[kind][1].split(" ").pop()}` }, piece);
-      made.append(piece);
-    });
-    return made;
-  }
-
-  const FOUND = [["✓", "right", "good"], ["−", "missed", "unscored"], ["+", "spurious", "failed"]];
-
-  /** The boxes of each response over their image, or over the extent of their coordinates. */
-  function drawn(row) {
-    return (row.frames ?? []).flatMap((frame, i) => {
-      if (frame === null) return [];
-      const counts = FOUND.map(([sign, name], kind) => `${sign} ${word.format(frame.counts[kind])} ${name}`);
-      const more = frame.more ? `; ${word.format(frame.more)} more are not drawn` : "";
-      const summary = `${counts.join(" · ")}, at an overlap of 0.5${more}`;
-      const lines = frame.boxes.map((box) => {
-        const [sign, name, style] = FOUND[box[5]];
-        return element("li", {}, element("span", { class: style }, `${sign} ${name}`), " ", ...label(box), ` at ${box.slice(0, 4).map((n) => +n.toFixed(1)).join(", ")}`);
-      });
-      const list = element("details", {}, element("summary", {}, "Boxes as a list"), element("ul", { class: "boxes" }, ...lines));
-      return [heading(row.frames.length > 1 ? `Boxes of response ${i + 1}` : "Boxes"), element("p", { class: "cut" }, summary), framed(frame, row.image, summary), list];
-    });
-  }
-
-  const label = (box) => [
-    ...(box[4] === null ? [] : [element("bdi", {}, shown(box[4]))]),
-    ...(box[6] === null ? [] : [` ${+box[6].toFixed(3)}`])];
-
-  function framed(frame, image, caption) {
-    const made = element("div", { class: "frame" });
-    const draw = (x, y, width, height, picture) => {
-      const place = svg("svg", { viewBox: `${x} ${y} ${width} ${height}`, role: "img", "aria-label": caption });
-      const line = Math.max(width, height) / 32;
-      if (picture) place.append(svg("image", { href: image, x, y, width, height }));
-      for (const box of [...frame.boxes].reverse()) {
-        const [x0, y0, x1, y1, , kind] = box;
-        const [sign, name, style] = FOUND[kind];
-        const words = label(box).map((part) => (typeof part === "string" ? part : part.textContent)).join("");
-        const above = y0 - line * 0.3 > y + line ? y0 - line * 0.3 : Math.min(y1 + line, y + height - line * 0.2);
-        place.append(svg("g", { class: `box ${name} ${style}` },
-          svg("title", {}, `${name}: ${words || "a box"}`),
-          svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0 }),
-          svg("text", { x: Math.max(x0, x), y: above, "font-size": line, "stroke-width": line / 5 }, `${sign} ${words}`)));
-      }
-      made.replaceChildren(place);
-    };
-    const corners = [0, 1, 2, 3].map((n) => frame.boxes.map((box) => box[n]));
-    const [left, top] = [0, 1].map((n) => Math.min(0, ...corners[n]));
-    const [right, bottom] = [2, 3].map((n) => Math.max(...corners[n]));
-    const margin = Math.max(right - left, bottom - top, 1) * 0.06;
-    draw(left, top, right - left + margin, bottom - top + margin, false);
-    if (image) {
-      const loaded = new Image();
-      loaded.onload = () => draw(0, 0, loaded.naturalWidth, loaded.naturalHeight, true);
-      loaded.src = image;
-    }
-    return made;
-  }
-
-  function svg(tag, attributes, ...children) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    made.append(...children);
-    return made;
-  }
-
-  /** For those who listen. */
-  const unseen = (...text) => element("span", { class: "unseen" }, ...text);
-
-  function failure(error) {
-    const code = error.code === null ? "" : ` [${error.code}]`;
-    const made = element("pre", { class: "text-block bad", dir: "auto", tabindex: "0" });
-    made.append(shown(`${error.type}: ${error.message}${code}`, state.query));
-    if (error.place) made.append("\n", element("span", { class: "muted" }, "at ", shown(error.place)));
-    return [heading("Error"), made];
-  }
-
-  function scores(row) {
-    const targets = row.scores.some((score) => score.target !== null);
-    const many = row.scores.some((score) => score.response > 0);
-    const names = ["scorer", ...(targets ? ["target"] : []), ...(many ? ["response"] : []), "value", "label", "why"];
-    const body = row.scores.map((score) => {
-      const why = element("td", { class: "text long" });
-      if (score.status !== "scored") why.append(element("span", { class: score.status === "failed" ? "failed" : "unscored" }, score.status), score.reason ? ": " : "");
-      for (const name of ["reason", "explanation"]) if (score[name]) why.append(element("bdi", {}, shown(score[name], state.query)), " ");
-      for (const [name, value] of Object.entries(score.columns ?? {})) why.append(element("span", { class: "muted" }, shown(`${name} `)), element("bdi", {}, shown(value, state.query)), "  ");
-      const several = scoreNumbers(score);
-      if (several) why.append(numberList(several));
-      else if (score.data) why.append(...block(row, score.data));
-      const cells = [element("th", { scope: "row" }, element("bdi", {}, shown(head.scorers[score.scorer].name)))];
-      if (targets) cells.push(element("td", { class: "text", "data-head": "target" }, shown(score.target ?? "")));
-      if (many) cells.push(element("td", { "data-head": "response" }, score.response === null ? "" : String(score.response + 1)));
-      cells.push(element("td", { class: "value" }, number(score.value)), element("td", { class: "text" }, element("bdi", {}, shown(score.label ?? ""))), why);
-      return element("tr", {}, ...cells);
-    });
-    const heads = names.map((name) => element("th", { scope: "col", class: ["value", "response"].includes(name) ? null : "text" }, name));
-    const caption = element("caption", {}, element("span", {}, row.n_scores > row.scores.length ? `The first ${row.scores.length} of ${word.format(row.n_scores)} scores` : "What each scorer gave, and why"));
-    return element("div", { class: "scroll" }, element("table", { class: "numbers stacked" }, caption,
-      element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body)));
-  }
-
-  /** What each feedback was asked about the row and what it said, call by call. */
-  function asked(row) {
-    const judged = row.scores.filter((score) => score.calls);
-    if (!judged.length) return [];
-    const few = judged.reduce((n, score) => n + score.calls.length, 0) <= 8;
-    return [heading("What feedbacks were asked"), ...judged.map((score) => {
-      const { name, aggregate } = head.scorers[score.scorer];
-      const value = score.value !== null ? `${number(score.value)}, ` : scoreNumbers(score) ? "" : `${score.status}, `;
-      const aggregated = score.n_calls === 1 ? "one call" : `${value}the ${aggregate ?? "aggregate"} of ${word.format(score.n_calls)} calls`;
-      const made = element("details", { class: "asked", ...(few ? { open: "" } : {}) },
-        element("summary", {}, element("bdi", {}, shown(name)), element("span", { class: "time" }, aggregated)),
-        element("ol", {}, ...score.calls.map((call) => askedOnce(row, call))));
-      if (score.n_calls > score.calls.length) made.append(element("p", { class: "cut" },
-        `${word.format(score.n_calls - score.calls.length)} calls more: `, element("code", {}, command(row))));
-      return made;
-    })];
-  }
-
-  function askedOnce(row, call) {
-    const several = namedNumbers(call.ret);
-    const said = call.error !== null ? element("span", { class: "failed" }, shown(call.error, state.query))
-      : call.ret === null ? element("span", { class: "unscored" }, "no value")
-      : typeof call.ret === "number" ? element("b", {}, number(call.ret)) : several ? null : element("code", {}, shown(textOf(call.ret)));
-    const pairs = (held) => Object.entries(held).flatMap(([name, cell]) => [
-      element("dt", {}, shown(name)),
-      element("dd", { dir: "auto" }, shown(textOf(cell), state.query), cell?.c ? element("span", { class: "muted" }, ` … (${word.format(cell.c)} characters more)`) : "")]);
-    return element("li", {}, several ? numberList(several) : element("p", {}, said), element("dl", { class: "pairs" }, ...pairs(call.args), ...pairs(call.meta)));
-  }
-
-  /** What was said to language models and what they replied, as bubbles; calls of tools are folded. */
-  function chats(row) {
-    return row.chats.flatMap((chat, i) => [
-      heading(row.chats.length > 1 ? `Conversation ${i + 1} of ${row.chats.length}` : "Conversation"),
-      element("ol", { class: "chat" }, ...chat.turns.map((turn) => bubble(row, turn))),
-      ...(chat.left_out ? [element("p", { class: "cut" }, `${word.format(chat.left_out)} messages more: `, element("code", {}, command(row)))] : [])]);
-  }
-
-  const SIDES = { user: "user", assistant: "assistant" };
-
-  function bubble(row, turn) {
-    const made = element("li", { class: `bubble ${SIDES[turn.role] ?? "other"}` }, element("p", { class: "role" }, shown(turn.role)));
-    if (textOf(turn.text) !== "" || !turn.tools) made.append(...said(row, turn.text));
-    for (const tool of turn.tools ?? []) made.append(element("details", {},
-      element("summary", {}, "calls ", element("code", {}, shown(tool.name)), element("span", { class: "gist", dir: "auto" },
-        shown(snippet(tool.arguments) + (tool.result === null ? "" : ` → ${snippet(tool.result)}`), state.query))),
-      element("p", { class: "cut" }, "arguments"), ...block(row, tool.arguments),
-      ...(tool.result === null ? [] : [element("p", { class: "cut" }, "result"), ...block(row, tool.result)])));
-    return made;
-  }
-
-  function said(row, cell) {
-    const made = [element("div", { class: "said", dir: "auto", tabindex: "0" }, shown(textOf(cell), state.query))];
-    if (cell.c) made.push(element("p", { class: "cut" }, `${word.format(cell.c)} characters more; the whole: `, element("code", {}, command(row))));
-    return made;
-  }
-
-  const trace = (row) => spanTree(row.spans, row.n_spans - row.spans.length, command(row), state.query);
-
-  function about(row) {
-    const pairs = [];
-    if (row.id !== null && row.id !== row.index) pairs.push(["id", row.id]);
-    for (const [name, value] of Object.entries(row.attributes)) pairs.push([name, value ?? "none"]);
-    for (const [name, value] of Object.entries(row.metadata)) pairs.push([name, value]);
-    pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}${row.started === null ? "" : `, begun ${new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`}`]);
-    if (row.usage) pairs.push(["used", row.usage]);
-    return element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [
-      element("dt", {}, shown(name)), element("dd", { dir: "auto" }, shown(value, state.query))]));
-  }
-
-  const hash = (task, row) => `#example=${encodeURIComponent(head.tasks[task])}/${row.index}${row.replication ? `/${row.replication}` : ""}`;
-
-  function links(row) {
-    const made = element("p", { class: "links" }, element("a", { href: hash(row.task, row) }, "Link to this row"));
-    for (let task = 0; task < head.tasks.length; task++) {
-      if (task === row.task || find(task, BigInt(row.index), row.replication) < 0) continue;
-      const link = element("a", { href: hash(task, row) }, "the same example in ");
-      link.append(element("bdi", {}, shown(head.tasks[task])));
-      made.append(link);
-    }
-    return made;
-  }
-
-  // ---------------------------------------------------------------- links to examples
-
-  let borders = null; // where the rows of each task begin
-
-  function find(task, index, replication) {
-    if (!borders) {
-      borders = new Uint32Array(head.tasks.length + 1);
-      for (const t of columns.task) borders[t + 1]++;
-      for (let t = 0; t < head.tasks.length; t++) borders[t + 1] += borders[t];
-    }
-    let low = borders[task];
-    let high = borders[task + 1];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const i = columns.index[middle];
-      if (i < index || (i === index && columns.replication[middle] < replication)) low = middle + 1;
-      else high = middle;
-    }
-    return low < borders[task + 1] && columns.index[low] === index && columns.replication[low] === replication ? low : -1;
-  }
-
-  async function follow() {
-    if (!location.hash.startsWith("#example=")) return;
-    const [task, index, replication] = location.hash.slice(9).split("/").map(decoded);
-    const number = head.tasks.indexOf(task);
-    const row = number < 0 || !/^-?\d+$/.test(index ?? "") ? -1 : find(number, BigInt(index), Number(replication ?? 0));
-    if (row < 0) {
-      byId("count").textContent = `There is no example ${index} of ${task} in this report.`;
-      byId("examples").scrollIntoView();
-      return;
-    }
-    if (!state.order.includes(row)) {
-      byId("filters").reset();
-      state.search++;
-      state.found = null;
-      state.query = "";
-      byId("search-progress").hidden = true;
-      select();
-      state.news = "";
-    }
-    state.page = Math.floor(state.order.indexOf(row) / PAGE);
-    state.open.add(row);
-    await draw();
-    const button = document.querySelector(`[data-row="${row}"] > button`);
-    button.scrollIntoView();
-    button.focus({ preventScroll: true });
-  }
-
-  function decoded(text) {
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      return text;
-    }
-  }
-
-  // ---------------------------------------------------------------- the page
-
-  async function start() {
-    const wanted = [...Object.entries(ARRAYS), ["duration", Float64Array]];
-    head.scorers.forEach((_, i) => wanted.push([`status-${i}`, Uint8Array], [`value-${i}`, Float64Array], [`label-${i}`, Uint16Array]));
-    head.attributes.forEach((_, i) => wanted.push([`attribute-${i}`, Uint16Array]));
-    await Promise.all(wanted.map(async ([name, Kind]) => { columns[name] = await column(name, Kind); }));
-    buildFilters();
-    buildSort();
-    byId("browser").hidden = false;
-    let waiting = 0;
-    byId("query").addEventListener("input", (event) => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => search(event.target.value), 250);
-    });
-    byId("query").addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && !byId("search-progress").hidden) {
-        event.preventDefault();
-        stopSearch();
-      }
-    });
-    byId("filters").addEventListener("submit", (event) => {
-      event.preventDefault();
-      clearTimeout(waiting);
-      search(byId("query").value);
-    });
-    byId("filters").addEventListener("change", (event) => { if (event.target.id !== "query") refresh(); });
-    byId("filters").addEventListener("reset", () => setTimeout(() => search("")));
-    byId("cancel").addEventListener("click", stopSearch);
-    byId("first").addEventListener("click", () => turn(0));
-    byId("previous").addEventListener("click", () => turn(state.page - 1));
-    byId("next").addEventListener("click", () => turn(state.page + 1));
-    byId("last").addEventListener("click", () => turn(Infinity));
-    byId("page").addEventListener("change", (event) => turn(Number(event.target.value) - 1 || 0));
-    addEventListener("hashchange", follow);
-    await refresh();
-    document.documentElement.dataset.ready = String(Math.round(performance.now()));
-    await follow();
-  }
-
-  start().catch((error) => {
-    byId("browser").hidden = false;
-    byId("browser").replaceChildren(element("p", { class: "failed", role: "alert" }, `The examples cannot be shown: ${error.message}`));
-  });
-})();
+/* Contains
+preact 11.2.0: Copyright (c) 2015-present Jason Miller
+@preact/signals 2.11.4: Copyright (c) 2022-present Preact Team
+@preact/signals-core 1.14.5: Copyright (c) 2022-present Preact Team
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+
+and
+htm 3.1.1: Copyright 2018 Google Inc.
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License. */
+(()=>{var E,Gt,ut,V,lt,Be,Qt,Re,Xt,ft,ct,Lo,xe=Symbol.for("pv"),Fe={},We=[],Io=/^m(i|n|o|s|text|space)$/,pt=Array.isArray,dt=We.slice,ne=Object.assign;function te(e){e&&e.parentNode&&e.remove()}function ye(e,t,n){var o,r,s,i={},a=arguments.length;for(s in t)s=="key"?o=t[s]:s=="ref"&&typeof e!="function"?r=t[s]:i[s]=t[s];return a>2&&(i.children=a>3?dt.call(arguments,2):n),ge(e,i,o,r,null)}function ge(e,t,n,o,r){var s={type:e,props:t,key:n,ref:o,__k:null,__:null,__b:0,__e:null,__c:null,constructor:xe,__v:r||++Gt,__i:-1,__u:0};return!r&&E.vnode&&E.vnode(s),s}function se(e){return e.children}function oe(e,t){this.props=e,this.context=t,this.__g=0}function z(e,t){if(t==null)return e.__&&z(e.__,e.__i+1);for(var n;t<e.__k.length;t++)if((n=e.__k[t])&&n.__e)return n.__e;return typeof e.type!="function"||e.props.__P?null:z(e)}function Uo(e){var t,n=e.__v,o=n.__e,r=[],s=[],i=e.__P;i&&((t=ne({constructor:xe},n)).__v=n.__v+1,E.vnode&&E.vnode(t),mt(i,t,n,e.__n,i.namespaceURI,32&n.__u?[o]:null,r,o||z(n),32&n.__u,s),t.__v=n.__v,t.__.__k[t.__i]=t,on(r,t,s),n.__=n.__e=null,t.__e!=o&&Zt(t))}function Zt(e){if((e=e.__)&&e.__c&&!e.props.__P)return e.__e=null,e.__k.some(function(t){return t&&(e.__e=t.__e)}),Zt(e)}function zt(e){(8&e.__g||(e.__g|=8,V.push(e),Be++))&&lt==E.debounceRendering||((lt=E.debounceRendering)||queueMicrotask)(Yt)}function Yt(){try{for(var e,t=1;V.length;)V.length>t&&V.sort(Qt),e=V.shift(),t=V.length,8&e.__g&&Uo(e)}finally{(Be=V.length)&&(lt||queueMicrotask)(Yt)}}function en(e,t,n,o,r,s,i,a,l,u,c){var d,m,p,$,x,v,h=o.__k||We,g=t.length;for(l=Do(n,t,h,l,g),d=0;d<g;d++)(p=n.__k[d])!=null&&(m=~p.__i&&h[p.__i]||Fe,p.__i=d,v=mt(e,p,m,r,s,i,a,l,u,c),$=p.__e,(m.ref!=p.ref||8&m.__u)&&(m.ref&&ht(m.ref,null,p,m),p.ref&&c.push(p.ref,p.__c||$,p)),x=x||$,4&p.__u?(l=tn(p,l,e,!m.__v),m.__e&&(m.__e=null)):typeof p.type=="function"&&v!==void 0?l=v:$&&(l=$.nextSibling),p.__u&=-21);return n.__e=x,l}function Do(e,t,n,o,r){var s,i,a,l,u,c,d,m,p,$=n.length,x=$,v=0,h=0,g=e.__k=Array(r);for(s=0;s<r;s++)(i=t[s])!=null&&typeof i!="boolean"&&typeof i!="function"?(typeof i!="object"||i.constructor===String?i=g[s]=ge(null,i):pt(i)?i=g[s]=ge(se,{children:i}):i.constructor===xe&&i.__b?i=g[s]=ge(i.type,i.props,i.key,i.ref,i.__v):g[s]=i,l=s+v,i.__=e,i.__b=e.__b+1,a=null,~(u=i.__i=Ro(i,n,l,x))&&(x--,(a=n[u])&&(a.__u|=2)),a&&a.__v?(i.__u|=16,u==l-1?v--:u==l+1?v++:u!=l&&(u>l?v--:v++,h=1)):(~u||(r>$?v--:r<$&&v++),typeof i.type!="function"&&(i.__u|=4))):g[s]=null;if(h){for(c=[],d=[],s=0;s<r;s++)if((i=g[s])&&16&i.__u){for(v=0,m=c.length;v<m;)c[p=v+m>>1]<i.__i?v=p+1:m=p;c[v]=i.__i,d[s]=v+1}for(v=c.length;s--;)d[s]&&(d[s]==v?v--:g[s].__u|=4)}if(x)for(s=0;s<$;s++)!(a=n[s])||2&a.__u||(a.__e==o&&(o=z(a)),_t(a,a));return o}function tn(e,t,n,o){var r,s,i,a;if(typeof e.type=="function"){if(e.props.__P)return t;if(r=e.__k)for(s=0;s<r.length;s++)r[s]&&(r[s].__=e,t=tn(r[s],t,n,!1));return t}for(t&&!t.parentNode&&(t=z(e))&&!t.parentNode&&(t=null),i=e.__e,a=t;a&&a.nodeType==8;)a=a.nextSibling;for(i!=a&&(!o&&n.moveBefore&&i.parentNode?n.moveBefore(i,t):n.insertBefore(i,t||null)),t=i;(t=t&&t.nextSibling)&&t.nodeType==8&&!t.data.startsWith("$s"););return t}function Ro(e,t,n,o){var r,s=e.key,i=e.type,a=t[n],l=a&&!(2&a.__u);if(a===null&&s==null||l&&s==a.key&&i==a.type)return n;if(o>(l?1:0)){for(r=n-1;r>=0;r--)if((a=t[r])&&!(2&a.__u)&&s==a.key&&i==a.type)return r;for(r=n+1;r<t.length;r++)if((a=t[r])&&!(2&a.__u)&&s==a.key&&i==a.type)return r}return-1}function Jt(e,t,n){n==null&&(n=""),t[0]=="-"?e.setProperty(t,n):e[t]=n}function De(e,t,n,o,r){var s,i;if(t=="style")if(typeof n=="string")e.style.cssText=n;else{if(typeof o=="string"&&(e.style.cssText=o=""),o)for(t in o)n&&t in n||Jt(e.style,t);if(n)for(t in n)o&&n[t]==o[t]||Jt(e.style,t,n[t])}else if(t[0]=="o"&&t[1]=="n")typeof n!="function"&&(n=null),typeof o!="function"&&(o=null),(e.__e||(e.__e={}))[t]=n,n&&o||(i=ct[t]||(ct[t]=Ho(t)),(e.__a||(e.__a={}))[t]=ft,s=t!=(t=t.replace(Xt,"$1")),(t=t.slice(2))[0]<"a"&&(t=t.toLowerCase()),n?e.addEventListener(t,i,s):e.removeEventListener(t,i,s));else{if(r=="http://www.w3.org/2000/svg")t=t.replace(/xlink(H|:h)/,"h").replace(/sName$/,"s");else if(t!="width"&&t!="height"&&t!="href"&&t!="list"&&t!="form"&&t!="tabIndex"&&t!="download"&&t!="rowSpan"&&t!="colSpan"&&t!="role"&&t!="popover"&&t in e)try{return void(e[t]=n??"")}catch{}if(typeof n=="function")return;n==null||n===!1&&t[4]!="-"?e.removeAttribute(t):e.setAttribute(t,t=="popover"&&n==1?"":n)}}function Ho(e){return function(t){var n=this.__e;if(n){if(n=n[e],t[Re]==null)t[Re]=ft++;else if(t[Re]<this.__a[e])return;return n(E.event?E.event(t):t)}}}function mt(e,t,n,o,r,s,i,a,l,u){var c,d,m,p,$,x,v,h,g,N,b,y,w,P,Y,Vt,K,ee,B=t.type;if(t.constructor!==xe)return null;128&n.__u&&(l=32&n.__u,c=n.__c.__z)&&(t.__u|=l,d=s=[],c.nodeType==8?a=He(c,s):s.push(c),a=s[0]||a),(c=E.__b)&&c(t);e:if(typeof B=="function"){m=i.length;try{if(h=t.props,g=(c=B.prototype)&&c.render,N=(c=B.contextType)&&o[c.__c],b=c?N?N.props.value:c.__:o,(p=n.__c)?(t.__c=p,2&p.__g&&(p.__g|=1)):(g?t.__c=p=new B(h,b):(t.__c=p=new oe(h,b),p.constructor=B,p.render=Fo),N&&N.sub(p),p.state||(p.state={}),p.__n=o,p.__g|=8,p.__h=[],p.__k=[]),g&&(p.__s||(p.__s=p.state),B.getDerivedStateFromProps&&(p.__s==p.state&&(p.__s=ne({},p.__s)),ne(p.__s,B.getDerivedStateFromProps(h,p.__s)))),$=p.props,x=p.state,p.__v=t,n.__c){if(h!==$&&g&&!B.getDerivedStateFromProps&&p.componentWillReceiveProps&&p.componentWillReceiveProps(h,b),t.__v==n.__v&&!(8&p.__g)||!(4&p.__g)&&p.shouldComponentUpdate&&p.shouldComponentUpdate(h,p.__s,b)===!1){t.__v!=n.__v&&(p.props=h,p.state=p.__s,p.__g&=-9),t.__e=n.__e,t.__k=n.__k,t.__k.some(function(R){R&&(R.__=t)}),We.push.apply(p.__h,p.__k),p.__k=[],p.__h.length&&i.push(p),a=z(n);break e}p.componentWillUpdate&&p.componentWillUpdate(h,p.__s,b),g&&p.componentDidUpdate&&p.__h.push(function(){p.componentDidUpdate($,x,v)})}else g&&!B.getDerivedStateFromProps&&p.componentWillMount&&p.componentWillMount(),g&&p.componentDidMount&&p.__h.push(p.componentDidMount);p.context=b,p.props=h,p.__P=e,p.__g&=-5,y=E.__r,w=g?25:0;do p.__g&=-9,y&&y(t),c=p.render(p.props,p.state=p.__s,p.context);while(8&p.__g&&++w<25);g&&(We.push.apply(p.__h,p.__k),p.__k=[]),p.state=p.__s,p.getChildContext&&(o=ne({},o,p.getChildContext())),g&&n.__c&&p.getSnapshotBeforeUpdate&&(v=p.getSnapshotBeforeUpdate($,x)),P=c&&c.type===se&&c.key==null?c.props.children:c,h.__P&&(c=a,r=(e=h.__P).namespaceURI,l=s=null,n.props&&n.props.__P!=e&&(n.__k.some(function(R){R&&_t(R,R)}),n.__k=null),a=n.__k?z(n,0):null),a=en(e,pt(P)?P:[P],t,n,o,r,s,i,a,l,u),h.__P&&(t.__e=null,a=c),t.__u&=-161,d&&d.some(te),p.__h.length&&i.push(p),1&p.__g&&(p.__g&=-4)}catch(R){if(i.length=m,t.__v=null,l||s)if(R&&R.then){if(t.__u|=128|l,s){for(~(K=s.indexOf(a||void 0))||(K=s.length);(ee=s[K-1])&&ee.nodeType==8;)K--;for(;K<s.length;K++)if(ee=s[K])if(s[K]=null,Y){if(ee==Vt)break}else{if(ee.nodeType!=8)break;ee.data.startsWith("$s")&&(Vt=He(Y=ee))}}if(!Y){for(;a&&a.nodeType==8&&a.nextSibling;)a=a.nextSibling;Y=a}(c=He(Y=t.__c.__z||(t.__c.__z=Y)))?(t.__e=Y,a=c):t.__e=a,a=a&&a.nextSibling}else s&&s.some(te);else t.__e=n.__e;t.__k||(t.__k=n.__k||[]),R&&R.then||nn(t),E.__e(R,t,n)}}else a=t.__e=Bo(n.__e,t,n,o,r,s,i,l,u,e);return(c=E.diffed)&&c(t),a}function He(e,t){if(e&&e.nodeType==8&&e.data.startsWith("$s"))for(var n=1;e=e.nextSibling;){if(e.nodeType==8){if(e.data.startsWith("$s"))n++;else if(e.data.startsWith("/$s")&&!--n)return e}t&&t.push(e)}}function nn(e){e&&(e.__c&&(e.__c.__g|=4),e.__k&&e.__k.some(nn))}function on(e,t,n){for(var o=0;o<n.length;)ht(n[o++],n[o++],n[o++]);E.__c&&E.__c(t,e),e.some(function(r){try{e=r.__h,r.__h=[],e.some(function(s){s.call(r)})}catch(s){E.__e(s,r.__v)}})}function Bo(e,t,n,o,r,s,i,a,l,u){var c,d,m,p,$,x,v,h,g=n.props||Fe,N=t.props,b=t.type;if(b=="svg"?r="http://www.w3.org/2000/svg":b=="math"?r="http://www.w3.org/1998/Math/MathML":r||(r="http://www.w3.org/1999/xhtml"),s){for(c=0;c<s.length;c++)if(($=s[c])&&(b?$.localName==b:$.nodeType==3)){e=$,s[c]=null;break}}if(!e){if(h=u.ownerDocument||document,!b)return h.createTextNode(N);e=h.createElementNS(r,b,N.is?N:u),a&&(E.__m&&E.__m(t,s),a=!1),s=null}if(b){if(u=b=="template"&&e.content||e,s=b=="textarea"&&N.defaultValue!=null?null:s&&dt.call(u.childNodes),!a&&s)for(g={},c=0;c<e.attributes.length;c++)g[($=e.attributes[c]).name]=$.value;for(c in g)$=g[c],c=="dangerouslySetInnerHTML"?m=$:c=="children"||c in N||c=="value"&&"defaultValue"in N||c=="checked"&&"defaultChecked"in N||De(e,c,null,$,r);for(c in N)$=N[c],c=="children"?p=$:c=="dangerouslySetInnerHTML"?d=$:c=="value"?x=$:c=="checked"?v=$:a&&typeof $!="function"||g[c]===$||De(e,c,$,g[c],r);d?(a||m&&(d.__html==m.__html||d.__html==e.innerHTML)||(e.innerHTML=d.__html),t.__k=[]):(m&&(e.textContent=""),(b=="foreignObject"||r=="http://www.w3.org/1998/Math/MathML"&&Io.test(b))&&(r="http://www.w3.org/1999/xhtml"),en(u,pt(p)?p:[p],t,n,o,r,s,i,s?s[0]:n.__k&&z(n,0),a,l),s&&s.some(te)),a&&b!="textarea"||(c="value",b=="progress"&&x==null?e.removeAttribute(c):x==null||x===e[c]&&(b!="progress"||x)||De(e,c,x,g[c],r),c="checked",v!=null&&v!=e[c]&&De(e,c,v,g[c],r))}else g===N||a&&e.data==N||(e.data=N);return e}function ht(e,t,n,o){try{typeof e=="function"?t?t.__x=e(t)||1:o&&(o=o.__c||o.__e)&&(t=o.__x)&&(o.__x=null,typeof t=="function"?t():e(null)):e.current=t}catch(r){E.__e(r,n)}}function _t(e,t,n){var o,r,s,i;if(E.unmount&&E.unmount(e),!(o=e.ref)||o.current&&o.current!=e.__e||ht(o,null,t,e),o=e.__c){if(o.componentWillUnmount)try{o.componentWillUnmount()}catch(a){E.__e(a,t)}o.__P=o.__n=null}if(o=e.__k)for(i=0;i<o.length;i++)o[i]&&_t(o[i],t,typeof e.type!="function"||n&&!e.props.__P);!n&&(o=e.__c)&&(o=o.__z)&&(r=He(o,s=[]))&&(o==e.__e&&s.some(te),te(r),te(o)),n||te(e.__e),e.__e=e.__c=e.__=null}function Fo(e,t,n){return this.constructor(e,n)}function $t(e,t){var n,o,r,s;E.__&&E.__(e,t),t.nodeType==9&&(t=t.documentElement),o=(n=e&&32&e.__u)?null:t.__k,t.__k=ge(se,{children:[e]}),r=[],s=[],mt(t,t.__k,o||Fe,Fe,t.namespaceURI,o?null:t.firstChild?dt.call(t.childNodes):null,r,o?o.__e:t.firstChild,n,s),on(r,t.__k,s),t.__k.props.children=null}E={__e:function(e,t,n,o){for(var r,s,i;t=t.__;)if((r=t.__c)&&!(1&r.__g)){r.__g|=4;try{if((i=(s=r.constructor)&&s.getDerivedStateFromError)&&r.setState(s.getDerivedStateFromError(e)),r.componentDidCatch&&(r.componentDidCatch(e,o||{}),i=1),i&&8&r.__g)return void(r.__g|=2)}catch(a){e=a}}throw Be=0,e}},Gt=0,ut=function(e){return e!=null&&e.constructor===xe},oe.prototype.setState=function(e,t){var n=this.__s;n&&n!=this.state||(n=this.__s=ne({},this.state)),typeof e=="function"&&(e=e(ne({},n),this.props)),e&&(ne(n,e),this.__v&&(t&&this.__k.push(t),zt(this)))},oe.prototype.forceUpdate=function(e){this.__v&&(this.__g|=4,e&&this.__h.push(e),zt(this))},oe.prototype.render=se,V=[],Be=0,Qt=function(e,t){return e.__v.__b-t.__v.__b},Re=Symbol(),Xt=/(PointerCapture)$|Capture$/i,ft=0,ct={},Lo=0;var rn=function(e,t,n,o){var r;t[0]=0;for(var s=1;s<t.length;s++){var i=t[s++],a=t[s]?(t[0]|=i?1:2,n[t[s++]]):t[++s];i===3?o[0]=a:i===4?o[1]=Object.assign(o[1]||{},a):i===5?(o[1]=o[1]||{})[t[++s]]=a:i===6?o[1][t[++s]]+=a+"":i?(r=e.apply(a,rn(e,a,n,["",null])),o.push(r),a[0]?t[0]|=2:(t[s-2]=0,t[s]=r)):o.push(a)}return o},sn=new Map;function an(e){var t=sn.get(this);return t||(t=new Map,sn.set(this,t)),(t=rn(this,t.get(e)||(t.set(e,t=(function(n){for(var o,r,s=1,i="",a="",l=[0],u=function(m){s===1&&(m||(i=i.replace(/^\s*\n\s*|\s*\n\s*$/g,"")))?l.push(0,m,i):s===3&&(m||i)?(l.push(3,m,i),s=2):s===2&&i==="..."&&m?l.push(4,m,0):s===2&&i&&!m?l.push(5,0,!0,i):s>=5&&((i||!m&&s===5)&&(l.push(s,0,i,r),s=6),m&&(l.push(s,m,0,r),s=6)),i=""},c=0;c<n.length;c++){c&&(s===1&&u(),u(c));for(var d=0;d<n[c].length;d++)o=n[c][d],s===1?o==="<"?(u(),l=[l],s=3):i+=o:s===4?i==="--"&&o===">"?(s=1,i=""):i=o+i[0]:a?o===a?a="":i+=o:o==='"'||o==="'"?a=o:o===">"?(u(),s=1):s&&(o==="="?(s=5,r=i,i=""):o==="/"&&(s<5||n[c][d+1]===">")?(u(),s===3&&(l=l[0]),s=l,(l=l[0]).push(2,0,s),s=0):o===" "||o==="	"||o===`
+`||o==="\r"?(u(),s=2):i+=o),s===3&&i==="!--"&&(s=4,l=l[0])}return u(),l})(e)),t),arguments,[])).length>1?t:t[0]}var f=an.bind(ye);var pe,C,vt,ln,gt=Object.is,qe=0,$n=[],xt=[],O=E,cn=O.__b,un=O.__r,fn=O.diffed,pn=O.__c,dn=O.unmount,mn=O.__;function Ke(e,t){O.__h&&O.__h(C,e,qe||t),qe=0;var n=C.__H||(C.__H={__:[],__h:[]});return e>=n.__.length&&n.__.push({}),n.__[e]}function M(e){return qe=1,Wo(gn,e)}function Wo(e,t,n){var o=Ke(pe++,2);if(o.t=e,!o.__c&&(o.__=[n?n(t):gn(void 0,t),function(s){var i=(o.__N||o.__)[0],a=o.t(i,s);gt(i,a)||(o.__N=[a,o.__[1]],o.__c.setState({}))}],o.__c=C,!C.__f)){C.__f=!0;var r=C.shouldComponentUpdate;C.shouldComponentUpdate=function(s,i,a){var l=this.__H;if(!l)return!0;var u=!1,c=this.props!=s;if(l.__.some(function(m){m.__N&&(u=!0,gt(m.__[0],m.__N[0])||(c=!0))}),r){var d=r.call(this,s,i,a);return u?d||c:d}return!u||c}}return o.__}function j(e,t){var n=Ke(pe++,3);!O.__s&&bt(n.__H,t)&&(n.__P=!0,n.__=e,n.u=t,C.__H.__h.push(n))}function vn(e,t){var n=Ke(pe++,4);!O.__s&&bt(n.__H,t)&&(n.__P=!1,n.__=e,n.u=t,C.__h.push(n))}function we(e){return qe=5,H(function(){return{current:e}},[])}function H(e,t){var n=Ke(pe++,7);return bt(n.__H,t)&&(n.__=e(),n.__H=t),n.__}function qo(){var e;do{for(;e=xt.shift();)try{be(e)}catch(n){O.__e(n,{__:(e=e.__P)&&e.__v})}for(;e=$n.shift();){var t=e.__H;if(e.__P&&t)try{t.__h.some(be),t.__h.some(yt),t.__h=[]}catch(n){t.__h=[],O.__e(n,e.__v)}}}while(xt.length)}O.__b=function(e){C=null,cn&&cn(e)},O.__=function(e,t){e&&t.__k&&t.__k.__m&&(e.__m=t.__k.__m),mn&&mn(e,t)},O.__r=function(e){un&&un(e),pe=0;var t=(C=e.__c).__H;t&&(vt==C?C.__h=[]:(t.__h.some(be),t.__h.some(yt),pe=0),t.__h=[],t.__.some(function(n){n.__N&&(n.__=n.__N),n.u=n.__N=void 0})),vt=C},O.diffed=function(e){fn&&fn(e);var t=e.__c;t&&t.__H&&(t.__H.__h.length&&_n($n.push(t)),t.__H.__.some(function(n){n.u&&(n.__H=n.u)})),vt=C=null},O.__c=function(e,t){t.some(function(n){try{n.__h.some(be),n.__h=n.__h.filter(function(o){return!o.__||yt(o)})}catch(o){n.__h=[function(){throw o}]}}),pn&&pn(e,t)},O.unmount=function(e){dn&&dn(e);var t,n,o=e.__c;o&&o.__H&&(o.__H.__.some(function(r){try{if(r.__P&&r.__c){if(n===void 0){for(n=e.__;n&&(!n.__c||!n.__c.__P);)n=n.__;n=n&&n.__c}r.__P=n,_n(xt.push(r))}else be(r)}catch(s){t=s}}),o.__H=void 0,t&&O.__e(t,o.__v))};var hn=typeof requestAnimationFrame=="function";function Ko(e){var t,n=function(){clearTimeout(o),hn&&cancelAnimationFrame(t),setTimeout(e)},o=setTimeout(n,35);hn&&(t=requestAnimationFrame(n))}function _n(e){e!=1&&ln==O.requestAnimationFrame||((ln=O.requestAnimationFrame)||Ko)(qo)}function be(e){var t=C,n=e.__c;typeof n=="function"&&(e.__c=void 0,n()),C=t}function yt(e){var t=C;e.__c=e.__(),C=t}function bt(e,t){return!e||e.length!=t.length||t.some(function(n,o){return!gt(n,e[o])})}function gn(e,t){return typeof t=="function"?t(e):t}var Vo=Symbol.for("preact-signals");function Ge(){if(F>1)F--;else{var e,t=!1;for((function(){var r=ze;for(ze=void 0;r!==void 0;){var s=r.S;if(s.v===r.v)for(var i=s.t;i!==void 0;i=i.x)i.i===r.i&&(i.i=s.i);r=r.o}})();Se!==void 0;){var n=Se;for(Se=void 0,Ve++;n!==void 0;){var o=n.u;if(n.u=void 0,n.f&=-3,!(8&n.f)&&yn(n))try{n.c()}catch(r){t||(e=r,t=!0)}n=o}}if(Ve=0,F--,t)throw e}}function kt(e){if(F>0)return e();wt=++zo,F++;try{return e()}finally{Ge()}}var ke,T=void 0;function Ee(e){var t=T,n=ke;T=void 0,ke=void 0;try{return e()}finally{T=t,ke=n}}var Se=void 0,F=0,Ve=0,zo=0,wt=0,ze=void 0,Je=0;function xn(e){if(T!==void 0){var t=e.n;if(t===void 0||t.t!==T)return t={i:0,S:e,p:T.s,n:void 0,t:T,e:void 0,x:void 0,r:t},T.s!==void 0&&(T.s.n=t),T.s=t,e.n=t,32&T.f&&e.S(t),t;if(t.i===-1)return t.i=0,t.n!==void 0&&(t.n.p=t.p,t.p!==void 0&&(t.p.n=t.n),t.p=T.s,t.n=void 0,T.s.n=t,T.s=t),t}}function A(e,t){this.v=e,this.i=0,this.n=void 0,this.t=void 0,this.l=0,this.W=t?.watched,this.Z=t?.unwatched,this.name=t?.name}A.prototype.brand=Vo;A.prototype.h=function(){return!0};A.prototype.S=function(e){var t=this,n=this.t;n!==e&&e.e===void 0&&(e.x=n,this.t=e,n!==void 0?n.e=e:Ee(function(){var o;(o=t.W)==null||o.call(t)}))};A.prototype.U=function(e){var t=this;if(this.t!==void 0){var n=e.e,o=e.x;n!==void 0&&(n.x=o,e.e=void 0),o!==void 0&&(o.e=n,e.x=void 0),e===this.t&&(this.t=o,o===void 0&&Ee(function(){var r;(r=t.Z)==null||r.call(t)}))}};A.prototype.subscribe=function(e){var t=this;return ae(function(){var n=t.value;Ee(function(){return e(n)})},{name:"sub"})};A.prototype.valueOf=function(){return this.value};A.prototype.toString=function(){return this.value+""};A.prototype.toJSON=function(){return this.value};A.prototype.peek=function(){var e=this;return Ee(function(){return e.value})};Object.defineProperty(A.prototype,"value",{get:function(){var e=xn(this);return e!==void 0&&(e.i=this.i),this.v},set:function(e){if(e!==this.v){if(Ve>100)throw new Error("Cycle detected");(function(n){F!==0&&Ve===0&&n.l!==wt&&(n.l=wt,ze={S:n,v:n.v,i:n.i,o:ze})})(this),this.v=e,this.i++,Je++,F++;try{for(var t=this.t;t!==void 0;t=t.x)t.t.N()}finally{Ge()}}}});function de(e,t){return new A(e,t)}function yn(e){for(var t=e.s;t!==void 0;t=t.n)if(t.S.i!==t.i||!t.S.h()||t.S.i!==t.i)return!0;return!1}function bn(e){for(var t=e.s;t!==void 0;t=t.n){var n=t.S.n;if(n!==void 0&&(t.r=n),t.S.n=t,t.i=-1,t.n===void 0){e.s=t;break}}}function wn(e){for(var t=e.s,n=void 0;t!==void 0;){var o=t.p;t.i===-1?(t.S.U(t),o!==void 0&&(o.n=t.n),t.n!==void 0&&(t.n.p=o)):n=t,t.S.n=t.r,t.r!==void 0&&(t.r=void 0),t=o}e.s=n}function re(e,t){A.call(this,void 0,t),this.x=e,this.s=void 0,this.g=Je-1,this.f=4}re.prototype=new A;re.prototype.h=function(){if(this.f&=-3,1&this.f)return!1;if((36&this.f)==32||(this.f&=-5,this.g===Je))return!0;if(this.g=Je,this.f|=1,this.i>0&&!yn(this))return this.f&=-2,!0;var e=T;try{bn(this),T=this;var t=this.x();(16&this.f||this.v!==t||this.i===0)&&(this.v=t,this.f&=-17,this.i++)}catch(n){this.v=n,this.f|=16,this.i++}return T=e,wn(this),this.f&=-2,!0};re.prototype.S=function(e){if(this.t===void 0){this.f|=36;for(var t=this.s;t!==void 0;t=t.n)t.S.S(t)}A.prototype.S.call(this,e)};re.prototype.U=function(e){if(this.t!==void 0&&(A.prototype.U.call(this,e),this.t===void 0)){this.f&=-33;for(var t=this.s;t!==void 0;t=t.n)t.S.U(t)}};re.prototype.N=function(){if(!(2&this.f)){this.f|=6;for(var e=this.t;e!==void 0;e=e.x)e.t.N()}};Object.defineProperty(re.prototype,"value",{get:function(){if(1&this.f)throw new Error("Cycle detected");var e=xn(this);if(this.h(),e!==void 0&&(e.i=this.i),16&this.f)throw this.v;return this.v}});function ie(e,t){return new re(e,t)}function kn(e){var t=e.j;if(e.j=void 0,typeof t=="function"){F++;var n=T;T=void 0;try{t()}catch(o){throw e.f&=-2,e.f|=8,St(e),o}finally{T=n,Ge()}}}function St(e){for(var t=e.s;t!==void 0;t=t.n)t.S.U(t);e.x=void 0,e.s=void 0,kn(e)}function Jo(e){if(T!==this)throw new Error("Out-of-order effect");wn(this),T=e,this.f&=-2;try{8&this.f&&St(this)}finally{Ge()}}function me(e,t){this.x=e,this.j=void 0,this.s=void 0,this.u=void 0,this.f=32,this.name=t?.name,ke&&ke.push(this)}me.prototype.c=function(){var e=this.S();try{if(8&this.f||this.x===void 0)return;var t=this.x();typeof t=="function"&&(this.j=t)}finally{e()}};me.prototype.S=function(){if(1&this.f)throw new Error("Cycle detected");this.f|=1,this.f&=-9,kn(this),bn(this),F++;var e=T;return T=this,Jo.bind(this,e)};me.prototype.N=function(){2&this.f||(this.f|=2,this.u=Se,Se=this)};me.prototype.d=function(){this.f|=8,1&this.f||St(this)};me.prototype.dispose=function(){this.d()};function ae(e,t){var n=new me(e,t);try{n.c()}catch(r){throw n.d(),r}var o=n.d.bind(n);return o[Symbol.dispose]=o,o}var Sn,Xe,Qe,Go=typeof window<"u"&&!!window.__PREACT_SIGNALS_DEVTOOLS__;var En=[];ae(function(){Sn=this.N})();function he(e,t){E[e]=t.bind(null,E[e]||function(){})}function Ne(e){if(Qe){var t=Qe;Qe=void 0,t()}Qe=e&&e.S()}function Nn(e){var t=this,n=e.data,o=Xo(n);o.name="ReactiveDom",o.value=n;var r=H(function(){for(var a=t,l=t.__v;l=l.__;)if(l.__c){l.__c.__$f|=4;break}var u=ie(function(){var p=o.value.value;return p===0?0:p===!0?"":p||""}),c=ie(function(){return!Array.isArray(u.value)&&!ut(u.value)}),d=ae(function(){if(this.N=Tn,c.value){var p=u.value;a.__v&&a.__v.__e&&a.__v.__e.nodeType===3&&(a.__v.__e.data=p)}}),m=t.__$u.d;return t.__$u.d=function(){d(),m.call(this)},[c,u]},[]),s=r[0],i=r[1];return s.value?i.peek():i.value}Nn.displayName="ReactiveTextNode";Object.defineProperties(A.prototype,{constructor:{configurable:!0,value:ye(se,null).constructor},type:{configurable:!0,value:Nn},props:{configurable:!0,get:function(){var e=this;return{data:{get value(){return e.value}}}}},__b:{configurable:!0,value:1}});he("__b",function(e,t){if(Ne(),Xe=void 0,typeof t.type=="string"){var n,o=t.props;for(var r in o)if(r!=="children"){var s=o[r];s instanceof A&&(n||(t.__np=n={}),n[r]=s,o[r]=s.peek())}}e(t)});he("__r",function(e,t){if(e(t),t.type!==se){Ne();var n,o=t.__c;o&&(o.__$f&=-2,(n=o.__$u)===void 0&&(o.__$u=n=(function(r,s){var i;return ae(function(){i=this},{name:s}),i.c=r,i})((function(r){return function(){var s;Go&&((s=this.y)==null||s.call(this)),r.__$f|=1,r.setState({})}})(o),typeof t.type=="function"?t.type.displayName||t.type.name:""))),Xe=o,Ne(n)}});he("__e",function(e,t,n,o){Ne(),Xe=void 0,e(t,n,o)});he("diffed",function(e,t){Ne(),Xe=void 0;var n;if(typeof t.type=="string"&&(n=t.__e)){var o=t.__np,r=t.props,s=n.U;if(s)for(var i in s){var a=s[i];a===void 0||o&&i in o||(a.d(),s[i]=void 0)}if(o){s||(s={},n.U=s);for(var l in o){var u=s[l],c=o[l];u===void 0?(u=Qo(n,l,c,r),s[l]=u):u.o(c,r)}}}e(t)});function Qo(e,t,n,o){var r=t in e&&e.ownerSVGElement===void 0,s=de(n);return{o:function(i,a){s.value=i,o=a},d:ae(function(){this.N=Tn;var i=s.value.value;o[t]!==i&&(o[t]=i,r?e[t]=i:i!=null&&(i!==!1||t[4]==="-")?e.setAttribute(t,i):e.removeAttribute(t))})}}he("unmount",function(e,t){if(typeof t.type=="string"){var n=t.__e;if(n){var o=n.U;if(o){n.U=void 0;for(var r in o){var s=o[r];s&&s.d()}}}var i=t.__np;if(i){var a=t.props;for(var l in i)a[l]=i[l]}t.__np=void 0}else{var u=t.__c;if(u){u.__$f|=8;var c=u.__$u;c&&(u.__$u=void 0,c.d())}}e(t)});he("__h",function(e,t,n,o){o<3&&(t.__$f|=2),e(t,n,o)});oe.prototype.shouldComponentUpdate=function(e,t){if(this.__R)return!0;var n=this.__$u,o=n&&n.s!==void 0;for(var r in t)return!0;if(this.__f||typeof this.u=="boolean"&&this.u===!0){var s=2&this.__$f;if(!(o||s||4&this.__$f)||1&this.__$f)return!0}else if(!(o||4&this.__$f)||3&this.__$f)return!0;for(var i in e)if(i!=="__source"&&e[i]!==this.props[i])return!0;for(var a in this.props)if(!(a in e))return!0;return!1};function Xo(e,t){return H(function(){return de(e,t)},[])}var Zo=function(e){queueMicrotask(function(){queueMicrotask(e)})};function Yo(){kt(function(){for(var e;e=En.shift();)Sn.call(e)})}function Tn(){En.push(this)===1&&(E.requestAnimationFrame||Zo)(Yo)}var _e=!/^https?:$/.test(location.protocol)||document.currentScript?.dataset.address==="hash",On=()=>_e?location.hash.startsWith("#/")?location.hash.slice(1):"/":location.pathname+location.search,Et=de(On()),es=()=>_e&&location.hash&&!location.hash.startsWith("#/"),Cn=()=>{es()||(Et.value=On())};addEventListener(_e?"hashchange":"popstate",Cn);var Mn=ie(()=>Et.value.split("?")[0].split("/").filter(Boolean).map(Ze)),J=ie(()=>new URLSearchParams(Et.value.split("?")[1]??""));function Ze(e){try{return decodeURIComponent(e)}catch{return e}}function Te(e,t={}){let n=new URLSearchParams(Object.entries(t).filter(([,r])=>r!==null&&r!=="")),o=`/${e.map(encodeURIComponent).join("/")}${n.size?`?${n}`:""}`;return _e?`#${o}`:o}function An(e,t=!1){if(_e&&!t){location.hash=e.slice(1);return}history[t?"replaceState":"pushState"](null,"",e),Cn()}function I(e,t=!0){An(Te(Mn.value,{...Object.fromEntries(J.value),...e}),t)}addEventListener("click",e=>{let t=e.target.closest?.("a[href]");!t||_e||e.defaultPrevented||e.button||e.metaKey||e.ctrlKey||e.shiftKey||t.target||t.download||t.origin!==location.origin||t.pathname.startsWith("/api/")||t.hash&&t.pathname===location.pathname||(e.preventDefault(),An(t.pathname+t.search),scrollTo(0,0))});var Ce=document.currentScript,jn=Ce?.dataset.source??"/api/",Pn=Ce?.dataset.kind??"server",ei=Ce?.dataset.stop==="yes",G=Pn==="server",ts=G&&Ce?.dataset.links==="yes",ti=G&&Ce?.dataset.label==="yes",W=new Map,ns=G?200:40;function le(e,t="json"){if(W.has(e)){let o=W.get(e);return W.delete(e),W.set(e,o),o}let n={server:os,files:ss,elements:rs}[Pn](e,t);return W.set(e,n),n.catch(()=>W.delete(e)),W.size>ns&&W.delete(W.keys().next().value),n}async function os(e,t){let n=await fetch(jn+e,{headers:{accept:"*/*"}}).catch(()=>{throw new Error("The server has ended; start it again with: evaluand view")});if(!n.ok)throw new Error((await n.text()).slice(0,500)||`the server says ${n.status}`);return t==="json"?n.json():n.arrayBuffer()}var Oe=new Map;globalThis.evaluand=(e,t,n)=>{Oe.get(e)?.(t,n),Oe.delete(e)};function ss(e,t){return new Promise((n,o)=>{let r=document.createElement("script");Oe.set(e,(s,i)=>i?o(new Error(i)):Ln(s,t).then(n,o)),r.addEventListener("error",()=>{r.remove(),Oe.delete(e),o(new Error("this is not among the files of the page"))}),r.addEventListener("load",()=>{r.remove(),Oe.delete(e)&&o(new Error("this file of the page holds something else"))}),r.src=`${jn}${is(e)}.js`,document.head.append(r)})}async function rs(e,t){let n=document.getElementById(`data:${e}`);if(!n)throw new Error("this is not part of the report");return Ln(n.textContent,t)}var is=e=>e.replace(/[^a-z0-9\/-]/g,t=>`_${t.codePointAt(0).toString(16)}_`).replace(/(^|\/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\/|$)/g,"$1$2_").replace(/[^\/]{100}(?=[^\/])/g,"$&+/");async function Ln(e,t){let n=Uint8Array.from(atob(e),r=>r.charCodeAt(0)),o=new Response(new Blob([n]).stream().pipeThrough(new DecompressionStream("gzip")));return t==="json"?o.json():o.arrayBuffer()}function In(e,t="json"){let[n,o]=M({path:null,value:null,error:null});return j(()=>{if(e===null)return;let r=!0;return le(e,t).then(s=>r&&o({path:e,value:s,error:null}),s=>r&&o({path:e,value:null,error:s.message})),()=>{r=!1}},[e,t]),n.path===e?n:{value:null,error:null}}var Me=(...e)=>e.map(t=>encodeURIComponent(t).replace(/[!'()*]/g,n=>`%${n.charCodeAt(0).toString(16).toUpperCase()}`)).join("/");var k=new Intl.NumberFormat("en"),Un=/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff]/u,Dn=new RegExp(Un.source,"gu");function _(e,t=""){let n=String(e),o=i=>t?as(i,t):[i];if(!Un.test(n))return o(n);let r=[],s=0;for(let i of n.matchAll(Dn)){r.push(...o(n.slice(s,i.index)));let a=Rn(i[0]);r.push(f`<span class="invisible" title=${`invisible character ${a}`}>${a}</span>`),s=i.index+i[0].length}return[...r,...o(n.slice(s))]}function Nt(e,t=60){let n=String(e).replace(Dn,Rn);return n.length>t?`${n.slice(0,t-1)}\u2026`:n}var Rn=e=>`U+${e.codePointAt(0).toString(16).toUpperCase().padStart(4,"0")}`;function as(e,t){let n=e.toLowerCase();if(n.length!==e.length)return[e];let o=[],r=0;for(let s=n.indexOf(t);s>=0;s=n.indexOf(t,r))o.push(e.slice(r,s),f`<mark>${e.slice(s,s+t.length)}</mark>`),r=s+t.length;return[...o,e.slice(r)]}var $e=({of:e,search:t=""})=>f`<bdi>${_(e,t)}</bdi>`,U=e=>e==null?"":typeof e=="string"?e:e.t??e.j,Q=(e,t=300)=>U(e).slice(0,t).replace(/\s+/g," ");function Tt(e,t=300){let n=U(e);return e===null||typeof e=="string"||!("j"in e)||e.c?n.slice(0,t).replace(/\s+/g," "):Ae(JSON.parse(n)).slice(0,t).replace(/\s+/g," ")}function Ae(e){if(e===null)return"null";if(typeof e!="object")return String(e);if(Array.isArray(e))return e.length?e.map(Ae).join(", "):"(empty list)";let t=Object.entries(e);return"prediction"in e?Ae(e.prediction):t.length===1?Ae(t[0][1]):t.map(([n,o])=>`${n}: ${Ae(o)}`).join(" \xB7 ")}function ce(e){return e==null||Number.isNaN(e)?"\u2013":Number.isInteger(e)?k.format(e):String(Number(e.toPrecision(4)))}function je(e){return e==null||Number.isNaN(e)?"time unknown":e<1?`${Number((e*1e3).toPrecision(3))} ms`:e<60?`${Number(e.toPrecision(3))} s`:`${Math.floor(e/60)} min ${Math.round(e%60)} s`}var ue=(e,t,n=`${t}s`)=>`${k.format(e)} ${e===1?t:n}`;var q=({text:e})=>f`<p class="failed" role="alert">${_(e)}</p>`,Pe=({what:e="Reading"})=>f`<p class="muted" role="status">${e} …</p>`;function Ot({found:e,children:t}){return e.error?f`<${q} text=${e.error} />`:e.value===null?f`<${Pe} />`:t(e.value)}var ls={i8:BigInt64Array,i4:Int32Array,u1:Uint8Array,f8:Float64Array,u2:Uint16Array},Ct=8,cs=e=>Me("columns",e.run,e.evaluation??"-"),Bn=(e,t)=>Me("rows",e.run,e.evaluation??"-",String(t)),Fn=e=>us(cs(e));async function us(e){let t=await le(e,"bytes"),n=Number(new TextDecoder().decode(new Uint8Array(t,0,Ct))),o=JSON.parse(new TextDecoder().decode(new Uint8Array(t,Ct,n))),r={};for(let[s,{type:i,at:a}]of Object.entries(o.columns))r[s]=new ls[i](t,Ct+n+a,o.rows);return{head:o,columns:r}}function Wn(e){let t=[...new Set(e.map(c=>c.head.dataset))],[n,...o]=e;if(t.length===1&&o.every(c=>Hn(c.columns.index,n.columns.index)&&Hn(c.columns.replication,n.columns.replication))){let c=Int32Array.from(n.columns.index,(d,m)=>m);return{n:c.length,tasks:e,...fs(n),places:e.map(()=>c),dataset:null}}let s=new Map,i=[];for(let c of e){let{index:d,replication:m}=c.columns;for(let p=0;p<d.length;p++){let $=`${d[p]}/${m[p]}/${c.head.dataset}`;s.has($)||(s.set($,i.length),i.push([d[p],m[p],t.indexOf(c.head.dataset)]))}}let a=i.map((c,d)=>d).sort((c,d)=>i[c][2]-i[d][2]||ps(i[c][0],i[d][0])||i[c][1]-i[d][1]),l=new Int32Array(i.length);a.forEach((c,d)=>{l[c]=d});let u=e.map(c=>{let d=new Int32Array(i.length).fill(-1),{index:m,replication:p}=c.columns;for(let $=0;$<m.length;$++)d[l[s.get(`${m[$]}/${p[$]}/${c.head.dataset}`)]]=$;return d});return{n:i.length,tasks:e,index:a.map(c=>i[c][0]),replication:a.map(c=>i[c][1]),places:u,dataset:t.length>1?a.map(c=>i[c][2]):null}}var fs=e=>({index:e.columns.index,replication:e.columns.replication}),Hn=(e,t)=>e.length===t.length&&e.every((n,o)=>n===t[o]),ps=(e,t)=>e<t?-1:e>t?1:0,Ye=e=>e.head.total>e.head.rows;var Le=new Map,X=new Map,ds=2e3;function et(e,t){if(!G)return ms(e,t);let n=Me("at",e.run,e.evaluation??"-"),o=`${n}/${t}`;return X.has(o)||(X.set(o,new Promise((r,s)=>{Le.has(n)||(Le.set(n,new Map),setTimeout(()=>hs(n,e.head.piece))),Le.get(n).set(t,{resolve:r,reject:s})})),X.get(o).catch(()=>X.delete(o)),X.size>ds&&X.delete(X.keys().next().value)),X.get(o)}var qn=({rows:e,piece:t,starts:n})=>n??Array.from({length:Math.ceil(e/t)},(o,r)=>r*t);async function ms(e,t){let n=qn(e.head),o=0,r=n.length-1;for(;o<r;){let s=o+r+1>>1;n[s]<=t?o=s:r=s-1}return(await le(Bn(e,o)))[t-n[o]]}function hs(e,t){let n=[...Le.get(e)];Le.delete(e);for(let o=0;o<n.length;o+=t){let r=n.slice(o,o+t);le(`${e}?places=${r.map(([s])=>s)}`).then(s=>r.forEach(([,{resolve:i}],a)=>i(s[a])),s=>r.forEach(([,{reject:i}])=>i(s)))}}async function Kn(e,t){let n=new Uint8Array(e.n);return await Promise.all(e.tasks.map(async(o,r)=>{let s=new Uint8Array(o.head.rows);if(G)for(let i of await le(`${Me("find",o.run,o.evaluation??"-")}?q=${encodeURIComponent(t)}`))s[i]=1;else{let i=t.toLowerCase();for(let[a,l]of qn(o.head).entries())(await le(Bn(o,a))).forEach((c,d)=>{$s(c,i)&&(s[l+d]=1)})}e.places[r].forEach((i,a)=>{i>=0&&s[i]&&(n[a]=1)})})),n}var _s=["id","input","expected","attributes","metadata","error","responses","scores"],$s=(e,t)=>_s.some(n=>Vn(e[n],t));function Vn(e,t){return typeof e=="string"?e.toLowerCase().includes(t):e===null||typeof e!="object"?!1:Object.values(e).some(n=>Vn(n,t))}var vs=60,Ie=50,gs=200;function Jn(e){let t=/\s*([{}[\],:]|"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|$)/gy,n=0,o=()=>{let i=t.exec(e);if(!i)throw new SyntaxError("no JSON");return i[1]},r=(i,a)=>{if(n+=1,a>vs)throw new SyntaxError("too deep");if(i==="["||i==="{")return s(i,a);if(i[0]==='"')return{kind:"text",text:JSON.parse(i)};if(/^[-\dtfn]/.test(i))return{kind:"word",text:i};throw new SyntaxError("no JSON")},s=(i,a)=>{let[l,u]=i==="["?["list","]"]:["object","}"],c=[],d=o();for(;d!==u;){let m=c.length;if(l==="object"){if(m=JSON.parse(d),o()!==":")throw new SyntaxError("no JSON");d=o()}if(c.push([m,r(d,a+1)]),d=o(),d===",")d=o();else if(d!==u)throw new SyntaxError("no JSON")}return{kind:l,items:c}};try{let i=r(o(),0);return o()===""?{...i,count:n}:null}catch{return null}}var Gn=({tree:e,search:t})=>f`<div class="tree" dir="auto" tabindex="0">
+  <${Mt} node=${e} search=${t} open=${e.count<=gs} /></div>`;function Mt({node:e,search:t,open:n}){return e.items?e.items.length?f`<${xs} node=${e} search=${t} open=${n} />`:f`<span class="muted">${e.kind==="list"?"[ ]":"{ }"}</span>`:f`<${Xn} node=${e} search=${t} />`}function xs({node:e,search:t,open:n}){let[o,r]=M(Ie),s=e.items.length-o;return Qn(e)?f`<span class="short">${e.items.slice(0,o).map(([,i],a)=>f`${a>0&&", "}<${Xn} node=${i} search=${t} />`)}${s>0&&f`, <${zn} left=${s} show=${()=>r(o+10*Ie)} />`}</span>`:f`<ul class=${e.kind}>
+    ${e.items.slice(0,o).map(([i,a])=>f`<li key=${i}><${ks} name=${i} node=${a} search=${t} open=${n} /></li>`)}
+    ${s>0&&f`<li><${zn} left=${s} show=${()=>r(o+10*Ie)} /></li>`}
+  </ul>`}var zn=({left:e,show:t})=>f`<button type="button" class="plain" onClick=${t}>show ${e>10*Ie?`${k.format(10*Ie)} of `:""}${k.format(e)} more</button>`,ys=20,bs=8,Qn=e=>e.kind==="list"&&e.items.every(([,t])=>ws(t)),ws=e=>e.kind==="word"||e.kind==="text"&&e.text.length<=ys&&!e.text.includes(`
+`);function ks({name:e,node:t,search:n,open:o}){let[r,s]=M(o),i=f`<span class="key">${_(e,n)}</span>`;if(!t.items?.length||Qn(t)&&t.items.length<=bs)return f`${i} <${Mt} node=${t} search=${n} />`;let a=t.kind==="list"?ue(t.items.length,"item"):ue(t.items.length,"field");return f`<details open=${r} onToggle=${l=>s(l.currentTarget.open)}>
+    <summary>${i} <span class="muted">${a}</span></summary>
+    ${r&&f`<${Mt} node=${t} search=${n} open=${o} />`}</details>`}var Ss=/^(?:|-?\d[\d.eE+-]*|true|false|null|\s.*|.*\s)$/s,Xn=({node:e,search:t})=>e.kind==="word"?f`<code class="word">${_(e.text,t)}</code>`:f`<span class=${e.text.includes(`
+`)?"text lines":"text"}>${Ss.test(e.text)?f`<q>${_(e.text,t)}</q>`:_(e.text,t)}</span>`;var Es=[/^#{1,6} \S/m,/^ {0,3}(?:[-*+]|\d+[.)]) \S.*\n+ {0,3}(?:[-*+]|\d+[.)]) \S/m,/^```/m,/\*\*\S[^*\n]*\*\*/,/`[^`\n]+`/,/\[[^[\]\n]+\]\(https?:[^()\s]+\)/,/^\|.+\|\s*\n\|[ :|-]+\|/m],eo=e=>Es.some(t=>t.test(e)),to=({text:e,search:t=""})=>f`<div class="markdown" dir="auto" tabindex="0">${At(e.split(`
+`),t,0)}</div>`,no=8,tt=/^ {0,3}(`{3,}|~{3,})/,Zn=/^ {0,3}(#{1,6}) +(\S.*)$/,Yn=/^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$/,nt=/^ {0,3}> ?/,ve=/^( {0,3}(?:[-*+]|(\d{1,9})[.)]) +)(?=\S)/,Ns=/^ {0,3}\|?(?: *:?-+:? *\|)+ *(?::?-+:? *)?$/;function At(e,t,n){if(n>no)return _(e.join(`
+`),t);let o=[],r=0,s=a=>{let l=[];for(;r<e.length&&a(e[r]);)l.push(e[r++]);return l},i=a=>!a.trim()||tt.test(a)||Zn.test(a)||Yn.test(a)||nt.test(a)||ve.test(a);for(;r<e.length;){let a=e[r],l=Zn.exec(a);if(!a.trim())r+=1;else if(tt.test(a)){let[,u]=tt.exec(e[r++]),c=s(d=>!(tt.exec(d)?.[1].startsWith(u)&&!d.trim().slice(u.length).replaceAll(u[0],"")));r+=1,o.push(f`<pre>${_(c.join(`
+`),t)}</pre>`)}else if(l)r+=1,o.push(f`<p class="h" role="heading" aria-level=${Math.min(l[1].length+4,6)}>${fe(l[2].trim().replace(/ #+$/,""),t)}</p>`);else if(Yn.test(a))r+=1,o.push(f`<hr />`);else if(nt.test(a))o.push(f`<blockquote>${At(s(u=>nt.test(u)).map(u=>u.replace(nt,"")),t,n+1)}</blockquote>`);else if(ve.test(a))o.push(Ts(s,e,()=>r,t,n));else if(a.includes("|")&&Ns.test(e[r+1]??""))o.push(Os(s(u=>u.includes("|")),t));else{let u=[e[r++],...s(c=>!i(c))];o.push(f`<p>${fe(u.join(`
+`),t)}</p>`)}}return o}function Ts(e,t,n,o,r){let s=ve.exec(t[n()])[2]!==void 0,i=[],a=u=>ve.test(u)&&ve.exec(u)[2]!==void 0===s;for(;n()<t.length&&a(t[n()]);){let u=ve.exec(t[n()])[1].length,c=!0,d=e(m=>c?(c=!1,!0):m.trim()?/^ {2,}/.test(m):/^ {2,}/.test(t[n()+1]??""));i.push([d[0].slice(u),...d.slice(1).map(m=>m.replace(new RegExp(`^ {0,${u}}`),""))])}let l=i.map(u=>f`<li>${u.length===1?fe(u[0],o):At(u,o,r+1)}</li>`);return s?f`<ol>${l}</ol>`:f`<ul>${l}</ul>`}function Os(e,t){let n=s=>s.trim().replace(/^\||\|$/g,"").split("|").map(i=>fe(i.trim(),t)),[o,,...r]=e;return f`<div class="scroll" role="region" aria-label="Table in the text" tabindex="0"><table class="numbers small"><thead><tr>${n(o).map(s=>f`<th scope="col" class="text">${s}</th>`)}</tr></thead>
+    <tbody>${r.map(s=>f`<tr>${n(s).map(i=>f`<td class="text">${i}</td>`)}</tr>`)}</tbody></table></div>`}var Cs=/(`{1,3})([^`\n]+)\1|\*\*(?=\S)([^\n]+?)\*\*|(?<![\w*])[*_](?=[^\s*_])([^*_\n]+)[*_](?!\w)|\[([^[\]\n]+)\]\((https?:\/\/[^\s()<>]+)\)/g;function fe(e,t,n=0){if(n>no)return _(e,t);let o=[],r=0;for(let s of e.matchAll(Cs)){let[i,,a,l,u,c,d]=s;o.push(..._(e.slice(r,s.index),t)),a!==void 0?o.push(f`<code>${_(a,t)}</code>`):l!==void 0?o.push(f`<strong>${fe(l,t,n+1)}</strong>`):u!==void 0?o.push(f`<em>${fe(u,t,n+1)}</em>`):o.push(f`<a href=${d} rel="noreferrer noopener" target="_blank">${fe(c,t,n+1)}</a> <span class="muted">(${_(d,t)})</span>`),r=s.index+i.length}return[...o,..._(e.slice(r),t)]}var Ms=80,jt=e=>typeof e=="string"||"t"in e,Z=({text:e,command:t})=>f`<p class="cut">${e}: <code>${t}</code></p>`,S=({children:e})=>f`<h4>${e}</h4>`;function L({cell:e,search:t="",command:n,kind:o=""}){let r=U(e),s=H(()=>e&&!jt(e)&&!e.c&&r.length>Ms?Jn(r):null,[e]),i=H(()=>e!==null&&jt(e)&&eo(r),[e]);if(e==null)return f`<p class="cut">not in this store</p>`;let a=f`<pre class=${`text-block ${jt(e)?"":"json"} ${o}`} dir="auto" tabindex="0">${r===""&&!e.c?f`<span class="muted">(empty text)</span>`:_(r,t)}</pre>`,l=e.c?f`<${Z} text=${`${k.format(e.c)} characters more; the whole`} command=${n} />`:null;return s?.items?f`<${oo} names=${["Tree","Text"]} search=${t} views=${[f`<${Gn} tree=${s} />`,a]} />`:i?f`<${oo} names=${["Text","Rendered"]} views=${[a,f`<${to} text=${r} search=${t} />`]} />${l}`:f`${a}${l}`}function oo({names:e,views:t,search:n=""}){let[o,r]=M(null),s=o??(n?1:0);return f`<div class="views"><div class="view-choice" role="group" aria-label="Show as">${e.map((i,a)=>f`
+    <button type="button" aria-pressed=${String(a===s)} onClick=${()=>r(a)}>${i}</button>`)}</div>${t[s]}</div>`}var so=({pairs:e,search:t="",kind:n=""})=>f`<dl class=${`pairs ${n}`}>${e.map(([o,r])=>f`
+  <dt>${_(o)}</dt><dd dir="auto">${typeof r=="string"?_(r,t):r}</dd>`)}</dl>`;var As=4e3,js=1200;function Ps(e,t){let[n,o]=[e,t].map(i=>i.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu)??[]);if(n.length+o.length>As)return null;let r=[],s=new Map([[1,0]]);for(let i=0;i<=Math.min(n.length+o.length,js);i++){r.push(s);let a=new Map(s);for(let l=-i;l<=i;l+=2){let u=l===-i||l!==i&&(s.get(l-1)??-1)<(s.get(l+1)??-1)?s.get(l+1)??0:(s.get(l-1)??0)+1;for(;u<n.length&&u-l<o.length&&n[u]===o[u-l];)u++;if(a.set(l,u),u>=n.length&&u-l>=o.length)return Ls(r,n,o,i)}s=a}return null}function Ls(e,t,n,o){let r=[],[s,i]=[t.length,n.length];for(let a=o;a>=0;a--){let l=e[a],u=s-i,c=u===-a||u!==a&&(l.get(u-1)??-1)<(l.get(u+1)??-1)?u+1:u-1,[d,m]=[l.get(c)??0,(l.get(c)??0)-c];for(;s>d&&i>m&&s>0&&i>0;)r.push([0,t[--s]]),i--;if(a===0)break;s===d?r.push([1,n[--i]]):r.push([-1,t[--s]])}return Is(r.reverse())}function Is(e){let t=[];for(let[n,o]of e)t.length&&t.at(-1)[0]===n?t.at(-1)[1]+=o:t.push([n,o]);return t}function ro({first:e,second:t}){let n=Ps(e,t);return n===null?f`<p class="muted">The two texts are too long, or too different, to be compared word by word.</p>`:n.every(([o])=>o===0)?f`<p class="muted">The two texts are the same.</p>`:f`<pre class="text-block diff" dir="auto" tabindex="0">${n.map(([o,r])=>o===0?_(r):o<0?f`<del>${_(r)}</del>`:f`<ins>${_(r)}</ins>`)}</pre>`}var Pt=[["\u2713","right","good"],["\u2212","missed","unscored"],["+","spurious","failed"]];function ao({row:e}){return(e.frames??[]).map((t,n)=>{if(t===null)return null;let o=Pt.map(([i,a],l)=>`${i} ${k.format(t.counts[l])} ${a}`),r=t.more?`; ${k.format(t.more)} more are not drawn`:"",s=`${o.join(" \xB7 ")}, at an overlap of 0.5${r}`;return f`<${S}>${e.frames.length>1?`Boxes of response ${n+1}`:"Boxes"}</${S}>
+      <p class="cut">${s}</p><${Ds} frame=${t} image=${e.image} caption=${s} />
+      <details><summary>Boxes as a list</summary><ul class="boxes">${t.boxes.map(Us)}</ul></details>`})}function Us(e){let[t,n,o]=Pt[e[5]],r=e[6]===null?"":` ${+e[6].toFixed(3)}`;return f`<li><span class=${o}>${t} ${n}</span> ${e[4]!==null&&f`<bdi>${_(e[4])}</bdi>`}${r} at ${e.slice(0,4).map(s=>+s.toFixed(1)).join(", ")}</li>`}function Ds({frame:e,image:t,caption:n}){let[o,r]=M(null);j(()=>{if(!t)return;let c=new Image;return c.onload=()=>r([c.naturalWidth,c.naturalHeight]),c.src=t,()=>{c.onload=null}},[t]);let[s,i,a,l]=o?[0,0,...o]:Rs(e.boxes),u=Math.max(a,l)/32;return f`<div class="frame"><svg viewBox=${`${s} ${i} ${a} ${l}`} role="img" aria-label=${n}>
+    ${o&&f`<image href=${t} x=${s} y=${i} width=${a} height=${l} />`}
+    ${[...e.boxes].reverse().map(c=>Hs(c,s,i,l,u))}</svg></div>`}function Rs(e){let t=[0,1,2,3].map(a=>e.map(l=>l[a])),[n,o]=[0,1].map(a=>Math.min(0,...t[a])),[r,s]=[2,3].map(a=>Math.max(...t[a])),i=Math.max(r-n,s-o,1)*.06;return[n,o,r-n+i,s-o+i]}function Hs(e,t,n,o,r){let[s,i,a,l,u,c,d]=e,[m,p,$]=Pt[c],x=[u??"",d===null?"":String(+d.toFixed(3))].filter(Boolean).join(" "),v=i-r*.3>n+r?i-r*.3:Math.min(l+r,n+o-r*.2);return f`<g class=${`box ${p} ${$}`}><title>${`${p}: ${io(x)||"a box"}`}</title>
+    <rect x=${s} y=${i} width=${a-s} height=${l-i} />
+    <text x=${Math.max(s,t)} y=${v} font-size=${r} stroke-width=${r/5}>${`${m} ${io(x)}`}</text></g>`}var io=e=>_(e).map(t=>typeof t=="string"?t:t.props.children).join("");var lo={user:"user",assistant:"assistant"},co=({row:e,search:t,command:n})=>e.chats.map((o,r)=>f`
+  <${S}>${e.chats.length>1?`Conversation ${r+1} of ${e.chats.length}`:"Conversation"}</${S}>
+  <ol class="chat">${o.turns.map(s=>f`<${Bs} turn=${s} search=${t} command=${n} />`)}</ol>
+  ${o.left_out>0&&f`<${Z} text=${`${k.format(o.left_out)} messages more`} command=${n} />`}`),Bs=({turn:e,search:t,command:n})=>f`<li class=${`bubble ${Object.hasOwn(lo,e.role)?lo[e.role]:"other"}`}>
+  <p class="role">${_(e.role)}</p>
+  ${(U(e.text)!==""||e.text?.c||!e.tools)&&f`<div class="said" dir="auto" tabindex="0">${_(U(e.text),t)}</div>
+    ${e.text?.c&&f`<${Z} text=${`${k.format(e.text.c)} characters more; the whole`} command=${n} />`}`}
+  ${(e.tools??[]).map(o=>f`<${Fs} tool=${o} search=${t} command=${n} />`)}</li>`,Fs=({tool:e,search:t,command:n})=>f`<details>
+  <summary>calls <code>${_(e.name)}</code><span class="gist" dir="auto">${_(Q(e.arguments)+(e.result===null?"":` \u2192 ${Q(e.result)}`),t)}</span></summary>
+  <p class="cut">arguments</p><${L} cell=${e.arguments} search=${t} command=${n} />
+  ${e.result!==null&&f`<p class="cut">result</p><${L} cell=${e.result} search=${t} command=${n} />`}</details>`;var Lt=[["\u2713","in both","good"],["\u2212","only expected","unscored"],["+","only answered","failed"]],ot=({children:e})=>f`<span class="unseen">${e}</span>`;function uo({row:e,search:t}){return e.marks.map((n,o)=>{if(n===null)return null;let r=Lt.map(([i,a],l)=>`${i} ${k.format(n.spans.filter(u=>u[3]===l).length)} ${a}`),s=n.more?`, and ${k.format(n.more)} more`:"";return f`<${S}>${e.responses.length>1?`Spans of response ${o+1}`:"Spans"}</${S}>
+      <p class="cut">${r.join(" \xB7 ")+s}</p><${Ws} marks=${n} cell=${n.text??e.input} search=${t} />`})}function Ws({marks:e,cell:t,search:n}){let o=Array.from(U(t)),r=[...new Set([0,...e.spans.flatMap(s=>[s[0],s[1]]),o.length])].sort((s,i)=>s-i);return f`<div class="text-block tagged" dir="auto" tabindex="0">${r.map((s,i)=>f`
+    ${e.spans.filter(a=>a[1]===s).map(a=>f`<${ot}>${[" end of ",_(a[2])," "]}</${ot}>`)}${e.spans.filter(a=>a[0]===s).sort((a,l)=>l[1]-a[1]).map(qs)}${Ks(_(o.slice(s,r[i+1]??s).join(""),n),e.spans,s)}`)}</div>`}function qs([,,e,t]){let[n,o,r]=Lt[t];return f`<b class=${r}><span aria-hidden="true">${n}</span><${ot}>${o+" "}</${ot}><bdi>${_(e)}</bdi></b>`}function Ks(e,t,n){let o=new Set(t.filter(r=>r[0]<=n&&n<r[1]).map(r=>r[3]));for(let r of o)e=f`<span class=${`marked ${Lt[r][1].split(" ").pop()}`}>${e}</span>`;return e}function fo(e){if(!e?.j||e.c)return null;let t=JSON.parse(e.j),n=t!==null&&typeof t=="object"&&!Array.isArray(t)?Object.entries(t):[];return n.length&&n.every(([,o])=>typeof o=="number")?n.map(([o,r])=>[o,ce(r)]):null}var st=e=>e.value===null?fo(e.data):null;var po=({pairs:e})=>f`<dl class="pairs">${e.map(([t,n])=>f`<dt><bdi>${_(t)}</bdi></dt><dd><b>${n}</b></dd>`)}</dl>`,Vs=e=>e==="failed"?"failed":"unscored";function mo({row:e,head:t,search:n,command:o}){let r=e.scores.some(l=>l.target!==null),s=e.scores.some(l=>l.response>0),i=["scorer",...r?["target"]:[],...s?["response"]:[],"value","label","why"],a=e.n_scores>e.scores.length?`The first ${e.scores.length} of ${k.format(e.n_scores)} scores`:"What each scorer gave, and why";return f`<div class="scroll stacks" role="group" aria-label="Scores" tabindex="0"><table class="numbers stacked"><caption><span>${a}</span></caption>
+    <thead><tr>${i.map(l=>f`<th scope="col" class=${["value","response"].includes(l)?null:"text"}>${l}</th>`)}</tr></thead>
+    <tbody>${e.scores.map(l=>f`<tr>
+      <th scope="row"><bdi>${_(t.scorers[l.scorer].name)}</bdi></th>
+      ${r&&f`<td class="text" data-head="target">${_(l.target??"")}</td>`}
+      ${s&&f`<td data-head="response">${l.response===null?"":String(l.response+1)}</td>`}
+      <td class="value">${ce(l.value)}</td><td class="text"><bdi>${_(l.label??"")}</bdi></td>
+      <td class="text long"><${zs} score=${l} search=${n} command=${o} /></td></tr>`)}</tbody></table></div>`}function zs({score:e,search:t,command:n}){let o=st(e);return f`${e.status!=="scored"&&f`<span class=${Vs(e.status)}>${e.status}</span>${e.reason?": ":""}`}
+    ${["reason","explanation"].map(r=>e[r]&&f`<bdi>${_(e[r],t)}</bdi>${" "}`)}
+    ${Object.entries(e.columns??{}).map(([r,s])=>f`<span class="muted">${_(`${r} `)}</span><bdi>${_(s,t)}</bdi>${"  "}`)}
+    ${o?f`<${po} pairs=${o} />`:e.data&&f`<${L} cell=${e.data} search=${t} command=${n} />`}`}function ho({row:e,head:t,search:n,command:o}){let r=e.scores.filter(i=>i.calls);if(!r.length)return null;let s=r.reduce((i,a)=>i+a.calls.length,0)<=8;return f`<${S}>What feedbacks were asked</${S}>${r.map(i=>{let{name:a,aggregate:l}=t.scorers[i.scorer],u=i.value!==null?`${ce(i.value)}, `:st(i)?"":`${i.status}, `,c=i.n_calls===1?"one call":`${u}the ${l??"aggregate"} of ${k.format(i.n_calls)} calls`,d=i.n_calls-i.calls.length;return f`<details class="asked" open=${s}><summary><bdi>${_(a)}</bdi><span class="time">${_(c)}</span></summary>
+      <ol>${i.calls.map(m=>f`<${Gs} call=${m} search=${n} />`)}</ol>
+      ${d>0&&f`<${Z} text=${`${k.format(d)} calls more`} command=${o} />`}</details>`})}`}var Js=80;function Gs({call:e,search:t}){let n=fo(e.ret),o=e.error!==null?f`<span class="failed">${_(e.error,t)}</span>`:e.ret===null?f`<span class="unscored">no value</span>`:typeof e.ret=="number"?f`<b>${ce(e.ret)}</b>`:f`<code>${_(U(e.ret))}</code>`,r=[...Object.entries(e.args),...Object.entries(e.meta)];return f`<li>${n?f`<${po} pairs=${n} />`:f`<p>${o}</p>`}<dl class="pairs">${r.map(([s,i])=>f`
+    <dt>${_(s)}</dt><dd dir="auto">${i?.j?.length>Js&&!i.c?f`<${L} cell=${i} search=${t} />`:_(U(i),t)}${i?.c>0&&f`<span class="muted"> … (${k.format(i.c)} characters more)</span>`}</dd>`)}</dl></li>`}var Qs=60,Xs=3;function Zs(e){let t=new Set(e.map(o=>o[0])),n=new Map;for(let o of e){let r=o[1]!==null&&t.has(o[1])?o[1]:null;n.has(r)||n.set(r,[]),n.get(r).push(o)}return n}var Ys=(e,t)=>e!==null?je(e/1e6):t==="unset"?"open":je(null),er=(e,t)=>(e===null?"":Q(e))+(t===null?"":` \u2192 ${Q(t)}`),tr=["input","output","attributes","events"];function $o({row:e,search:t,command:n}){let o=Zs(e.spans),r=e.n_spans-e.spans.length,s=(a,l,u)=>f`<ul class=${l}>${o.get(a).map(c=>i(c,u))}</ul>`,i=(a,l)=>{let[u,,,,,,,...c]=a,d=tr.map((p,$)=>c[$]!==null&&f`<p class="cut">${p}</p><${L} cell=${c[$]} search=${t} command=${n} />`),m=o.has(u)&&l<Qs?s(u,null,l+1):null;return!d.some(Boolean)&&!m?f`<li class="leaf"><${_o} span=${a} search=${t} /></li>`:f`<li><details open=${l<Xs}><summary><${_o} span=${a} search=${t} /></summary>
+      ${d.some(Boolean)&&f`<div class="held"><details><summary class="cut">what it held</summary>${d}</details></div>`}${m}</details></li>`};return f`${o.has(null)&&s(null,"spans",0)}${r>0&&f`<p class="cut">${k.format(r)} spans more</p>`}`}function _o({span:e,search:t}){let[,,n,o,,r,s,i,a]=e;return f`<bdi>${_(n,t)}</bdi><span class="time">${o!=="span"&&f`${_(o)} · `}${Ys(r,s)}</span>${s==="error"&&f`<span class="failed"> error</span>`}${(i!==null||a!==null)&&f`<span class="gist" dir="auto">${_(er(i,a),t)}</span>`}`}function vo({row:e,head:t,search:n="",command:o,run:r=null,hasExample:s=!0}){return f`${s&&f`<${S}>Input</${S}><${L} cell=${e.input} search=${n} command=${o} />`}
+    <${uo} row=${e} search=${n} /><${ao} row=${e} />
+    <div class="sides">
+      ${s&&e.expected!==null&&f`<div><${S}>Expected</${S}><${L} cell=${e.expected} search=${n} command=${o} /></div>`}
+      <div><${or} row=${e} search=${n} command=${o} /></div></div>
+    ${e.scores.length>0&&f`<${S}>Scores</${S}><${mo} row=${e} head=${t} search=${n} command=${o} />
+      <${ho} row=${e} head=${t} search=${n} command=${o} />`}
+    <${co} row=${e} search=${n} command=${o} />
+    ${e.spans.length>0&&f`<${S}>Trace</${S}><${$o} row=${e} search=${n} command=${o} />`}
+    <${S}>About this row</${S}><${rr} row=${e} search=${n} />
+    ${r!==null&&G&&f`<p class="links"><a href=${nr(r,e)}>The whole trace</a>${t.dataset&&f`<a href=${Te(["x",t.dataset,e.index])}>This example in all runs</a>`}</p>`}`}var nr=(e,t)=>Te(["t",e,t.index,...t.replication?[String(t.replication)]:[]]);function or({row:e,search:t="",command:n}){if(e.error)return f`<${S}>Error</${S}><${sr} error=${e.error} search=${t} />`;if(e.responses===null)return f`<${S}>Response</${S}><p class="unscored">no answer</p>`;let o=e.n_responses-e.responses.length;return f`${e.responses.map((r,s)=>f`
+      <${S}>${e.responses.length>1?`Response ${s+1} of ${k.format(e.n_responses)}`:"Response"}</${S}>
+      <${L} cell=${r} search=${t} command=${n} />`)}
+    ${!e.responses.length&&f`<${S}>Response</${S}><p class="cut">an empty list</p>`}
+    ${o>0&&f`<${Z} text=${`${k.format(o)} responses more`} command=${n} />`}`}var sr=({error:e,search:t})=>f`<pre class="text-block bad" dir="auto" tabindex="0">${_(`${e.type}: ${e.message}${e.code===null?"":` [${e.code}]`}`,t)}${e.place&&f`${`
+`}<span class="muted">at ${_(e.place)}</span>`}</pre>`;function rr({row:e,search:t=""}){let n=[];e.id!==null&&e.id!==e.index&&n.push(["id",e.id]);for(let[o,r]of Object.entries(e.attributes))n.push([o,r??"none"]);for(let[o,r]of Object.entries(e.metadata))n.push([o,r]);return n.push(["call",ir(e)]),e.usage&&n.push(["used",e.usage]),f`<${so} pairs=${n} search=${t} />`}var ir=e=>`${e.status}${e.attempts>1?` in ${e.attempts} attempts`:""}, ${je(e.duration)}${e.started===null?"":`, begun ${new Date(e.started*1e3).toISOString().slice(0,19).replace("T"," ")} UTC`}`;function go({grid:e,open:t,search:n,place:o,of:r,step:s}){let[i,a]=t.includes("~")?t.split("~"):[null,t],[l,u="0"]=a.split("/"),c=ar(e,l,u,i),[d,m]=M({row:-1,cells:null,error:null}),p=we(null);return j(()=>{if(c<0)return;let x=!0;return Promise.all(e.tasks.map((v,h)=>e.places[h][c]<0?null:et(v,e.places[h][c]))).then(v=>x&&m({row:c,cells:v,error:null}),v=>x&&m({row:c,cells:null,error:v.message})),()=>{x=!1}},[e,c]),j(()=>{p.current.scrollIntoView({block:"nearest"})},[]),f`<aside class="panel" ref=${p} tabindex="-1" aria-label="Example" onKeyDown=${x=>{if(x.target.matches("input, textarea, select")||x.ctrlKey||x.metaKey||x.altKey)return;let v={j:()=>s(1),k:()=>s(-1),Escape:()=>I({x:null})}[x.key];v&&(x.preventDefault(),v())}}>
+    <p class="steps"><button type="button" onClick=${()=>s(-1)} disabled=${o<=0}>Previous</button>
+      <button type="button" onClick=${()=>s(1)} disabled=${o<0||o>=r-1}>Next</button>
+      <span class="muted">${o>=0?`${k.format(o+1)} of ${ue(r,"row")}`:"not among the rows shown"}</span>
+      <button type="button" aria-label="Close the example" onClick=${()=>I({x:null})}>Close</button></p>
+    <h3>Example ${l}${e.tasks[0].head.replications>1?`, repetition ${Number(u)+1}`:""}</h3>
+    ${c<0?f`<${q} text="There is no such example here." />`:d.error?f`<${q} text=${d.error} />`:d.row!==c?f`<${Pe} />`:f`<${lr} grid=${e} cells=${d.cells} search=${n} />`}
+  </aside>`}function ar(e,t,n,o){if(!/^-?\d{1,19}$/.test(t)||!/^\d{1,9}$/.test(n))return-1;let[r,s]=[BigInt(t),Number(n)];if(e.dataset)return e.index.findIndex((l,u)=>l===r&&e.replication[u]===s&&String(e.dataset[u])===(o??"0"));let i=0,a=e.n;for(;i<a;){let l=i+a>>1;e.index[l]<r||e.index[l]===r&&e.replication[l]<s?i=l+1:a=l}return i<e.n&&e.index[i]===r&&e.replication[i]===s?i:-1}function lr({grid:e,cells:t,search:n}){let o=t.map((l,u)=>l&&{row:l,task:e.tasks[u]}).filter(Boolean),[r,s]=o.map(({row:l})=>(l.responses??[]).map(U).join(`
+`)),i=o[0].row,a=o.length===1;return f`${!a&&f`<h4>Input</h4><${L} cell=${i.input} search=${n} command=${It(o[0])} />
+      ${i.expected!==null&&f`<h4>Expected</h4><${L} cell=${i.expected} search=${n} command=${It(o[0])} />`}`}
+    ${o.length===2&&r&&s&&f`<h4>What differs</h4><${ro} first=${r} second=${s} />`}
+    ${o.map(l=>f`<details class="side" open key=${l.task.run}><summary><h3><${$e} of=${l.task.task} /></h3></summary>
+      <${vo} row=${l.row} head=${l.task.head} search=${n} run=${l.task.run} command=${It(l)} hasExample=${a} /></details>`)}`}var It=({row:e,task:t})=>`${t.head.command} --index ${e.index} --json`;var Ut=new RegExp("(?:(-?\\d+\\.?\\d*(?:e[+-]?\\d+)?(?![\\p{L}\\p{N}_]))|(\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*')|`([^`]+)`|(\\p{N}*[\\p{L}_][\\p{L}\\p{N}_-]*)|(==|!=|<=|>=|[<>()[\\],.]))","uy");function yo(e,t){let n=cr(e),o=0,r=()=>n[o],s=()=>n[o++],i=h=>new Error(`${h} at character ${(r()?.from??e.length)+1}`),a=h=>r()?.sign===h||r()?.name===h&&!r().quoted?s():null;function l(){let h=u();for(;a("or");){let g=h,N=u();h=b=>g(b)||N(b)}return h}function u(){let h=c();for(;a("and");){let g=h,N=c();h=b=>g(b)&&N(b)}return h}function c(){if(a("not")){let h=c();return g=>!h(g)}if(a("(")){let h=l();if(!a(")"))throw i("a closing parenthesis is missing");return h}return d()}function d(){let h=fr(t,m(),i),g=r()?.sign;if(a("in")){let N=x();return Dt(h,b=>N.some(y=>Ht(b,y)))}return["==","!=","<","<=",">",">="].includes(g)?(s(),Dt(h,ur[g]($()))):Dt(h,()=>!0)}function m(){let h=[p()];for(;a(".");)h.push(p());return h}function p(){let h=s();if(h?.name!==void 0)return h.name;if(typeof h?.value=="string")return h.value;throw o--,i("a name is expected")}function $(){let h=s();if(h?.value!==void 0)return h.value;if(h?.name==="true")return 1;if(h?.name==="false")return 0;throw o--,i("a number or a text in quotes is expected")}function x(){if(!a("["))throw i("a list in brackets is expected");let h=[];for(;!a("]");)if(h.push($()),!a(",")&&r()?.sign!=="]")throw i("a comma or ] is expected");return h}if(!n.length)return()=>!0;let v=l();if(o<n.length)throw i("and, or, or the end is expected");return v}function cr(e){let t=[];for(let n=xo(e,0);n<e.length;n=xo(e,Ut.lastIndex)){Ut.lastIndex=n;let o=Ut.exec(e);if(!o)throw new Error(`${JSON.stringify(e[n])} is not expected at character ${n+1}`);let[,r,s,i,a,l]=o;r!==void 0?t.push({from:n,value:Number(r)}):s!==void 0?t.push({from:n,value:s.slice(1,-1).replace(/\\(.)/g,"$1")}):i!==void 0?t.push({from:n,name:i,quoted:!0}):a!==void 0?t.push({from:n,name:a}):t.push({from:n,sign:l})}return t}var xo=(e,t)=>t+e.slice(t).search(/\S|$/);function Ht(e,t){if(typeof e==typeof t)return e===t;let[n,o]=typeof e=="string"?[e,t]:[t,e];return n==="true"||n==="false"?o===+(n==="true"):n.trim()!==""&&Number(n)===o}var ur={"==":e=>t=>Ht(t,e),"!=":e=>t=>!Ht(t,e),"<":e=>t=>rt(t,e)<e,"<=":e=>t=>rt(t,e)<=e,">":e=>t=>rt(t,e)>e,">=":e=>t=>rt(t,e)>=e},rt=(e,t)=>typeof t=="number"&&typeof e=="string"?e.trim()===""?NaN:Number(e):e,Dt=(e,t)=>n=>e.some(o=>{let r=o(n);return r!==void 0&&t(r)});function fr(e,t,n){let o=e.tasks.findIndex(u=>u.task===t[0]),r=o>=0&&t.length>1,s=r?[o]:e.tasks.map((u,c)=>c),[i,a]=r?t.slice(1):t;if(i==="disagree"&&a===void 0)return[u=>Ft(e,u)?1:void 0];let l=s.map(u=>pr(e,u,i,a)).filter(Boolean);if(!l.length)throw n(`no column is called ${t.join(".")}; there are ${Bt(e).join(", ")};`);return l}var Rt=e=>new RegExp("^\\p{N}*[\\p{L}_][\\p{L}\\p{N}_-]*$","u").test(e)?e:`"${e.replace(/["\\]/g,"\\$&")}"`;function Bt(e){let t=[...new Set(e.tasks.flatMap(o=>o.head.scorers.map(r=>`score.${Rt(r.name)}`)))],n=e.tasks.length>1?e.tasks.flatMap(o=>o.head.scorers.map(r=>`${Rt(o.task)}.score.${Rt(r.name)}`)):[];return[...t,...n,...new Set(e.tasks.flatMap(o=>o.head.attributes.map(r=>r.name))),"outcome","duration","index","disagree"]}function pr(e,t,n,o){let{head:r,columns:s}=e.tasks[t],i=e.places[t],a=u=>c=>i[c]<0?void 0:u(i[c]);if(o!==void 0){let u=r.scorers.findIndex(d=>d.name===o);if(u<0)return null;let{labels:c}=r.scorers[u];return n==="score"?a(d=>Number.isNaN(s[`value-${u}`][d])?void 0:s[`value-${u}`][d]):n==="status"?a(d=>r.statuses[s[`status-${u}`][d]]||void 0):n==="label"&&c?a(d=>c[s[`label-${u}`][d]-1]):null}let l=r.attributes.findIndex(u=>u.name===n);return l>=0&&r.attributes[l].values?a(u=>r.attributes[l].values[s[`attribute-${l}`][u]-1]):n==="outcome"?a(u=>r.outcomes[s.outcome[u]]):n==="duration"?a(u=>Number.isNaN(s.duration[u])?void 0:s.duration[u]):n==="index"?a(u=>Number(s.index[u])):n==="replication"?a(u=>s.replication[u]):null}function Ft(e,t){let n=new Set,o=new Map;for(let r=0;r<e.tasks.length;r++){let s=e.places[r][t],{head:i,columns:a}=e.tasks[r];if(!(s<0)){n.add(a.outcome[s]);for(let l=0;l<i.scorers.length;l++){let u=a[`value-${l}`][s],{name:c}=i.scorers[l];if(o.has(c)&&!Object.is(o.get(c),u))return!0;o.set(c,u)}}}return n.size>1}function bo({grid:e}){return f`<div role="rowgroup" class="titles"><div role="row" class="line" aria-rowindex="1" style=${wo(e)}>
+    <span role="columnheader">#</span><span role="columnheader">Input</span><span role="columnheader">Expected</span>
+    ${e.tasks.map(t=>f`<span role="columnheader"><${$e} of=${t.task} /></span>`)}</div></div>`}var dr={failed:"failed","not scored":"unscored",wrong:"wrong",right:"good",scored:"good",answered:"none"},wo=e=>({gridTemplateColumns:`4.5rem minmax(9rem, 1.4fr) minmax(5rem, 0.6fr) repeat(${e.tasks.length}, minmax(10rem, 1fr))`,minWidth:`${20+11*e.tasks.length}rem`});function ko({id:e,place:t,top:n,grid:o,row:r,cells:s,search:i,isCurrent:a,isOpen:l,onOpen:u}){let c=Array.isArray(s)?s.find(Boolean):null,d=m=>c?_(Tt(m,220),i):"\u2026";return f`<div role="row" id=${e} class=${`line${a?" current":""}${l?" opened":""}`} aria-rowindex=${t+2} aria-selected=${l} style=${{...wo(o),top:`${n}px`}} onClick=${u}>
+    <span role="rowheader" class="which">${String(o.index[r])}${o.replication[r]?f`<span class="muted"> · ${o.replication[r]+1}</span>`:null}</span>
+    <span role="gridcell" class="clip" dir="auto">${s?.error?f`<span class="failed">${s.error}</span>`:d(c?.input??null)}</span>
+    <span role="gridcell" class="clip" dir="auto">${c?.expected===null?"":d(c?.expected??null)}</span>
+    ${o.tasks.map((m,p)=>f`<span role="gridcell" class="answer"><${mr} grid=${o} number=${p} row=${r} held=${Array.isArray(s)?s[p]:void 0} search=${i} /></span>`)}
+  </div>`}function mr({grid:e,number:t,row:n,held:o,search:r}){let s=e.places[t][n],{head:i,columns:a}=e.tasks[t];if(s<0)return f`<span class="muted">${Ye(e.tasks[t])?"not in this report":"no such row"}</span>`;let l=i.outcomes[a.outcome[s]];return f`<span class="clip" dir="auto">${o===void 0?"\u2026":hr(o,r)}</span>
+    <span class="pills">${_r(i,a,s,l,o)}</span>`}function hr(e,t){return e===null?"":e.error?f`<span class="failed">${_(`${e.error.type}: ${e.error.message}`.slice(0,220),t)}</span>`:e.responses===null?f`<span class="unscored">no answer</span>`:_(e.responses.map(n=>Tt(n,220)).join(" | ")||"(an empty list)",t)}function _r(e,t,n,o,r){let s=e.scorers.flatMap((i,a)=>{let l=e.statuses[t[`status-${a}`][n]];if(!l)return[];let u=t[`value-${a}`][n],c=i.labels?.[t[`label-${a}`][n]-1],d=Number.isNaN(u)&&r?r.scores.flatMap($=>$.scorer===a?st($)??[]:[]):[];if(d.length)return d.map(([$,x])=>f`<span class="pill none"><${$e} of=${e.scorers.length>1?`${i.name} ${$}`:$} /> ${x}</span>`);let m=l!=="scored"?l:Number.isNaN(u)?c??"scored":i.binary?u?"\u2713":"\u2717":ce(u),p=l==="failed"?"failed":l!=="scored"?"unscored":i.binary?u?"good":"wrong":"none";return[f`<span class=${`pill ${p}`} title=${`${i.name}: ${Q(String(m))}`}><span class=${e.scorers.length>1?"":"unseen"}><${$e} of=${i.name} /> </span>${i.binary&&l==="scored"?f`<span aria-hidden="true">${m}</span><span class="unseen">${u?"right":"wrong"}</span>`:_(String(m))}</span>`]});return s.length?s:[f`<span class=${`pill ${dr[o]}`}>${o}</span>`]}var Wt=(...e)=>t=>n=>t.tasks.some((o,r)=>{let s=t.places[r][n];return s>=0&&e.includes(o.head.outcomes[o.columns.outcome[s]])}),Ue={all:{title:"All",test:()=>null},failed:{title:"Failed",test:Wt("failed")},wrong:{title:"Wrong",test:Wt("wrong")},unscored:{title:"Not scored",test:Wt("not scored","failed")},differ:{title:"Differ",test:e=>t=>Ft(e,t),pairs:!0},won:{title:"first right, second wrong",names:(e,t)=>`${e} better than ${t}`,test:e=>So(e,0,1),pairs:!0},lost:{title:"first wrong, second right",names:(e,t)=>`${t} better than ${e}`,test:e=>So(e,1,0),pairs:!0}};function So(e,t,n){let[o,r]=[t,n].map(u=>e.tasks[u]),s=o.head.scorers.map(u=>u.name).find(u=>r.head.scorers.some(c=>c.name===u));if(s===void 0)return()=>!1;let i=u=>u.columns[`value-${u.head.scorers.findIndex(c=>c.name===s)}`],[a,l]=[i(o),i(r)];return u=>{let[c,d]=[e.places[t][u],e.places[n][u]];return c>=0&&d>=0&&a[c]>l[d]}}function To(e){let t={"":"worst outcome first",index:"index",slow:"slowest first"};return e.tasks.forEach((n,o)=>n.head.scorers.forEach((r,s)=>{if(n.columns[`value-${s}`].every(Number.isNaN))return;let i=e.tasks.length>1?`${r.name} of ${n.task}`:r.name;t[`+${o}.${s}`]=`${i}, lowest first`,t[`-${o}.${s}`]=`${i}, highest first`})),t}var $r=(e,t)=>Object.hasOwn(Ue,t)&&(e.tasks.length>1||!Ue[t].pairs);function Oo(e,{preset:t="all",filter:n="",found:o=null,sort:r=""}){let s=[$r(e,t)?Ue[t].test(e):null,n?yo(n,e):null,o?l=>o[l]===1:null].filter(Boolean),i=new Uint32Array(e.n),a=0;for(let l=0;l<e.n;l++)s.every(u=>u(l))&&(i[a++]=l);return vr(e,i.subarray(0,a),r)}function vr(e,t,n){if(n==="index")return t;if(n==="slow")return qt(t,e.n,o=>-Eo(e,o,(r,s)=>r.columns.duration[s]));if(/^[+-]\d+\.\d+$/.test(n)){let o=n[0]==="-"?-1:1,[r,s]=n.slice(1).split(".").map(Number),i=e.tasks[r]?.columns[`value-${s}`];if(i)return qt(t,e.n,a=>e.places[r][a]<0?NaN:o*i[e.places[r][a]])}return qt(t,e.n,o=>-Eo(e,o,(r,s)=>-r.columns.outcome[s]))}function Eo(e,t,n){let o=-1/0;for(let r=0;r<e.tasks.length;r++){let s=e.places[r][t];if(s>=0){let i=n(e.tasks[r],s);i>o&&(o=i)}}return o}function qt(e,t,n){let o=new Float64Array(t),r=new Map;for(let l of e){let u=n(l);o[l]=Number.isNaN(u)?1/0:u,r.size<=No&&r.set(o[l],(r.get(o[l])??0)+1)}if(r.size>No)return e.sort((l,u)=>o[l]<o[u]?-1:o[l]>o[u]?1:l-u);let s=new Map,i=0;for(let l of[...r.keys()].sort((u,c)=>u<c?-1:1))s.set(l,i),i+=r.get(l);let a=new Uint32Array(e.length);for(let l of e){let u=s.get(o[l]);a[u]=l,s.set(o[l],u+1)}return a}var No=64;var D=58,Co=8,gr=16e6;function Mo({tasks:e,usual:t="all"}){let[n,o]=M({grid:null,error:null}),r=e.map(s=>`${s.run}/${s.evaluation}`).join();return j(()=>{let s=!0;return Promise.all(e.map(async i=>({...i,...await Fn(i)}))).then(i=>s&&o({grid:Wn(i),error:null}),i=>s&&o({grid:null,error:i.message})),()=>{s=!1}},[r]),n.error?f`<${q} text=${n.error} />`:n.grid?f`<${xr} grid=${n.grid} usual=${t} />`:f`<${Pe} what="Reading the rows" />`}function xr({grid:e,usual:t}){let n=yr(e),o=(J.value.get("q")??"").trim(),[r,s]=M({text:"",found:null,error:null});j(()=>{if(!o)return;let m=!0;return Kn(e,o).then(p=>m&&s({text:o,found:p,error:null}),p=>m&&s({text:o,found:null,error:p.message})),()=>{m=!1}},[e,o]);let[i,a]=["f","s"].map(m=>J.value.get(m)??void 0),l=J.value.get("p")??t,u=o&&r.text===o?r.found:null,c=H(()=>{try{return{rows:Oo(e,{preset:l,filter:i,sort:a,found:o?u??new Uint8Array(e.n):null}),fault:null}}catch(m){return{rows:new Uint32Array(0),fault:m.message}}},[e,l,i,a,u,o]),d=o!==""&&r.text!==o;return f`<div class="examples">
+    <${kr} grid=${e} preset=${l} usual=${t} />
+    ${c.fault&&f`<${q} text=${`The filter is not understood: ${c.fault}.`} />`}
+    ${n&&f`<${q} text=${n} />`}
+    ${r.error&&r.text===o&&f`<${q} text=${r.error} />`}
+    <p class="row-count" role="status">${d?"Searching \u2026":`${k.format(c.rows.length)} of ${ue(e.n,"row")}${wr(e)}`}</p>
+    <${Er} grid=${e} rows=${c.rows} search=${o.toLowerCase()} />
+  </div>`}function yr(e){let t=J.value.get("example"),n=H(()=>t===null?-1:br(e,...t.split("/").map(Ze)),[e,t]);return j(()=>{n>=0&&I({example:null,x:it(e,n)})},[n]),t!==null&&n<0?`There is no example ${t.split("/")[1]} of ${Ze(t.split("/")[0])} here.`:null}function br(e,t,n,o="0"){let r=e.tasks.findIndex(({task:a})=>a===t);if(r<0||!/^-?\d{1,19}$/.test(n??""))return-1;let{columns:s}=e.tasks[r],i=s.index.findIndex((a,l)=>a===BigInt(n)&&s.replication[l]===Number(o));return i<0?-1:e.places[r].indexOf(i)}function wr({tasks:e}){let[t]=e.filter(Ye).sort((n,o)=>o.head.total-n.head.total);return t?`; of each task the ${k.format(t.head.rows)} worst of ${k.format(t.head.total)}`:""}function kr({grid:e,preset:t,usual:n}){let o=J.value,r=Object.entries(Ue).filter(([,l])=>!l.pairs||e.tasks.length>1),s=l=>u=>I({[l]:u.target.value,x:null}),[i,a]=M(o.get("f")??"");return j(()=>a(o.get("f")??""),[o.get("f")]),f`<form class="filters" role="search" aria-label="Examples" onSubmit=${l=>{l.preventDefault(),I({f:i,x:null})}}>
+      <div class="field"><label for="grid-text">Search the text</label>
+        <input id="grid-text" type="search" placeholder="then press Enter" autocomplete="off" spellcheck=${!1} value=${o.get("q")??""} onChange=${s("q")} /></div>
+      <div class="field wide"><label for="grid-filter">Filter</label>
+        <input id="grid-filter" autocomplete="off" spellcheck=${!1} value=${i} placeholder=${Nt(Sr(e),120)} list="grid-names"
+          onInput=${l=>a(l.target.value)} onChange=${s("f")} />
+        <datalist id="grid-names">${Bt(e).map(l=>f`<option value=${`${l} `} />`)}</datalist></div>
+      <div class="field"><label for="grid-sort">Sort by</label>
+        <select id="grid-sort" value=${o.get("s")??""} onChange=${s("s")}>
+          ${Object.entries(To(e)).map(([l,u])=>f`<option value=${l} selected=${l===(o.get("s")??"")}>${Nt(u,80)}</option>`)}</select></div>
+    </form>
+    <ul class="chips" aria-label="Presets">
+      ${r.map(([l,u])=>f`<li><button type="button" class="chip" aria-pressed=${l===t} onClick=${()=>I({p:l===n?null:l,x:null})}><bdi>${_(u.names?u.names(e.tasks[0].task,e.tasks[1].task):u.title)}</bdi></button></li>`)}
+      ${o.get("f")&&f`<li><button type="button" class="chip" aria-pressed="true" aria-label="Remove the filter" onClick=${()=>I({f:null})}>${_(o.get("f"))} ✕</button></li>`}
+    </ul>`}function Sr(e){let t=e.tasks.flatMap(r=>r.head.scorers)[0],n=e.tasks.flatMap(r=>r.head.attributes).find(r=>r.values?.length);return[t&&`score.${t.name} < 1`,n&&`${n.name} == "${n.values[0]}"`].filter(Boolean).join(" and ")||'outcome == "failed"'}function Er({grid:e,rows:t,search:n}){let o=we(null),[r,s]=M({top:0,height:600}),[i,a]=M(new Map),l=Math.min(t.length*D,gr),u=t.length?l/(t.length*D):1,c=Math.max(0,Math.floor(r.top/u/D)-Co),d=Math.min(t.length,Math.ceil(r.top/u/D+r.height/D)+Co),m=H(()=>[...t.subarray(c,d)],[t,c,d]);vn(()=>{let y=()=>s({top:o.current.scrollTop,height:o.current.clientHeight});y();let w=new ResizeObserver(y);return w.observe(o.current),o.current.addEventListener("scroll",y,{passive:!0}),()=>w.disconnect()},[]),j(()=>{o.current.scrollTop=0},[t]),j(()=>{let y=!0;return Promise.all(m.map(w=>Tr(e,w).then(P=>[w,P],P=>[w,{error:P.message}]))).then(w=>{y&&(a(new Map(w)),document.documentElement.dataset.ready??=String(Math.round(performance.now())))}),()=>{y=!1}},[e,m]);let p=J.value.get("x"),$=p===null?-1:t.findIndex(y=>it(e,y)===p),x=y=>{let w=t[Math.min(Math.max(y,0),t.length-1)];if(w===void 0)return;I({x:it(e,w)},p!==null);let P=t.indexOf(w)*D*u;(P<o.current.scrollTop||P>o.current.scrollTop+o.current.clientHeight-2*D)&&(o.current.scrollTop=P-D)},[v,h]=M(0);j(()=>h(0),[t]);let g=y=>{let w=Math.min(Math.max(($>=0?$:v)+y,0),t.length-1);if(h(w),$>=0)x(w);else{let P=w*D*u;P<o.current.scrollTop&&(o.current.scrollTop=P),P>o.current.scrollTop+o.current.clientHeight-2*D&&(o.current.scrollTop=P-o.current.clientHeight+2*D)}},N=y=>{if(y.ctrlKey||y.metaKey||y.altKey)return;let w={j:()=>g(1),ArrowDown:()=>g(1),k:()=>g(-1),ArrowUp:()=>g(-1),PageDown:()=>g(10),PageUp:()=>g(-10),Enter:()=>x(v),Escape:()=>I({x:null})}[y.key];w&&(y.preventDefault(),w())};j(()=>{if(p===null)return;let y=w=>{w.key==="Escape"&&!w.defaultPrevented&&!w.target.matches("input, select, textarea")&&I({x:null})};return addEventListener("keydown",y),()=>removeEventListener("keydown",y)},[p]);let b=y=>`row-${y}`;return f`<div class=${p===null?"split":"split open"}>
+    <div class="table" ref=${o} role="grid" tabindex="0" aria-label="Rows" aria-rowcount=${t.length+1} aria-activedescendant=${v>=c&&v<d?b(v):null} onKeyDown=${N}>
+      <${bo} grid=${e} />
+      <div role="rowgroup" class="lines" style=${{height:`${l}px`}}>
+        ${m.map((y,w)=>f`<${ko} key=${y} id=${b(c+w)} place=${c+w} top=${Nr(c+w,u,r.top)} grid=${e} row=${y} cells=${i.get(y)} search=${n}
+          isCurrent=${c+w===v} isOpen=${it(e,y)===p} onOpen=${()=>{h(c+w),x(c+w)}} />`)}
+      </div>
+    </div>
+    ${p!==null&&f`<${go} grid=${e} open=${p} search=${n} place=${$} of=${t.length} step=${g} />`}
+  </div>`}var Nr=(e,t,n)=>t===1?e*D:e*D-n/t+n,it=(e,t)=>`${e.dataset?`${e.dataset[t]}~`:""}${e.index[t]}${e.replication[t]?`/${e.replication[t]}`:""}`,Tr=(e,t)=>Promise.all(e.tasks.map((n,o)=>e.places[o][t]<0?null:et(n,e.places[o][t])));function Ao(e){let t=e.target.closest("table.sortable thead th");t&&Cr(t.closest("table"),t);let n=e.target.closest('a[href^="#example="]');n&&(e.preventDefault(),Kt(n.getAttribute("href")))}function Kt(e,t=!1){I({x:null,example:e.slice(9)},t),document.querySelector(".examples")?.scrollIntoView()}var Or={none:"ascending",ascending:"descending",descending:"none"},at=new WeakMap;function Cr(e,t){let n=[...e.querySelectorAll("thead th")],[o]=e.tBodies;at.has(o)||at.set(o,[...o.rows]);let r=Or[t.getAttribute("aria-sort")??"none"];for(let u of n)u.removeAttribute("aria-sort");r!=="none"&&t.setAttribute("aria-sort",r);let s=r==="descending"?-1:1,i=n.indexOf(t),a=u=>u.cells[i].dataset.v??u.cells[i].textContent,l=(u,c)=>{let d=Number(a(u))-Number(a(c));return s*(Number.isNaN(d)?a(u).localeCompare(a(c),"en",{numeric:!0}):d)};o.append(...r==="none"?at.get(o):[...at.get(o)].sort(l))}function jo(){let e=document.getElementById("theme"),t=matchMedia("(prefers-color-scheme: dark)"),{style:n}=document.documentElement,o=()=>(n.colorScheme||(t.matches?"dark":"light"))==="dark",r=()=>e.setAttribute("aria-pressed",String(o()));e.hidden=!1,r(),e.addEventListener("click",()=>{n.colorScheme=o()?"light":"dark",r()}),t.addEventListener("change",r)}function Mr(){return f`<${Ot} found=${In("tasks")}>${e=>f`<${Mo} tasks=${e} />`}</${Ot}>`}var Ar={rows:Mr};for(let e of document.querySelectorAll("[data-part]"))$t(f`<${Ar[e.dataset.part]} />`,e);var Po=e=>{location.hash.startsWith("#example=")&&Kt(location.hash,e)};jo();addEventListener("click",Ao);addEventListener("hashchange",()=>Po(!0));Po(!0);})();

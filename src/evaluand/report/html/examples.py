@@ -1,4 +1,4 @@
-"""The example rows of a report as a stream: question, answer, scores and trace of each call.
+"""The example rows of a task as a stream: question, answer, scores and trace of each call.
 
 Each row is one call: a task, an example and a replication. The tables of a run, its evaluation and its dataset are all
 sorted by this key, so one pass over them together is enough, with one batch of each in memory. Long values are cut to
@@ -36,7 +36,7 @@ from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import PRETTY, SHORT, TEXT, TRACED, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.report.html.chats import chat_cells
-from evaluand.report.row_columns import RowColumns, join_columns, read_attributes, read_row_columns, short_text
+from evaluand.report.row_columns import RowColumns, describe_columns, read_attributes, read_row_columns, short_text
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
@@ -68,90 +68,87 @@ _NOT_OWN = {*_KEY, *_SCORE, "fold", "digest"}
 
 
 class Examples:
-    """The rows of some tasks.
+    """The rows of a task.
 
     Args:
-        parts: the tasks.
+        part: the task.
         scores: as `scores_facts` returns them.
-        limit: how many rows of each task, the worst first by `OUTCOMES`; None is all.
+        limit: how many rows, the worst first by `OUTCOMES`; None is all.
         measures: those that summarised the scores; they define which of several answers decides a row.
         spans: how many spans of a row are shown.
         room: a budget of characters for spans and calls, shared by all rows; by default each row has its own.
+        rows: how many rows, of all tasks that are shown together, decide how large that of each row is.
 
     Attributes:
         total: the number of rows, chosen or not.
-        scorers: the names that the scores of a row refer to by number.
-        attributes: the names of the attributes of all datasets.
     """
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        part: Part,
         scores: Sequence[Facts],
         limit: int | None = None,
         measures: Sequence[Measure] = (),
         *,
         spans: int = _SPANS,
         room: Budget | None = None,
+        rows: int | None = None,
     ) -> None:
-        self._parts, self._limit, self._metrics = parts, limit, first_metrics(measures)
+        self.part, self._limit, self._metrics = part, limit, first_metrics(measures)
         self._spans, self._shared = spans, room
         self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
-        counts = [sum(part.run.counts.values()) for part in parts]
-        self.total = sum(counts)
-        self._room = max(_ROOM // max(sum(n if limit is None else min(n, limit) for n in counts), 1), _LEAST_ROOM)
-        evaluations = [part.evaluation for part in parts if part.evaluation]
-        self.scorers = list(dict.fromkeys(s for evaluation in evaluations for s in evaluation.scorers))
-        self._numbers = {name: number for number, name in enumerate(self.scorers)}
+        self._scores = scores
+        self.total = sum(part.run.counts.values())
+        self._room = max(_ROOM // max(_count_shown(part, limit) if rows is None else rows, 1), _LEAST_ROOM)
+        self._numbers = {name: number for number, name in enumerate(_scorers(part))}
 
-    @property
+    @cached_property
     def aggregates(self) -> dict[str, str]:
         """The name of the function that aggregates several calls, by feedback."""
-        specs = [part.evaluation.manifest["spec"]["scorers"] for part in self._parts if part.evaluation]
-        known = {n: spec.get("aggregate") for each in specs for n, spec in each.items() if spec.get("kind") == FEEDBACK}
+        specs = {} if self.part.evaluation is None else self.part.evaluation.manifest["spec"]["scorers"]
+        known = {name: spec.get("aggregate") for name, spec in specs.items() if spec.get("kind") == FEEDBACK}
         return {name: aggregate if isinstance(aggregate, str) else "aggregate" for name, aggregate in known.items()}
 
     @property
     def detects(self) -> bool:
-        """Whether any task has boxes to draw."""
-        return any(detectors(part) for part in self._parts)
-
-    @cached_property
-    def attributes(self) -> list[str]:
-        datasets = [dataset for part in self._parts if (dataset := _dataset(part.run))]
-        return list(dict.fromkeys(a for dataset in datasets for a in dataset.roles.attributes))
+        """Whether there are boxes to draw."""
+        return bool(detectors(self.part))
 
     def __iter__(self) -> Iterator[Facts]:
-        for number, part in enumerate(self._parts):
-            chosen = itertools.repeat(True) if self._is_whole(part) else self._choose(self._read_columns(part)).tolist()
-            for row, is_chosen in zip(self._rows(number, part), chosen, strict=False):
-                if is_chosen:
-                    yield row()
+        chosen = itertools.repeat(True) if self._is_whole() else self._choose(self._read_columns()).tolist()
+        for row, is_chosen in zip(self._rows(), chosen, strict=False):
+            if is_chosen:
+                yield row()
 
-    def columns(self) -> tuple[np.ndarray, RowColumns]:
-        """The number of each row's task, and the rows as columns by which they are filtered and sorted."""
-        found = []
-        for part in self._parts:
-            columns = self._read_columns(part)
-            found.append(columns if self._is_whole(part) else columns.take(self._choose(columns)))
-        tasks = np.repeat(np.arange(len(found)), [len(columns) for columns in found])
-        return tasks, join_columns(found, self.scorers, self.attributes).limit_words()
+    def columns(self) -> RowColumns:
+        """The rows as columns by which they are filtered and sorted."""
+        columns = self._read_columns()
+        return (columns if self._is_whole() else columns.take(self._choose(columns))).limit_words()
 
-    def _is_whole(self, part: Part) -> bool:
-        """Whether all rows of a task are shown."""
-        return self._limit is None or sum(part.run.counts.values()) <= self._limit
+    def describe(self, columns: RowColumns) -> Facts:
+        """The meaning of the numbers in the columns."""
+        spec = self.part.run.manifest["spec"]
+        return describe_columns(columns, self._scores, self.aggregates) | {
+            "replications": spec["replications"],
+            "dataset": spec["dataset"],
+        }
+
+    def _is_whole(self) -> bool:
+        """Whether all rows are shown."""
+        return self._limit is None or self.total <= self._limit
 
     def _choose(self, columns: RowColumns) -> np.ndarray:
-        """Whether each row of a task is shown: the worst first."""
+        """Whether each row is shown: the worst first."""
         chosen = np.zeros(len(columns), np.bool_)
         chosen[np.argsort(columns.outcome, kind="stable")[: self._limit]] = True
         return chosen
 
-    def _read_columns(self, part: Part) -> RowColumns:
-        return read_row_columns(part, self._binary, self._metrics, read_attributes(part.run))
+    def _read_columns(self) -> RowColumns:
+        return read_row_columns(self.part, self._binary, self._metrics, read_attributes(self.part.run))
 
-    def _rows(self, number: int, part: Part) -> Iterator[Any]:
-        """For each row of a task, in the order of the key, a function that builds it."""
+    def _rows(self) -> Iterator[Any]:
+        """For each row, in the order of the key, a function that builds it."""
+        part = self.part
         columns = {s: _ScorerTable(part.evaluation, s) for s in _scorers(part)}
         examples, keys = ExampleReader(part.run), _span_keys(part)
         spans = Keyed(row for batch in part.run.spans() for row in read_tuples(batch))
@@ -166,16 +163,13 @@ class Examples:
                 found = [drawn for one in boxes for (drawn,) in one.take(key)]
                 yield (
                     lambda key=key, response=response, example=example, graded=graded, traced=traced, found=found: (
-                        self._row(
-                            number, part.run.items, key, response, example, columns, graded, traced, keys, sources
-                        )
+                        self._row(part.run.items, key, response, example, columns, graded, traced, keys, sources)
                         | _draw_boxes(found, example, images)
                     )
                 )
 
     def _row(
         self,
-        number: int,
         in_lists: bool,
         key: tuple[int, int],
         response: Sequence[Any],
@@ -192,7 +186,6 @@ class Examples:
         texts = [] if items is None else response_texts(items, n, in_lists)
         question = None if example is None else example.input
         return {
-            "task": number,
             "index": key[0],
             "replication": key[1],
             "status": status,
@@ -256,6 +249,19 @@ class Examples:
             return 1
         values = {value for scorer, _, value in scores if scorer in self._binary}
         return 2 if 0 in values else 3 if values else 4 if scores else 5
+
+
+def examples_of(
+    parts: Sequence[Part], scores: Sequence[Facts], limit: int | None = None, measures: Sequence[Measure] = ()
+) -> list[Examples]:
+    """The rows of some tasks that are shown together; of each task at most so many."""
+    rows = sum(_count_shown(part, limit) for part in parts)
+    return [Examples(part, scores, limit, measures, rows=rows) for part in parts]
+
+
+def _count_shown(part: Part, limit: int | None) -> int:
+    n = sum(part.run.counts.values())
+    return n if limit is None else min(n, limit)
 
 
 def _metadata(example: Example) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Data inside a page: compressed, as text of a script element that does not run."""
+"""Data as a page reads them: columns of numbers, and compressed data as text of a script element that does not run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import gzip
 import sys
 from array import array
 from base64 import b64encode
+from collections.abc import Iterable
 from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from evaluand.report.facts.base import Facts
 
 _LEVEL: Final = 4
 """Takes a third of the time of the usual 6, for a fifth more bytes."""
@@ -23,6 +29,28 @@ def pack(column: array[Any]) -> bytes:
         column = column[:]
         column.byteswap()
     return compress(column.tobytes())
+
+
+def pack_columns(head: Facts, columns: Iterable[tuple[str, np.ndarray]]) -> bytes:
+    """The length of the head in 8 digits, a head in JSON, then the columns one after the other.
+
+    Each column begins at a multiple of 8 bytes after the head, which is padded to such a multiple.
+
+    Args:
+        head: what the numbers mean; `columns` are added: name → type and place.
+    """
+    parts, places, at = [], {}, 0
+    for name, column in columns:
+        data = column.tobytes()
+        places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
+        parts.append(data + bytes(-len(data) % 8))
+        at += len(parts[-1])
+    text = orjson.dumps(head | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
+    text += b" " * (-(len(text) + _LENGTH) % 8)
+    return b"".join([b"%0*d" % (_LENGTH, len(text)), text, *parts])
+
+
+_LENGTH: Final = 8
 
 
 def element(id: str, data: bytes) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from evaluand._version import __version__
@@ -21,9 +21,12 @@ _TITLE = 200
 _WHOLE = 4000
 
 
-def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip: str, images: bool = False) -> str:
+SCRIPT: Final = "report.js"
+
+
+def page_head(title: str, kind: str, meta: str, *, skip: str, images: bool = False, more: Sequence[str] = ()) -> str:
     """The head of a page, up to and including its heading; `meta` is markup, `skip` the id of the first section."""
-    allowed = " ".join(map(_hash, scripts))
+    allowed = " ".join(map(_hash, [*more, SCRIPT]))
     policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {allowed}; base-uri 'none'"
     policy += "; img-src data:" if images else ""
     heading = clean(title, _TITLE)
@@ -62,9 +65,10 @@ def page_foot(version: object = __version__) -> str:
     )
 
 
-def page_end(scripts: Sequence[str]) -> str:
-    """The scripts that run, and the end of the page."""
-    return "".join(f"<script>{asset(script)}</script>\n" for script in scripts) + "</body>\n</html>\n"
+def page_end(more: Sequence[str] = ()) -> str:
+    """The script, and the end of the page. What the script reads stands before it."""
+    scripts = "".join(f"<script>{asset(each)}</script>\n" for each in more)
+    return f'{scripts}<script data-kind="elements" data-address="hash">{asset(SCRIPT)}</script>\n</body>\n</html>\n'
 
 
 @cache

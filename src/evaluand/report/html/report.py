@@ -1,10 +1,10 @@
 """The report as one self-contained HTML file: no network, no fonts, no server.
 
-The facts are written as plain HTML, readable without scripts. The examples are too many for that: the file holds them
-as compressed pieces, with columns (task, index, outcome, scores, attributes) by which the page filters and sorts; a
-piece is unpacked when one of its rows is shown. The pieces are written in one pass, with one of them in memory.
+The facts are written as plain HTML, readable without scripts. The rows are too many for that: the file holds what the
+page on a store would read from a server (`columns/RUN/EVALUATION`, `rows/RUN/EVALUATION/3`) as compressed elements, and
+its script is made of the same components. Pieces of rows are written in one pass, with one of them in memory.
 
-Text from data cannot become markup or script. Everything written here goes through `_text`; the page inserts rows as
+Text from data cannot become markup or script. Everything written here goes through `_text`; the script inserts rows as
 text; the pieces are base64; and the content security policy of the page allows only the scripts and the style sheet
 whose hashes it lists, and no connections.
 """
@@ -24,7 +24,6 @@ from evaluand.core.identity import json_text
 from evaluand.core.provenance import experiment_origin
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
-from evaluand.report.html.cells import TEXT
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.comparisons import comparisons_section
 from evaluand.report.html.examples import Examples
@@ -32,7 +31,7 @@ from evaluand.report.html.figures import confusion_section, curves_section, disp
 from evaluand.report.html.gates import gates_section
 from evaluand.report.html.judges import judges_section
 from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
-from evaluand.report.html.packing import compress, element as data_element
+from evaluand.report.html.packing import compress, element as data_element, pack_columns
 from evaluand.report.html.page import (
     clean as _text,
     example_link,
@@ -51,7 +50,7 @@ from evaluand.report.html.usage import usage_section
 from evaluand.report.html.worst_groups import worst_groups_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels, values_alone
-from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, iterate_columns
+from evaluand.report.row_columns import iterate_columns
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
@@ -78,7 +77,7 @@ _NUMBERS = ("value", "low", "high", "worst", "best")
 
 def write_report(
     facts: Facts,
-    examples: Examples,
+    examples: Sequence[Examples],
     file: IO[bytes],
     tradeoffs: Sequence[TradeoffResult] = (),
     matches: MatchRows | None = None,
@@ -93,24 +92,18 @@ def write_report(
             `prompt_changes` returns, with names of tasks; under `leaderboard` the result of `Leaderboard.to_dict`;
             under `gates` the results of gates, and under `gates_checked_by` a sentence on what they were checked by;
             under `headlines` sentences; and under `matches`, `ratings` and `unrated` what `match_facts` returns.
+        examples: the rows of each task.
         matches: the rows of these matches.
 
     Returns:
-        The number of examples in the file.
+        The number of rows in the file.
     """
-    scripts = ["page.js"]
-    scripts += ["rows.js"] if facts["tasks"] or matches else []
-    scripts += ["report.js"] if facts["tasks"] else []
-    scripts += ["matches.js"] if matches else []
+    scripts = ["rows.js", "matches.js"] if matches else []
     scripts += ["tradeoff.js"] if tradeoffs else []
     sections = list(write_sections(facts, tradeoffs))
+    images = any(each.detects for each in examples)
     head = page_head(
-        facts["title"],
-        "Evaluation report",
-        write_meta(facts),
-        scripts=scripts,
-        skip=sections[0][0],
-        images=examples.detects,
+        facts["title"], "Evaluation report", write_meta(facts), skip=sections[0][0], images=images, more=scripts
     )
     file.write(head.encode())
     for part in _layout(facts, sections):
@@ -122,16 +115,28 @@ def write_report(
     return n
 
 
-def _write_examples(facts: Facts, examples: Examples, file: IO[bytes]) -> int:
-    starts = []
-    for number, (start, piece) in enumerate(_pieces(examples)):
-        starts.append(start)
-        file.write(data_element(f"piece-{number}", piece))
-    tasks, columns = examples.columns()
-    for name, column in [("task", tasks.astype("<u2")), *iterate_columns(columns)]:
-        file.write(data_element(f"column-{name}", compress(column.tobytes())))
-    _write_head("head", _describe_columns(facts, examples, columns) | {"starts": starts}, file)
-    return len(columns)
+def _write_examples(facts: Facts, examples: Sequence[Examples], file: IO[bytes]) -> int:
+    """Writes the rows of all tasks as what a page reads, and returns their number."""
+    n, places = 0, dict[str, Examples]()
+    for each in examples:
+        run, evaluation = each.part.run.id, each.part.evaluation
+        places.setdefault(f"{run}/{'-' if evaluation is None else evaluation.id}", each)
+    for place, each in places.items():
+        starts = []
+        for number, (start, piece) in enumerate(_pieces(each)):
+            starts.append(start)
+            file.write(data_element(f"data:rows/{place}/{number}", piece))
+        columns = each.columns()
+        command = f"evaluand show {each.part.run.id[:SHORT_ID]}"
+        head = each.describe(columns) | {"total": each.total, "starts": starts, "command": command}
+        file.write(data_element(f"data:columns/{place}", compress(pack_columns(head, iterate_columns(columns)))))
+        n += len(columns)
+    tasks = [
+        {"task": entry["task"], "run": entry["run"]["id"], "evaluation": (entry["evaluation"] or {"id": None})["id"]}
+        for entry in facts["tasks"]
+    ]
+    file.write(data_element("data:tasks", compress(orjson.dumps(tasks))))
+    return n
 
 
 def _write_matches(matches: MatchRows, file: IO[bytes]) -> None:
@@ -523,48 +528,7 @@ def _list_provenance(entry: Facts) -> Iterator[tuple[str, str, str]]:
 
 
 _BROWSER = """<noscript><p>Allow this page to run its script to browse the examples.</p></noscript>
-<div id="browser" hidden>
-<form id="filters" class="filters" role="search" aria-label="Examples">
-<div class="field wide"><label for="query">Search the text</label>
-<input id="query" type="search" autocomplete="off" spellcheck="false"></div>
-<div class="field"><label for="outcome">Outcome</label><select id="outcome"><option value="">all</option></select></div>
-<div class="field"><label for="task">Task</label><select id="task"><option value="">all</option></select></div>
-<div id="more-filters"></div>
-<div class="field"><label for="sort">Sort by</label><select id="sort"></select></div>
-<div class="field"><button type="reset">Clear</button></div>
-</form>
-<div id="search-progress" hidden><progress id="progress" max="1" value="0" aria-label="Search"></progress>
-<button type="button" id="cancel">Stop the search</button></div>
-<p id="count" class="row-count" role="status" aria-live="polite"></p>
-<p id="heads" class="heads">
-<span>Outcome</span><span>Example</span><span>Input</span><span>Response</span><span>Scores</span></p>
-<ol id="rows" class="rows" aria-label="Rows" aria-describedby="heads"></ol>
-<nav id="pages" class="pages" aria-label="Pages of examples">
-<button type="button" id="first">First</button><button type="button" id="previous">Previous</button>
-<label for="page">Page</label><input id="page" type="number" min="1" inputmode="numeric"><span id="of"></span>
-<button type="button" id="next">Next</button><button type="button" id="last">Last</button></nav>
-</div>"""
-
-
-def _describe_columns(facts: Facts, examples: Examples, columns: RowColumns) -> Facts:
-    """The meaning of the numbers in the columns."""
-    kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in facts["scores"]}
-    aggregates, tasks = examples.aggregates, facts["tasks"]
-    return {
-        "rows": len(columns),
-        "total": examples.total,
-        "cut": TEXT,
-        "outcomes": OUTCOMES,
-        "statuses": STATUSES,
-        "tasks": [entry["task"] for entry in tasks],
-        "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
-        "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),
-        "scorers": [
-            {"name": name, "labels": of.label.known, "aggregate": aggregates.get(name)} | kinds[name]
-            for name, of in columns.scorers.items()
-        ],
-        "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
-    }
+<div data-part="rows"></div>"""
 
 
 def _pieces(examples: Iterable[Facts]) -> Iterator[tuple[int, bytes]]:

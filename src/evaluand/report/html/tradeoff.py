@@ -62,7 +62,7 @@ _MOST_BARS: Final = 20
 _MOST_NOTES: Final = 20
 _PLANES_ALONE: Final = 3
 _NO_RATES: Final = "The page has no rates of this point, as its rows are unknown or it is not listed."
-_SCRIPTS: Final = ("page.js", "tradeoff.js")
+_SCRIPTS: Final = ("tradeoff.js",)
 
 
 def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> None:
@@ -80,7 +80,7 @@ def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> 
     _check_thresholds(systems)
     section = tradeoff_section(systems, indicators, rates_of_fronts(systems))
     meta = " · ".join([plural(len(systems), "system"), plural(sum(map(len, systems.values())), "point")])
-    file.write(page_head(title, "Trade-offs", meta, scripts=_SCRIPTS, skip="tradeoff").encode())
+    file.write(page_head(title, "Trade-offs", meta, skip="tradeoff", more=_SCRIPTS).encode())
     file.write(b'<main>\n<section id="tradeoff" aria-label="Trade-offs">\n')
     file.write(section.encode())
     file.write(f"</section>\n{page_foot()}{page_end(_SCRIPTS)}".encode())

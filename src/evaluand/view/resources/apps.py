@@ -163,7 +163,7 @@ def _read_sealed(source: Source, recording: Recording, start: int) -> Facts:
         "rows": rows.read(range(start, min(start + source.piece, total))),
         "total": total,
         "piece": source.piece,
-        "scorers": [{"name": name, "aggregate": rows.aggregates.get(name)} for name in rows.columns.scorers],
+        "scorers": [{"name": name, "aggregate": rows.shown.aggregates.get(name)} for name in rows.columns.scorers],
         "dataset": run.manifest["spec"]["dataset"],
     }
 

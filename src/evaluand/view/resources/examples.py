@@ -141,7 +141,8 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
     repeats = made["spec"]["replications"]
     spans = {} if room is None else {"spans": max(_MOST_SPANS // max(repeats, 1), _LEAST_SPANS), "room": room}
     rows = list(islice(read_window(part, scores, measures, [number], **spans), _MOST_REPEATS))
-    shown = Examples([part], scores)
+    aggregates = Examples(part, scores).aggregates
+    scorers = part.evaluation.scorers if part.evaluation else []
     names = Names(source.store.refs()).find("runs", part.run.id, made.get("name"))
     origin, task = (made.get("provenance") or {}).get("origin") or {}, made["spec"].get("task") or {}
     return {
@@ -151,7 +152,7 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
         "task": origin.get("task") or task.get("name") or part.run.id,
         "created": made.get("created"),
         "replications": repeats,
-        "scorers": [{"name": name, "aggregate": shown.aggregates.get(name)} for name in shown.scorers],
+        "scorers": [{"name": name, "aggregate": aggregates.get(name)} for name in scorers],
         "command": f"{format_command('show', part.run.id[:SHORT_ID], source.store.root)} --index {number} --json",
         "rows": rows,
     }

@@ -23,11 +23,11 @@ from evaluand.report.html.matches import (
     list_matches,
     read_cases,
 )
+from evaluand.report.html.packing import pack_columns
 from evaluand.report.html.ratings import ratings_section
 from evaluand.report.text import SHORT_ID
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, read_number, resource
-from evaluand.view.resources.rows import pack_columns
 
 _LONGEST: Final = 50_000  # characters of an input or a response
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,9 +19,8 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples
+from evaluand.report.html.packing import pack_columns
 from evaluand.report.row_columns import (
-    OUTCOMES,
-    STATUSES,
     Attributes,
     RowColumns,
     iterate_columns,
@@ -43,7 +41,7 @@ class Rows:
     Attributes:
         part: the run and its evaluation.
         columns: of all rows.
-        aggregates: the name of the function that aggregates several calls, by feedback.
+        shown: what they are shown as.
     """
 
     def __init__(self, part: Part, attributes: Attributes) -> None:
@@ -52,7 +50,7 @@ class Rows:
         binary = [each["scorer"] for each in self.scores if each["binary"]]
         columns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
         self.columns: RowColumns = columns.limit_words()
-        self.aggregates = Examples([part], self.scores).aggregates
+        self.shown = Examples(part, self.scores)
 
     def read(self, places: Sequence[int]) -> list[Facts]:
         """The rows at some places, in this order, with their texts."""
@@ -81,7 +79,7 @@ def read_window(
     """
     store: Any = WindowedStore(part.run.store, indices)
     graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
-    shown = Examples([Part(part.task, Run(store, part.run.id), graded)], scores, None, measures, **options)
+    shown = Examples(Part(part.task, Run(store, part.run.id), graded), scores, None, measures, **options)
     return (row | {"index": str(row["index"])} for row in shown)
 
 
@@ -132,48 +130,17 @@ def _list_parts(source: Source) -> Iterator[Mapping[str, str]]:
 
 @resource("columns/{run}/{evaluation}", _list_parts)
 def read_columns(source: Source, run: str, evaluation: str) -> bytes:
-    """All rows as columns: the length of the head in 8 digits, a head in JSON, then the columns one after the other.
-
-    Each column begins at a multiple of 8 bytes after the head, which is padded to such a multiple.
-    """
+    """All rows as packed columns."""
     rows = find_rows(source, run, evaluation)
     return pack_columns(_describe(rows, source.piece), iterate_columns(rows.columns))
 
 
-def pack_columns(facts: Facts, columns: Iterable[tuple[str, np.ndarray]]) -> bytes:
-    """Columns with a head that says what their numbers mean; see `read_columns`."""
-    parts, places, at = [], {}, 0
-    for name, column in columns:
-        data = column.tobytes()
-        places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
-        parts.append(data + bytes(-len(data) % 8))
-        at += len(parts[-1])
-    head = orjson.dumps(facts | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
-    head += b" " * (-(len(head) + _LENGTH) % 8)
-    return b"".join([b"%0*d" % (_LENGTH, len(head)), head, *parts])
-
-
-_LENGTH: Final = 8
-
-
 def _describe(rows: Rows, piece: int) -> Facts:
-    """The meaning of the numbers in the columns."""
-    columns, part = rows.columns, rows.part
-    kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in rows.scores}
-    return {
-        "rows": len(columns),
-        "piece": piece,
-        "outcomes": OUTCOMES,
-        "statuses": STATUSES,
-        "scorers": [
-            {"name": name, "labels": of.label.known, "aggregate": rows.aggregates.get(name)} | kinds[name]
-            for name, of in columns.scorers.items()
-        ],
-        "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
-        "replications": part.run.manifest["spec"]["replications"],
-        "dataset": part.run.manifest["spec"]["dataset"],
-        "command": format_command("show", part.run.id[:SHORT_ID], Path(getattr(part.run.store, "root", DEFAULT_STORE))),
-    }
+    """The head of the columns."""
+    run = rows.part.run
+    store = Path(getattr(run.store, "root", DEFAULT_STORE))
+    command = format_command("show", run.id[:SHORT_ID], store)
+    return rows.shown.describe(rows.columns) | {"piece": piece, "command": command}
 
 
 def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
