@@ -58,36 +58,22 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 def page(tab: Any, address: str) -> Iterator[Any]:
     with watch(tab):
         tab.goto(address)
-        tab.wait_for_selector("html[data-matches-ready]", timeout=60_000)
+        tab.wait_for_selector(".pair-line")
         yield tab
 
 
 def test_contradictory_matches_come_first_then_the_decided_ones(page: Any) -> None:
-    outcomes = page.locator("#match-rows .outcome")
-    assert outcomes.all_inner_texts() == ["contradictory"] * 3 + ["decided"] * 17
+    outcomes = page.locator(".pair-line .pill")
+    sync_api.expect(outcomes).to_have_text(["contradictory"] * 3 + ["decided"] * 17)
     page.get_by_role("button", name="Next").click()
     sync_api.expect(outcomes).to_have_text(["decided"] * 4 + ["tie"] * 6)
-    assert page.locator("#match-count").inner_text() == "30 of 30 pairs of responses"
-
-
-def test_matches_are_filtered_by_pair_outcome_and_winner(page: Any) -> None:
-    count = page.locator("#match-count")
-    page.locator("#match-one").select_option("0")
-    sync_api.expect(count).to_have_text("20 of 30 pairs of responses")
-    page.locator("#match-other").select_option("1")
-    sync_api.expect(count).to_have_text("10 of 30 pairs of responses")
-    page.locator("#match-outcome").select_option(label="decided (21)")
-    sync_api.expect(count).to_have_text("7 of 30 pairs of responses")
-    page.locator("#match-winner").select_option("1")
-    sync_api.expect(count).to_have_text("0 of 30 pairs of responses")
-    page.locator("#match-filters button").click()
-    sync_api.expect(count).to_have_text("30 of 30 pairs of responses")
+    sync_api.expect(page.locator(".row-count")).to_contain_text("30 of 30 pairs of responses")
 
 
 def test_a_match_shows_both_responses_and_each_judgement_as_text(page: Any) -> None:
-    page.locator("#match-rows .row").first.click()
-    detail = page.locator(".detail:visible")
-    assert detail.locator(".sides > div").count() == 2
+    page.locator(".pair-line").first.click()
+    detail = page.locator(".pair-panel .detail")
+    sync_api.expect(detail.locator(".sides > div")).to_have_count(2)
     assert HOSTILE in detail.locator(".sides").inner_text()
     assert "96,000 characters more" in detail.locator(".sides").inner_text()
     lines = detail.locator("tbody tr")
@@ -103,7 +89,7 @@ def test_a_match_shows_both_responses_and_each_judgement_as_text(page: Any) -> N
 def test_nothing_is_wider_than_the_page(page: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme="dark")
-    page.locator("#match-rows .row").first.click()
+    page.locator(".pair-line").first.click()
     page.locator("#ratings summary").click()
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
@@ -120,12 +106,12 @@ def test_the_steps_of_a_judge_are_folded_below_its_judgements(tab: Any, tmp_path
     path, *_ = write(store, "judged", str(tmp_path / "report.html"))
     with watch(tab):
         tab.goto(Path(path).as_uri())
-        tab.locator("#match-rows .row").first.press("Enter")
-        summaries = tab.locator("details.steps > summary")
+        tab.locator(".pair-line").first.press("Enter")
+        summaries = tab.locator("details.judge-steps > summary")
         sync_api.expect(summaries).to_have_text(
             [f"Steps of the judge with {name} shown first" for name in ("once", "twice")]
         )
         summaries.first.press("Enter")
-        sync_api.expect(tab.locator("details.steps .spans").first).to_contain_text(HOSTILE)
+        sync_api.expect(tab.locator("details.judge-steps .spans").first).to_contain_text(HOSTILE)
         assert tab.locator(".sides .cut").all_inner_texts() == ["1 character · 1 word", "2 characters · 1 word"]
-        assert tab.locator("#match-rows th", has_text="why").count() == 0
+        assert tab.locator(".pair-panel th", has_text="why").count() == 0

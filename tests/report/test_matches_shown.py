@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import itertools
 import math
 import re
@@ -14,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 from rich.console import Console
+from support.html_page import data_of
 
 from evaluand import Dataset, DirectoryStore, Matcher, MemoryStore, RemoteProvider, Reply, Runner, asks, rate, span
 from evaluand.cli.report import write
@@ -181,8 +180,7 @@ def test_a_report_shows_what_judging_cost_and_the_steps_of_each_judgement(tmp_pa
     page = Path(path).read_text()
     assert "<h3>What judging cost</h3>" in page
     assert "<li>4 judgements: 4 requests, 18 input tokens, 4 output tokens, cost 1.00 EUR</li>" in page
-    pieces = re.findall(r'id="match-piece-\d+">([^<]*)</script>', page)
-    first, *_ = (case for piece in pieces for case in orjson.loads(gzip.decompress(base64.b64decode(piece))))
+    first, *_ = (case for piece in data_of(page, r"pairs/report/\d+") for case in orjson.loads(piece))
     said: list[Any] = next(row for row in first["rows"] if row["outcome"] == 1)["said"]
     assert [each[9]["cost"] for each in said] == [0.25, 0.25]
     for n, spans in (each[10] for each in said):

@@ -13,8 +13,20 @@ from evaluand.report.facts.base import Facts
 
 
 def rows_of(text: str) -> list[Facts]:
-    pieces = re.findall(r'id="data:rows/[^"]*">([^<]*)</script>', text)
-    return [row for piece in pieces for row in orjson.loads(gzip.decompress(base64.b64decode(piece)))]
+    return [row for piece in data_of(text, 'rows/[^"]*') for row in orjson.loads(piece)]
+
+
+def data_of(text: str, path: str) -> list[bytes]:
+    """What a report holds under the paths that match a pattern."""
+    found = re.findall(f'id="data:{path}">([^<]*)</script>', text)
+    return [gzip.decompress(base64.b64decode(each)) for each in found]
+
+
+def head_of(text: str, path: str) -> Facts:
+    """The head of packed columns in a report."""
+    [packed] = data_of(text, path)
+    head: Facts = orjson.loads(packed[8 : 8 + int(packed[:8])])
+    return head
 
 
 class Page(HTMLParser):

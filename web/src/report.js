@@ -1,9 +1,10 @@
-// What people interact with in a report: its rows, which take the place of an element, and its tables, which can be sorted.
+// What people interact with in a report: rows and pairs, which take the place of an element, and tables that can be sorted.
 import { html } from "htm/preact";
 import { render } from "preact";
 import { Grid } from "./grid/grid.js";
 import { Loaded } from "./parts/frame.js";
 import { act, openExample } from "./parts/markup.js";
+import { Pairs } from "./matches/browser.js";
 import { useRead } from "./source.js";
 import { offerThemes } from "./theme.js";
 
@@ -11,7 +12,7 @@ function Rows() {
   return html`<${Loaded} found=${useRead("tasks")}>${(tasks) => html`<${Grid} tasks=${tasks} />`}</${Loaded}>`;
 }
 
-const PARTS = { rows: Rows };
+const PARTS = { pairs: () => html`<${Pairs} sets="report" />`, rows: Rows };
 
 for (const place of document.querySelectorAll("[data-part]")) render(html`<${PARTS[place.dataset.part]} />`, place);
 

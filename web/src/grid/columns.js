@@ -1,7 +1,7 @@
 // The rows of several tasks as columns of numbers, joined by example: what the grid filters and sorts without texts.
 import { isServed, pathOf, read } from "../source.js";
 
-const KINDS = { i8: BigInt64Array, i4: Int32Array, u1: Uint8Array, f8: Float64Array, u2: Uint16Array };
+const KINDS = { i8: BigInt64Array, i4: Int32Array, u1: Uint8Array, f8: Float64Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array };
 const LENGTH = 8;
 
 export const columnsPath = (task) => pathOf("columns", task.run, task.evaluation ?? "-");
@@ -60,8 +60,8 @@ const keyOf = (task) => ({ index: task.columns.index, replication: task.columns.
 const same = (a, b) => a.length === b.length && a.every((value, row) => value === b[row]);
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Whether only some rows of a task are there. */
-export const isCut = (task) => task.head.total > task.head.rows;
+/** Whether only some of the rows are there. */
+export const isCut = ({ head }) => head.total > head.rows;
 
 /** The scorers and attributes of all tasks, by name. */
 export const scorersOf = (grid) => unique(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => scorer.name)));
@@ -74,7 +74,7 @@ const MOST = 2000;
 
 /** The row of a task with its texts. A server is asked for the rows that one moment wants together. */
 export function rowAt(task, place) {
-  if (!isServed) return rowInPiece(task, place);
+  if (!isServed) return readAt(task.head, (piece) => piecePath(task, piece), place);
   const path = pathOf("at", task.run, task.evaluation ?? "-");
   const key = `${path}/${place}`;
   if (!known.has(key)) {
@@ -91,8 +91,9 @@ export function rowAt(task, place) {
 /** The place of the first row of each piece; pieces of files have one size. */
 const startsOf = ({ rows, piece, starts }) => starts ?? Array.from({ length: Math.ceil(rows / piece) }, (_, i) => i * piece);
 
-async function rowInPiece(task, place) {
-  const starts = startsOf(task.head);
+/** What stands at a place, in one of the pieces that a head describes. */
+export async function readAt(head, pathOfPiece, place) {
+  const starts = startsOf(head);
   let low = 0;
   let high = starts.length - 1;
   while (low < high) {
@@ -100,7 +101,7 @@ async function rowInPiece(task, place) {
     if (starts[middle] <= place) low = middle;
     else high = middle - 1;
   }
-  return (await read(piecePath(task, low)))[place - starts[low]];
+  return (await read(pathOfPiece(low)))[place - starts[low]];
 }
 
 function ask(path, size) {

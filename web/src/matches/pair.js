@@ -34,9 +34,12 @@ export function Pair({ pair, head, won }) {
       ${differs && html`<p class="cut"><del>only <${Name} of=${head.systems[pair.a]} /></del> · <ins>only <${Name} of=${head.systems[pair.b]} /></ins></p><${Diff} first=${texts[0]} second=${texts[1]} />`}</details>`}
     <${Heading}>Judgements</${Heading}><${Judgements} pair=${pair} head=${head} command=${commands[0]} />
     ${pair.said.filter((said) => said[10] !== null).map((said, i) => html`<${Steps} key=${i} said=${said} pair=${pair} head=${head} command=${commands[0]} />`)}
+    ${set.tasks && html`<p class="links">${systems.map((system) => set.tasks[system] && html`<a href=${exampleLink(set.tasks[system], pair)}>The scores of <${Name} of=${head.systems[system]} /></a>`)}</p>`}
     ${isServed && set.dataset && html`<p class="links"><a href=${address(["x", set.dataset, pair.index])}>This example in all runs</a></p>`}
     <p><${Command} text=${commands[0]} /></p></div>`;
 }
+
+const exampleLink = (task, pair) => `#example=${encodeURIComponent(task)}/${pair.index}${pair.replication ? `/${pair.replication}` : ""}`;
 
 function Style({ counts, names }) {
   if (!counts) return null;

@@ -1,4 +1,5 @@
 // Which pairs are shown, in which order, and their texts: a server is asked for those that are seen, files for pieces.
+import { readAt } from "../grid/columns.js";
 import { isServed, pathOf, read } from "../source.js";
 
 export const OUTCOME_CLASS = ["wrong", "good", "", "unscored", "failed"];
@@ -39,8 +40,17 @@ export const countOutcomes = ({ head, columns }) => head.outcomes.map((_, outcom
 export const isContradictory = (outcome) => outcome === CONTRADICTORY;
 
 /** The pairs at some places, at most as many as a piece has. */
-export async function readPairs(sets, head, places) {
+export async function readPairs(sets, { head, columns }, places) {
   if (places.length === 0) return [];
   if (isServed) return read(`${pathOf("pairs-at", sets)}?places=${places.join()}`);
-  return Promise.all(places.map(async (place) => (await read(pathOf("pairs", sets, String(Math.floor(place / head.piece)))))[place % head.piece]));
+  const pieceOf = (piece) => pathOf("pairs", sets, String(piece));
+  if (!columns.case) return Promise.all(places.map((place) => readAt(head, pieceOf, place)));
+  return Promise.all(places.map(async (place) => pairOf(await readAt(head, pieceOf, columns.case[place]), columns.place[place])));
+}
+
+/** A pair of a case, which has each response to an input once. */
+function pairOf(its, place) {
+  const row = its.rows[place];
+  const sides = [row.a, row.b];
+  return { ...its, ...row, responses: sides.map((system) => its.responses[system]), styles: sides.map((system) => its.styles[system]) };
 }

@@ -28,7 +28,7 @@ from evaluand.evaluation.matching.totals import usage_text
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.cells import SHORT, TEXT, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.report.html.examples import ExampleReader, Keyed, read_tuples, response_texts
-from evaluand.report.html.packing import compress, pack
+from evaluand.report.html.packing import compress
 from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.text import SHORT_ID, format_creation, git_text
 from evaluand.run.runner import Run
@@ -79,7 +79,7 @@ class MatchRows:
         self._columns = {name: array(kind) for name, kind in kinds.items()} | {"index": array("q")}
 
     def pieces(self) -> Iterator[bytes]:
-        """Compressed pieces of cases; adds their rows to the columns."""
+        """Pieces of cases, compressed; adds their rows to the columns."""
         self._starts: list[int] = []
         pending: list[bytes] = []
         size = 0
@@ -95,9 +95,11 @@ class MatchRows:
         if pending:
             yield compress(b"[" + b",".join(pending) + b"]")
 
-    def columns(self) -> Iterator[tuple[str, bytes]]:
-        """Name → compressed column of the rows in `pieces`."""
-        return ((key, pack(column)) for key, column in self._columns.items())
+    def columns(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The columns of the rows in `pieces`, in the order in which rows are shown."""
+        columns = {name: np.asarray(column) for name, column in self._columns.items()}
+        order = order_pairs(columns)
+        return ((name, column[order]) for name, column in columns.items())
 
     def head(self) -> Facts:
         """The meaning of the numbers in the columns."""
@@ -108,6 +110,7 @@ class MatchRows:
             "style": [name.replace("_", " ") for name in STYLE_NAMES],
             "systems": self.systems,
             "starts": self._starts,
+            "store": "",
             "sets": [
                 {
                     "title": title,
@@ -146,7 +149,7 @@ def matches_section(sets: Sequence[Facts]) -> str:
     Args:
         sets: as `match_set_facts` returns them.
     """
-    return list_matches(sets) + _browser()
+    return list_matches(sets) + _BROWSER
 
 
 def list_matches(sets: Sequence[Facts]) -> str:
@@ -219,35 +222,8 @@ def match_provenance(facts: Facts) -> str:
     return f'<h3 dir="auto">{name(facts["title"])}</h3>\n<dl class="pairs">{cells}</dl>'
 
 
-def _browser() -> str:
-    """The list of matches and its filters, which a script fills."""
-    all_of = '<option value="">all</option>'
-    fields = {"set": "Matches", "one": "System", "other": "Against", "outcome": "Outcome", "winner": "Winner"}
-    filters = "".join(_field(id, label, all_of) for id, label in fields.items())
-    orders = {"": "contradictory first", "decisive": "most decisive", "index": "example"}
-    options = "".join(f'<option value="{value}">{label}</option>' for value, label in orders.items())
-    heads = "".join(f"<span>{head}</span>" for head in ("Outcome", "Example", "Systems", "Input", "Share"))
-    return f"""<noscript><p>Allow this page to run its script to browse the matches.</p></noscript>
-<div id="matches-browser" hidden>
-<form id="match-filters" class="filters" role="search" aria-label="Matches">
-{filters}{_field("sort", "Sort by", options)}
-<div class="field"><button type="reset">Clear</button></div>
-</form>
-<p id="match-count" class="row-count" role="status" aria-live="polite"></p>
-<p id="match-heads" class="heads">{heads}</p>
-<ol id="match-rows" class="rows" aria-label="Matches" aria-describedby="match-heads"></ol>
-<nav id="match-pages" class="pages" aria-label="Pages of matches">
-<button type="button" id="match-previous">Previous</button>
-<label for="match-page">Page</label><input id="match-page" type="number" min="1" inputmode="numeric">
-<span id="match-of"></span>
-<button type="button" id="match-next">Next</button></nav>
-</div>"""
-
-
-def _field(id: str, label: str, options: str) -> str:
-    return (
-        f'<div class="field"><label for="match-{id}">{label}</label><select id="match-{id}">{options}</select></div>\n'
-    )
+_BROWSER: Final = """<noscript><p>Allow this page to run its script to browse the matches.</p></noscript>
+<div data-part="pairs"></div>"""
 
 
 STYLE_NAMES: Final = [field.name for field in STYLE]
@@ -258,6 +234,13 @@ def _renumber(case: Facts, numbers: Sequence[int]) -> Facts:
     own = {name: {numbers[system]: value for system, value in case[name].items()} for name in ("responses", "styles")}
     rows = [row | {side: numbers[row[side]] for side in "ab"} for row in case["rows"]]
     return case | own | {"rows": rows}
+
+
+def order_pairs(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The order in which pairs are shown: by `OUTCOMES`, the greatest difference or the most decisive first."""
+    outcome, share = columns["outcome"], np.nan_to_num(columns["share"], nan=0.5)
+    contradicted = columns["gap"] * (outcome == CONTRADICTORY)
+    return np.lexsort([-np.abs(share - 0.5), -contradicted, outcome])
 
 
 class Chosen(NamedTuple):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import sys
-from array import array
 from base64 import b64encode
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import orjson
@@ -23,14 +21,6 @@ def compress(data: bytes) -> bytes:
     return b64encode(gzip.compress(data, _LEVEL, mtime=0))
 
 
-def pack(column: array[Any]) -> bytes:
-    """A column of numbers, in the byte order of browsers."""
-    if sys.byteorder == "big":
-        column = column[:]
-        column.byteswap()
-    return compress(column.tobytes())
-
-
 def pack_columns(head: Facts, columns: Iterable[tuple[str, np.ndarray]]) -> bytes:
     """The length of the head in 8 digits, a head in JSON, then the columns one after the other.
 
@@ -41,7 +31,7 @@ def pack_columns(head: Facts, columns: Iterable[tuple[str, np.ndarray]]) -> byte
     """
     parts, places, at = [], {}, 0
     for name, column in columns:
-        data = column.tobytes()
+        data = column.astype(column.dtype.newbyteorder("<"), copy=False).tobytes()
         places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
         parts.append(data + bytes(-len(data) % 8))
         at += len(parts[-1])

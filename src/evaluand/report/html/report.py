@@ -40,7 +40,6 @@ from evaluand.report.html.page import (
     page_end,
     page_foot,
     page_head,
-    script_json,
     table as _table,
     th as _th,
 )
@@ -98,8 +97,7 @@ def write_report(
     Returns:
         The number of rows in the file.
     """
-    scripts = ["rows.js", "matches.js"] if matches else []
-    scripts += ["tradeoff.js"] if tradeoffs else []
+    scripts = ["tradeoff.js"] if tradeoffs else []
     sections = list(write_sections(facts, tradeoffs))
     images = any(each.detects for each in examples)
     head = page_head(
@@ -141,14 +139,9 @@ def _write_examples(facts: Facts, examples: Sequence[Examples], file: IO[bytes])
 
 def _write_matches(matches: MatchRows, file: IO[bytes]) -> None:
     for number, piece in enumerate(matches.pieces()):
-        file.write(data_element(f"match-piece-{number}", piece))
-    for name, column in matches.columns():
-        file.write(data_element(f"match-column-{name}", column))
-    _write_head("match-head", matches.head(), file)
-
-
-def _write_head(id: str, head: Facts, file: IO[bytes]) -> None:
-    file.write(f'<script type="application/json" id="{id}">{script_json(head)}</script>\n'.encode())
+        file.write(data_element(f"data:pairs/report/{number}", piece))
+    columns = pack_columns(matches.head(), matches.columns())
+    file.write(data_element("data:pair-columns/report", compress(columns)))
 
 
 def write_meta(facts: Facts) -> str:

@@ -21,6 +21,7 @@ from evaluand.report.html.matches import (
     Chosen,
     choose_matches,
     list_matches,
+    order_pairs,
     read_cases,
 )
 from evaluand.report.html.packing import pack_columns
@@ -50,7 +51,7 @@ class Pairs:
             for number, matches in enumerate(sets.values())
         ]
         self._columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-        self._order = _order(self._columns) if parts else np.zeros(0, np.int64)
+        self._order = order_pairs(self._columns) if parts else np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._order)
@@ -130,13 +131,6 @@ def _columns_of(number: int, chosen: Chosen, numbers: np.ndarray) -> dict[str, n
 def _renumber(keys: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Keys with the numbers that systems have among all."""
     return np.concatenate([keys[:, :2], numbers[keys[:, 2:]]], axis=1) if len(keys) else keys
-
-
-def _order(columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The order of the pairs: by `OUTCOMES`, the greatest difference or the most decisive first."""
-    outcome, share = columns["outcome"], np.nan_to_num(columns["share"], nan=0.5)
-    contradicted = columns["gap"] * (outcome == 0)
-    return np.lexsort([-np.abs(share - 0.5), -contradicted, outcome])
 
 
 def _describe_pair(number: int, case: Facts, row: Facts, key: tuple[int, int, int, int]) -> Facts:
