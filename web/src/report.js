@@ -1,4 +1,4 @@
-// What people interact with in a report: rows and pairs, which take the place of an element, and tables that can be sorted.
+// What people interact with in a report: rows, pairs and trade-offs, each in the place of an element; and tables to sort.
 import { html } from "htm/preact";
 import { render } from "preact";
 import { Grid } from "./grid/grid.js";
@@ -7,14 +7,28 @@ import { act, openExample } from "./parts/markup.js";
 import { Pairs } from "./matches/browser.js";
 import { useRead } from "./source.js";
 import { offerThemes } from "./theme.js";
+import { Chooser } from "./tradeoff/chooser.js";
 
 function Rows() {
   return html`<${Loaded} found=${useRead("tasks")}>${(tasks) => html`<${Grid} tasks=${tasks} />`}</${Loaded}>`;
 }
 
-const PARTS = { pairs: () => html`<${Pairs} sets="report" />`, rows: Rows };
+/** The figures of a trade-off are in the place that it takes, for those who read without a script. */
+function Tradeoff({ section, figures }) {
+  return html`<${Loaded} found=${useRead(`tradeoffs/${section}`)}>${(one) => html`<${Chooser} section=${section} one=${{ ...one, figures }} />`}</${Loaded}>`;
+}
 
-for (const place of document.querySelectorAll("[data-part]")) render(html`<${PARTS[place.dataset.part]} />`, place);
+const PARTS = {
+  pairs: () => html`<${Pairs} sets="report" />`,
+  rows: () => html`<${Rows} />`,
+  tradeoff: (place) => html`<${Tradeoff} section=${place.dataset.section} figures=${place.querySelector(".tradeoff-figures").innerHTML} />`,
+};
+
+for (const place of document.querySelectorAll("[data-part]")) {
+  const part = PARTS[place.dataset.part](place);
+  place.replaceChildren();
+  render(part, place);
+}
 
 const follow = (replace) => { if (location.hash.startsWith("#example=")) openExample(location.hash, replace); };
 

@@ -4,7 +4,6 @@ All text from data enters a page through `clean`.
 """
 
 import hashlib
-import json
 import re
 from base64 import b64encode
 from collections.abc import Sequence
@@ -21,13 +20,13 @@ _TITLE = 200
 _WHOLE = 4000
 
 
-SCRIPT: Final = "report.js"
+_SCRIPT: Final = "report.js"
+_STYLE: Final = "report.css"
 
 
-def page_head(title: str, kind: str, meta: str, *, skip: str, images: bool = False, more: Sequence[str] = ()) -> str:
+def page_head(title: str, kind: str, meta: str, *, skip: str, images: bool = False) -> str:
     """The head of a page, up to and including its heading; `meta` is markup, `skip` the id of the first section."""
-    allowed = " ".join(map(_hash, [*more, SCRIPT]))
-    policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {allowed}; base-uri 'none'"
+    policy = f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; base-uri 'none'"
     policy += "; img-src data:" if images else ""
     heading = clean(title, _TITLE)
     return f"""<!DOCTYPE html>
@@ -39,7 +38,7 @@ def page_head(title: str, kind: str, meta: str, *, skip: str, images: bool = Fal
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="evaluand {clean(__version__)}">
 <title>{page_title(title)}</title>
-<style>{asset("report.css")}</style>
+<style>{asset(_STYLE)}</style>
 </head>
 <body>
 <a class="skip" href="#{skip}">Skip to the results</a>
@@ -65,10 +64,9 @@ def page_foot(version: object = __version__) -> str:
     )
 
 
-def page_end(more: Sequence[str] = ()) -> str:
+def page_end() -> str:
     """The script, and the end of the page. What the script reads stands before it."""
-    scripts = "".join(f"<script>{asset(each)}</script>\n" for each in more)
-    return f'{scripts}<script data-kind="elements" data-address="hash">{asset(SCRIPT)}</script>\n</body>\n</html>\n'
+    return f'<script data-kind="elements" data-address="hash">{asset(_SCRIPT)}</script>\n</body>\n</html>\n'
 
 
 @cache
@@ -121,12 +119,6 @@ def th(title: str, kind: str = "", sortable: bool = False) -> str:
 def example_link(task: str, index: Any) -> str:
     """The address of an example on the page of a report."""
     return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")
-
-
-def script_json(value: Any) -> str:
-    """JSON in ASCII for a script element, which it can neither end nor open."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def table(caption: str, heads: str, body: str, kind: str = "") -> str:

@@ -12,7 +12,6 @@ whose hashes it lists, and no connections.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import IO, Any
@@ -44,7 +43,7 @@ from evaluand.report.html.page import (
     th as _th,
 )
 from evaluand.report.html.ratings import ratings_section
-from evaluand.report.html.tradeoff import tradeoff_section
+from evaluand.report.html.tradeoff import tradeoff_section, write_choice
 from evaluand.report.html.usage import usage_section
 from evaluand.report.html.worst_groups import worst_groups_section
 from evaluand.report.leaderboard import leaderboard_section
@@ -64,6 +63,7 @@ from evaluand.report.text import (
     safe,
 )
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
+from evaluand.tradeoff.rates import FrontRates
 from evaluand.tradeoff.results import TradeoffResult
 
 _CHUNK_ROWS = 1000
@@ -97,19 +97,19 @@ def write_report(
     Returns:
         The number of rows in the file.
     """
-    scripts = ["tradeoff.js"] if tradeoffs else []
     sections = list(write_sections(facts, tradeoffs))
     images = any(each.detects for each in examples)
-    head = page_head(
-        facts["title"], "Evaluation report", write_meta(facts), skip=sections[0][0], images=images, more=scripts
-    )
+    head = page_head(facts["title"], "Evaluation report", write_meta(facts), skip=sections[0][0], images=images)
     file.write(head.encode())
     for part in _layout(facts, sections):
         file.write(part.encode())
+    for number, each in enumerate(tradeoffs):
+        if each.points is not None:
+            write_choice(number, {each.name: each.points}, _name_rates(each), file)
     if matches:
         _write_matches(matches, file)
     n = _write_examples(facts, examples, file) if facts["tasks"] else 0
-    file.write(page_end(scripts).encode())
+    file.write(page_end().encode())
     return n
 
 
@@ -426,15 +426,18 @@ def _group_name(value: Any) -> str:
 
 
 def _tradeoff(number: int, result: TradeoffResult) -> str:
-    """One of the trade-offs on the page, whose ids begin with its number."""
-    name = result.name
+    """One of the trade-offs on the page."""
     if result.points is None:
         section = f'<p class="note">{_text(result.reason or "")}</p>'
     else:
-        rates = {} if result.rates is None else {name: result.rates}
-        section = tradeoff_section({name: result.points}, {name: result.indicators}, rates)
-    section = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", section)  # text and JSON have no such quotes
-    return f'<div class="tradeoff"><h3 dir="auto">{_name(name)}</h3>\n{section}</div>\n'
+        systems = {result.name: result.points}
+        section = tradeoff_section(number, systems, {result.name: result.indicators}, _name_rates(result))
+    return f'<div class="tradeoff"><h3 dir="auto">{_name(result.name)}</h3>\n{section}</div>\n'
+
+
+def _name_rates(result: TradeoffResult) -> dict[str, FrontRates]:
+    """The rates of groups of a trade-off, by its name."""
+    return {} if result.rates is None else {result.name: result.rates}
 
 
 def _missing(facts: Facts) -> str:

@@ -18,16 +18,18 @@ from textwrap import wrap
 from typing import IO, Any, Final
 
 import numpy as np
+import orjson
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.report.html import charts
 from evaluand.report.html.charts import SERIES, Axis, Plot, Series, mark
-from evaluand.report.html.page import clean, name, page_end, page_foot, page_head, script_json, table, th
+from evaluand.report.html.packing import compress, element as data_element
+from evaluand.report.html.page import clean, name, page_end, page_foot, page_head, table, th
 from evaluand.report.html.tradeoff_choice import (
     EXTREME_GROUPS,
     Choices,
     caption_rate,
-    describe_choice,
+    choice_facts,
     describe_cut,
     rate_cells,
     threshold_text,
@@ -62,7 +64,6 @@ _MOST_BARS: Final = 20
 _MOST_NOTES: Final = 20
 _PLANES_ALONE: Final = 3
 _NO_RATES: Final = "The page has no rates of this point, as its rows are unknown or it is not listed."
-_SCRIPTS: Final = ("tradeoff.js",)
 
 
 def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> None:
@@ -78,25 +79,44 @@ def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> 
     """
     indicators = compare_systems(systems) if len(shared_objectives(systems)) > 1 else {}
     _check_thresholds(systems)
-    section = tradeoff_section(systems, indicators, rates_of_fronts(systems))
+    rates = rates_of_fronts(systems)
+    section = tradeoff_section(0, systems, indicators, rates)
     meta = " · ".join([plural(len(systems), "system"), plural(sum(map(len, systems.values())), "point")])
-    file.write(page_head(title, "Trade-offs", meta, skip="tradeoff", more=_SCRIPTS).encode())
+    file.write(page_head(title, "Trade-offs", meta, skip="tradeoff").encode())
     file.write(b'<main>\n<section id="tradeoff" aria-label="Trade-offs">\n')
     file.write(section.encode())
-    file.write(f"</section>\n{page_foot()}{page_end(_SCRIPTS)}".encode())
+    file.write(f"</section>\n{page_foot()}".encode())
+    write_choice(0, systems, rates, file)
+    file.write(page_end().encode())
 
 
-def tradeoff_section(systems: Mapping[str, Tradeoff], indicators: Indicators, rates: Mapping[str, FrontRates]) -> str:
-    """The planes, indicators, points and rates of groups of systems; of a single objective no indicators are shown."""
+def tradeoff_section(
+    number: int, systems: Mapping[str, Tradeoff], indicators: Indicators, rates: Mapping[str, FrontRates]
+) -> str:
+    """The planes, indicators, points and rates of groups of systems, in whose place a script lets the reader choose.
+
+    Of a single objective no indicators are shown.
+
+    Args:
+        number: which one of the page, see `write_choice`.
+    """
     objectives = shared_objectives(systems)
     choices = Choices.of(systems)
     parts = [
-        figures_section(systems, indicators),
-        _chooser(objectives),
+        f'<div data-part="tradeoff" data-section="{number}">',
+        f'<div class="tradeoff-figures">{figures_section(systems, indicators)}</div>',
         _rates(objectives, rates, choices),
-        _points_table(systems, objectives, choices, rates),
+        f"{_points_table(systems, objectives, choices)}</div>",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def write_choice(
+    number: int, systems: Mapping[str, Tradeoff], rates: Mapping[str, FrontRates], file: IO[bytes]
+) -> None:
+    """Writes the points that the script of a page lets the reader choose from."""
+    choice = {"choice": choice_facts(systems, rates), "frames": plane_frames(systems)}
+    file.write(data_element(f"data:tradeoffs/{number}", compress(orjson.dumps(choice))))
 
 
 def figures_section(systems: Mapping[str, Tradeoff], indicators: Indicators) -> str:
@@ -285,24 +305,8 @@ def _indicator_table(indicators: Indicators) -> str:
     return table("Indicators of the fronts", heads, f"<tbody>{lines}</tbody>", "sortable") + note
 
 
-def _chooser(objectives: Sequence[Objective]) -> str:
-    """Fields for an objective and limits; the script fills in the best point."""
-    options = "".join(f'<option value="{i}">{clean(one.name)}</option>' for i, one in enumerate(objectives))
-    limits = "".join(
-        f"<label>{clean(one.name)} {'at most' if one.direction == 'lower' else 'at least'} "
-        f'<input type="text" inputmode="decimal" autocomplete="off" aria-describedby="fault" data-limit="{i}"></label> '
-        for i, one in enumerate(objectives)
-    )
-    return (
-        f'<form id="chooser" hidden><label>Best <select id="best">{options}</select></label> {limits}'
-        '<output id="chosen" aria-live="polite"></output></form><p id="fault" role="alert" hidden></p>'
-        '<p class="note">A point that is chosen for its values looks better than it is: evaluate it on other data. '
-        "Points that accept nobody or everybody are not chosen.</p>"
-    )
-
-
 def _rates(objectives: Sequence[Objective], rates: Mapping[str, FrontRates], choices: Choices) -> str:
-    """The rates of groups at the chosen point: the best by the first objective, until the reader sets something."""
+    """The rates of groups at the best point by the first objective."""
     if choices.first is None or not rates:
         return ""
     system, place = choices.first
@@ -321,15 +325,13 @@ def _rates(objectives: Sequence[Objective], rates: Mapping[str, FrontRates], cho
         for key, each in zip(keys, lines, strict=True)
     )
     point = clean(_point_name(system, choices.fronts[system], place))
-    missing = _NO_RATES if of_point is None else ""
+    missing = f'<p class="note">{_NO_RATES}</p>' if of_point is None else ""
     note = f"Intervals hold with {100 * CONFIDENCE:.4g} %, each by itself."
     if any(key.n_groups > MOST_GROUPS for each in rates.values() for key in each.keys):
         note += f" Of many groups {EXTREME_GROUPS}"
     return (
-        f'<h3>Rates of groups: <bdi id="rates-of">{point}</bdi></h3>'
-        f'<p class="note" id="no-rates" data-message="{_NO_RATES}">{missing}</p>'
-        f'<div class="planes few">{tables}</div><p class="note">{note}</p>'
-        f'<template id="bar">{_bar([0, 0, 0, 0])}</template>'
+        f"<h3>Rates of groups: <bdi>{point}</bdi></h3>{missing}"
+        f'<div class="planes few of-groups">{tables}</div><p class="note">{note}</p>'
     )
 
 
@@ -353,22 +355,15 @@ def _bar(spots: Sequence[float]) -> str:
     )
 
 
-def _points_table(
-    systems: Mapping[str, Tradeoff],
-    objectives: Sequence[Objective],
-    choices: Choices,
-    rates: Mapping[str, FrontRates],
-) -> str:
+def _points_table(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], choices: Choices) -> str:
     heads = th("System", "text", True) + th("model", "text", True) + th("threshold", "", True)
     heads += "".join(th(one.name, "", True) for one in objectives) + th("", "text", True)
     fronts = choices.fronts.items()
     lines = [_line(system, front, place) for system, front in fronts for place in choices.listed[system]]
-    data = script_json(describe_choice(systems, objectives, choices, rates))
     body = f"<tbody>{''.join(lines)}</tbody>"
-    script = f'<script type="application/json" id="front">{data}</script>'
     cut = describe_cut(choices)
     note = f'<p class="note">{cut}</p>' if cut else ""
-    return table("The points of the fronts", heads, body, "sortable points") + note + script
+    return table("The points of the fronts", heads, body, "sortable points") + note
 
 
 def _point_name(system: str, front: Tradeoff, place: int) -> str:

@@ -101,7 +101,7 @@ def choice_facts(systems: Mapping[str, Tradeoff], rates: Mapping[str, FrontRates
     objectives, choices = shared_objectives(systems), Choices.of(systems)
     keys = next(iter(rates.values())).keys if rates else ()
     several = any(key.n_groups > MOST_GROUPS for each in rates.values() for key in each.keys)
-    return describe_choice(systems, objectives, choices, rates) | {
+    return _describe_points(systems, objectives, choices, rates) | {
         "captions": [caption_rate(objectives, key) for key in keys],
         "of_many_groups": f"Of many groups {EXTREME_GROUPS}" if several else "",
         "cut": describe_cut(choices),
@@ -115,7 +115,7 @@ def _ends_of_point(front: Tradeoff, place: int) -> list[list[float]] | None:
     return None if front.ends is None else [end[place].tolist() for end in front.ends[1:]]
 
 
-def describe_choice(
+def _describe_points(
     systems: Mapping[str, Tradeoff],
     objectives: Sequence[Objective],
     choices: Choices,
