@@ -37,3 +37,14 @@ def test_the_licences_of_what_is_bundled_are_there() -> None:
     for name in ("preact", "@preact/signals", "htm"):
         assert f"{name} " in text
     assert text.count("Permission is hereby granted") + text.count("Apache License") >= 4
+
+
+def test_a_report_holds_the_notices_of_what_its_script_contains() -> None:
+    script = (ROOT / "src/evaluand/report/assets/report.js").read_text()
+    notice = script[: script.index("*/")]
+    for name in ("preact", "@preact/signals", "htm"):
+        assert f"{name} " in notice
+    assert "Permission is hereby granted" in notice
+    assert "Licensed under the Apache License" in notice
+    assert "</script" not in script
+    assert "<!--" not in script
