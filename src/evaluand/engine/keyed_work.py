@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from evaluand.core import registry
 from evaluand.core.errors import EngineError, SpecError, singular
 from evaluand.engine.budget import CODE as BUDGET, BudgetReached
 from evaluand.engine.engine import Engine, LocalEngine, UnitCodec
@@ -129,6 +130,11 @@ class Artifact:
     def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
         self.store, self.id, self.receipt = store, id, receipt
         self.manifest = store.manifest(self.kind, id)
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        is_shown = self.kind in registry.names("notebooks") and self.store.is_sealed(self.kind, self.id)
+        return registry.find("notebooks", self.kind)(self) if is_shown else None
 
     @property
     def receipt(self) -> Receipt | None:

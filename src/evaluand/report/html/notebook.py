@@ -1,4 +1,4 @@
-"""Values as the table of a notebook cell, with intervals and counts."""
+"""Artifacts and values as notebooks show them: in the tables of a report, which need no script and no style sheet."""
 
 from __future__ import annotations
 
@@ -6,11 +6,56 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from evaluand.aggregation.aggregator import Aggregation, find_summary
+from evaluand.comparison.comparing import Comparison
+from evaluand.core.text.html_table import html_notes
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.names import name_in_tables
-from evaluand.report.metric_labels import distinct_values
-from evaluand.report.text import group_name
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.report import Part, comparison_facts, report_facts
+from evaluand.report.html.comparisons import comparisons_section
+from evaluand.report.html.report import summary_section
+from evaluand.report.metric_labels import distinct_values, metric_labels
+from evaluand.report.text import SHORT_ID, group_name
+from evaluand.run.runner import Run
 
 _NUMBERS: Final = ("value", "low", "high", "worst", "best", "n", "n_scored", "n_failed", "n_abstained")
+
+
+def run_html(run: Run) -> str:
+    """Rows by status, what is missing, and what it cost."""
+    return html_notes([repr(run)]) + _summarize(Part(run.name or run.id[:SHORT_ID], run, None), [])
+
+
+def evaluation_html(evaluation: Evaluation) -> str:
+    """Its metrics with intervals if they have been computed, else rows by status; and what is missing."""
+    title, run = html_notes([repr(evaluation)]), evaluation.run
+    if run is None:
+        return title + html_notes(["its run is not in this store"])
+    summary = find_summary(evaluation)
+    name = evaluation.name or evaluation.id[:SHORT_ID]
+    if summary is None:
+        return title + _summarize(Part(name, run, evaluation), [])
+    label = summary.labels[summary.manifest["spec"]["evaluations"].index(evaluation.digest)]
+    values = [row for row in metrics_facts(summary) if row["task"] == label]
+    return title + _summarize(Part(label, run, evaluation), values)
+
+
+def _summarize(part: Part, values: Sequence[Facts]) -> str:
+    facts = report_facts(part.task, [part], values, distributions=False)
+    return summary_section(facts, metric_labels(facts["metrics"]))
+
+
+def aggregation_html(aggregation: Aggregation) -> str:
+    """Every value with its interval and counts."""
+    return html_notes([repr(aggregation)]) + values_html(metrics_facts(aggregation))
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Every difference with its interval, p value and verdict."""
+    rows = [row | {"flips": []} for row in comparison_facts(comparison, comparison.labels)]  # they link to a report
+    return html_notes([repr(comparison)]) + comparisons_section({"comparisons": rows})
 
 
 def values_html(rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) -> str:

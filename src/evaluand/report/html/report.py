@@ -170,7 +170,7 @@ def write_sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterato
     bodies = [
         ("gates", "Gates", gates_section(facts["gates"], facts.get("gates_checked_by")) if facts.get("gates") else ""),
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
-        ("summary", "Summary", _summary(facts, labels) if has_tasks else ""),
+        ("summary", "Summary", summary_section(facts, labels) if has_tasks else ""),
         ("judges", "Judges", judges_section(judges, facts) if judges else ""),
         ("charts", "Charts", _charts(facts, labels)),
         ("confusion", "Confusion", confusion_section(facts, labels)),
@@ -199,7 +199,8 @@ def _layout(facts: Facts, sections: Sequence[tuple[str, str, str]]) -> Iterator[
     yield page_foot(facts["evaluand"])
 
 
-def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+def summary_section(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    """What the results show in sentences, every metric over all rows, what is missing, and what it cost."""
     whole = [row for row in facts["metrics"] if not row["by"]]
     sentences = "".join(f"<li>{sentence}</li>" for entry in facts["tasks"] for sentence in _describe_missing(entry))
     parts = (
