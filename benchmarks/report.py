@@ -29,7 +29,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.matching.comparison_scorers import Preference
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.report import Part, report_facts
-from evaluand.report.html.examples import Examples
+from evaluand.report.html.examples import examples_of
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Run
 
@@ -55,7 +55,7 @@ def main() -> None:
         began, clock, memory = cpu(), time.perf_counter(), peak_memory()
         facts = report_facts("benchmark", [part], metrics)
         with path.open("wb") as file:
-            write_report(facts, Examples([part], facts["scores"]), file)
+            write_report(facts, examples_of([part], facts["scores"]), file)
         print(f"written in {cpu() - began:.1f} s of CPU, {time.perf_counter() - clock:.1f} s by the clock")
         print(f"{path.stat().st_size / 1e6:.1f} MB; memory rose by {(peak_memory() - memory) / 2**20:.0f} MiB")
         if os.path.exists(options.chromium):
@@ -84,8 +84,8 @@ def open_matches(path: Path, chromium: str) -> None:
         page = browser.new_page()
         for _ in range(3):
             page.goto(f"file://{path}")
-            page.wait_for_selector("html[data-matches-ready]")
-            print(f"first rows after {page.evaluate('document.documentElement.dataset.matchesReady')} ms")
+            page.wait_for_selector(".pair-line .asked-of:not(:text('…'))")
+            print(f"first rows after {page.evaluate('performance.now()'):.0f} ms")
         browser.close()
 
 
@@ -167,9 +167,9 @@ def opened(path: Path, chromium: str, rows: int) -> None:
             print(f"page complete after {complete:.0f} ms", end=", ")
             print(f"first rows after {page.evaluate('document.documentElement.dataset.ready')} ms", end=", ")
             clock = time.perf_counter()
-            page.fill("#query", f"{rows - 1}: ")
-            page.get_by_text("1 of", exact=False).and_(page.locator("#count")).wait_for(timeout=120_000)
-            page.locator("#search-progress").wait_for(state="hidden", timeout=120_000)
+            page.fill("#grid-text", f"{rows - 1}: ")
+            page.keyboard.press("Enter")
+            page.locator(".row-count", has_text="1 of").wait_for(timeout=120_000)
             print(f"all searched in {time.perf_counter() - clock:.1f} s")
         browser.close()
 
