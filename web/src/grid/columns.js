@@ -1,8 +1,7 @@
-// The rows of several tasks as columns of numbers, joined by example: what the grid filters and sorts without texts.
+// The rows of several tasks as columns of numbers: what the grid filters and sorts without texts.
 import { isServed, pathOf, read } from "../source.js";
-
-const KINDS = { i8: BigInt64Array, i4: Int32Array, u1: Uint8Array, f8: Float64Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array };
-const LENGTH = 8;
+import { join } from "./join.js";
+import { unpackColumns } from "./packed.js";
 
 export const columnsPath = (task) => pathOf("columns", task.run, task.evaluation ?? "-");
 const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "-", String(piece));
@@ -11,54 +10,14 @@ const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "
 export const readColumns = (task) => readPacked(columnsPath(task));
 
 /** The columns of a path: a head, and an array for each of its columns. */
-export async function readPacked(path) {
-  const bytes = await read(path, "bytes");
-  const length = Number(new TextDecoder().decode(new Uint8Array(bytes, 0, LENGTH)));
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, LENGTH, length)));
-  const columns = {};
-  for (const [name, { type, at }] of Object.entries(head.columns)) {
-    columns[name] = new KINDS[type](bytes, LENGTH + length + at, head.rows);
-  }
-  return { head, columns };
-}
+export const readPacked = async (path) => unpackColumns(await read(path, "bytes"));
 
-/**
- * The grid: a row for each example and replication, with the place of each task's row, or -1.
- *
- * @returns {{n, tasks, index, replication, places, dataset}} `tasks` are those given, with `head` and `columns`.
- */
-export function join(tasks) {
+/** The grid of tasks; what their examples hold is asked for only if it is needed to pair them. */
+export async function joinTasks(tasks) {
   const datasets = [...new Set(tasks.map((task) => task.head.dataset))];
-  const [first, ...others] = tasks;
-  const alike = datasets.length === 1 && others.every((task) => same(task.columns.index, first.columns.index) && same(task.columns.replication, first.columns.replication));
-  if (alike) {
-    const own = Int32Array.from(first.columns.index, (_, row) => row);
-    return { n: own.length, tasks, ...keyOf(first), places: tasks.map(() => own), dataset: null };
-  }
-  const known = new Map();
-  const keys = [];
-  for (const task of tasks) {
-    const { index, replication } = task.columns;
-    for (let row = 0; row < index.length; row++) {
-      const key = `${index[row]}/${replication[row]}/${task.head.dataset}`;
-      if (!known.has(key)) { known.set(key, keys.length); keys.push([index[row], replication[row], datasets.indexOf(task.head.dataset)]); }
-    }
-  }
-  const order = keys.map((_, i) => i).sort((a, b) => keys[a][2] - keys[b][2] || compare(keys[a][0], keys[b][0]) || keys[a][1] - keys[b][1]);
-  const rank = new Int32Array(keys.length);
-  order.forEach((key, row) => { rank[key] = row; });
-  const places = tasks.map((task) => {
-    const place = new Int32Array(keys.length).fill(-1);
-    const { index, replication } = task.columns;
-    for (let row = 0; row < index.length; row++) place[rank[known.get(`${index[row]}/${replication[row]}/${task.head.dataset}`)]] = row;
-    return place;
-  });
-  return { n: keys.length, tasks, index: order.map((key) => keys[key][0]), replication: order.map((key) => keys[key][1]), places, dataset: datasets.length > 1 ? order.map((key) => keys[key][2]) : null };
+  const digests = datasets.length < 2 ? [] : await Promise.all(datasets.map(async (dataset) => [dataset, (await readPacked(pathOf("digests", dataset))).columns]));
+  return join(tasks, new Map(digests));
 }
-
-const keyOf = (task) => ({ index: task.columns.index, replication: task.columns.replication });
-const same = (a, b) => a.length === b.length && a.every((value, row) => value === b[row]);
-const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Whether only some of the rows are there. */
 export const isCut = ({ head }) => head.total > head.rows;

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { change, decode, state } from "../address.js";
 import { Problem, Waiting } from "../parts/frame.js";
 import { plainly, plural, shown, word } from "../text.js";
-import { findText, isCut, join, readColumns, rowAt } from "./columns.js";
+import { findText, isCut, joinTasks, readColumns, rowAt } from "./columns.js";
 import { Detail } from "./detail.js";
 import { known } from "./filter.js";
 import { Line, Heads } from "./line.js";
@@ -23,8 +23,8 @@ export function Grid({ tasks, usual = "all" }) {
   const key = tasks.map((task) => `${task.run}/${task.evaluation}`).join();
   useEffect(() => {
     let wanted = true;
-    Promise.all(tasks.map(async (task) => ({ ...task, ...await readColumns(task) }))).then(
-      (read) => wanted && tell({ grid: join(read), error: null }),
+    Promise.all(tasks.map(async (task) => ({ ...task, ...await readColumns(task) }))).then(joinTasks).then(
+      (grid) => wanted && tell({ grid, error: null }),
       (error) => wanted && tell({ grid: null, error: error.message }));
     return () => { wanted = false; };
   }, [key]);

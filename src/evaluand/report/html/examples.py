@@ -110,6 +110,11 @@ class Examples:
         return {name: aggregate if isinstance(aggregate, str) else "aggregate" for name, aggregate in known.items()}
 
     @property
+    def dataset(self) -> str:
+        """The id of the dataset."""
+        return str(self.part.run.manifest["spec"]["dataset"])
+
+    @property
     def detects(self) -> bool:
         """Whether there are boxes to draw."""
         return bool(detectors(self.part))
@@ -127,10 +132,9 @@ class Examples:
 
     def describe(self, columns: RowColumns) -> Facts:
         """The meaning of the numbers in the columns."""
-        spec = self.part.run.manifest["spec"]
         return describe_columns(columns, self._scores, self.aggregates) | {
-            "replications": spec["replications"],
-            "dataset": spec["dataset"],
+            "replications": self.part.run.manifest["spec"]["replications"],
+            "dataset": self.dataset,
         }
 
     def _is_whole(self) -> bool:

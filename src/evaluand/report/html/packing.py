@@ -9,8 +9,13 @@ from typing import Final
 
 import numpy as np
 import orjson
+import pyarrow as pa
 
+from evaluand.core.errors import NotFound
+from evaluand.core.key_columns import DIGEST, INDEX
+from evaluand.core.row_numbers import count_earlier, digest_halves
 from evaluand.report.facts.base import Facts
+from evaluand.store.store import Store
 
 _LEVEL: Final = 4
 """Takes a third of the time of the usual 6, for a fifth more bytes."""
@@ -41,6 +46,22 @@ def pack_columns(head: Facts, columns: Iterable[tuple[str, np.ndarray]]) -> byte
 
 
 _LENGTH: Final = 8
+
+
+def pack_digests(store: Store, dataset: str) -> bytes:
+    """By what rows are paired with those of other datasets: the digest of each example in two halves, and how many
+    equal examples are before it. There are none if the store lacks the dataset.
+    """
+    try:
+        examples = pa.Table.from_batches(store.read("datasets", dataset, "examples", [INDEX, DIGEST]))
+    except NotFound:
+        return pack_columns({"rows": 0}, [(name, np.zeros(0, np.int64)) for name in _DIGESTS])
+    halves = digest_halves(examples.column(DIGEST).combine_chunks())
+    columns = [examples.column(INDEX).to_numpy(), *halves.T, count_earlier(halves)]
+    return pack_columns({"rows": len(halves)}, zip(_DIGESTS, columns, strict=True))
+
+
+_DIGESTS: Final = ("index", "first", "second", "earlier")
 
 
 def element(id: str, data: bytes) -> bytes:

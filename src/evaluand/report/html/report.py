@@ -30,7 +30,7 @@ from evaluand.report.html.figures import confusion_section, curves_section, disp
 from evaluand.report.html.gates import gates_section
 from evaluand.report.html.judges import judges_section
 from evaluand.report.html.matches import MatchRows, match_provenance, matches_section
-from evaluand.report.html.packing import compress, element as data_element, pack_columns
+from evaluand.report.html.packing import compress, element as data_element, pack_columns, pack_digests
 from evaluand.report.html.page import (
     clean as _text,
     example_link,
@@ -129,6 +129,9 @@ def _write_examples(facts: Facts, examples: Sequence[Examples], file: IO[bytes])
         head = each.describe(columns) | {"total": each.total, "starts": starts, "command": command}
         file.write(data_element(f"data:columns/{place}", compress(pack_columns(head, iterate_columns(columns)))))
         n += len(columns)
+    datasets = {each.dataset: each.part.run.store for each in examples}
+    for dataset, store in datasets.items() if len(datasets) > 1 else ():
+        file.write(data_element(f"data:digests/{dataset}", compress(pack_digests(store, dataset))))
     tasks = [
         {"task": entry["task"], "run": entry["run"]["id"], "evaluation": (entry["evaluation"] or {"id": None})["id"]}
         for entry in facts["tasks"]

@@ -19,7 +19,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples
-from evaluand.report.html.packing import pack_columns
+from evaluand.report.html.packing import pack_columns, pack_digests
 from evaluand.report.row_columns import (
     Attributes,
     RowColumns,
@@ -151,6 +151,18 @@ def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
             continue
         for piece in range(-(-rows // source.piece)):
             yield {**part, "piece": str(piece)}
+
+
+def _list_datasets(source: Source) -> Iterator[Mapping[str, str]]:
+    ids = (entry["id"] for entry in source.finished("runs"))
+    datasets = (source.store.manifest("runs", id)["spec"]["dataset"] for id in ids)
+    yield from ({"dataset": dataset} for dataset in dict.fromkeys(datasets))
+
+
+@resource("digests/{dataset}", _list_datasets)
+def read_dataset_digests(source: Source, dataset: str) -> bytes:
+    """By what rows are paired with those of other datasets, as packed columns."""
+    return pack_digests(source.store, dataset)
 
 
 @resource("rows/{run}/{evaluation}/{piece}", _list_pieces)

@@ -1,0 +1,65 @@
+"""The grid of the page in Node.js: how it pairs rows, and which of them it shows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+import pytest
+
+from evaluand.view.resources.base import Source, find_resources, read_resource
+from support.places import ROOT_FOLDER
+
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js")
+
+_CODE = """
+import { readFileSync } from "node:fs";
+import { join } from "./grid/join.js";
+import { unpackColumns } from "./grid/packed.js";
+import { select } from "./grid/select.js";
+
+const unpack = (text) => unpackColumns(Uint8Array.from(Buffer.from(text, "base64")).buffer);
+const { tasks, digests, asked } = JSON.parse(readFileSync(0));
+const read = tasks.map(({ task, columns }) => ({ task, ...unpack(columns) }));
+const known = new Map(Object.entries(digests).map(([dataset, columns]) => [dataset, unpack(columns).columns]));
+const grid = join(read, known);
+const shown = (query) => [...select(grid, query)].map((row) => grid.places.map((place) => place[row]));
+const answer = (query) => { try { return shown(query); } catch (error) { return error.message; } };
+console.log(JSON.stringify(asked.map(answer)));
+"""
+
+
+def show_rows(
+    source: Source, tasks: Mapping[str, tuple[str, str]], asked: Sequence[Mapping[str, str]]
+) -> list[list[list[int]] | str]:
+    """For each of some queries the rows that the grid shows, as the place of each task's row or -1; or what is wrong.
+
+    Args:
+        tasks: name → run and evaluation.
+        asked: of each query `preset`, `filter` and `sort`.
+    """
+    find_resources()
+    columns = {name: read_resource(source, f"columns/{run}/{graded}", {}) for name, (run, graded) in tasks.items()}
+    datasets = {orjson.loads(each[8 : 8 + int(each[:8])])["dataset"] for each in columns.values()}
+    said = {
+        "tasks": [{"task": name, "columns": b64encode(each).decode()} for name, each in columns.items()],
+        "digests": {id: b64encode(read_resource(source, f"digests/{id}", {})).decode() for id in datasets},
+        "asked": asked,
+    }
+    return run_script(_CODE, said)  # type: ignore[no-any-return]
+
+
+def run_script(code: str, said: Any) -> Any:
+    """What a module beside those of the page prints as JSON, with something as JSON at its standard input."""
+    command = [str(NODE), "--input-type=module", "--eval", code]
+    done = subprocess.run(
+        command, input=json.dumps(said), capture_output=True, text=True, cwd=ROOT_FOLDER / "web/src", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

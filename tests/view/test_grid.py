@@ -1,0 +1,84 @@
+"""The grid of the page pairs rows as a comparison does."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.grid_script import needs_node, show_rows
+
+from evaluand import Aggregator, Dataset, DirectoryStore, Evaluator, Runner
+from evaluand.aggregation.aggregator import Measure
+from evaluand.comparison.comparing import compare
+from evaluand.core.errors import Skipped
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.scorer import Score
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.column_statistics import Mean
+from evaluand.run.task import Candidates, FunctionTask
+from evaluand.view.resources.base import Source
+
+pytestmark = [needs_node, pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")]
+ROWS = 40
+
+
+def answer(text: str, seed: int) -> Any:
+    draw = random.Random(f"{seed} {text}")
+    kind = draw.random()
+    if kind < 0.1:
+        raise ValueError("no answer")
+    if kind < 0.2:
+        raise Skipped("not asked")
+    return Candidates([draw.choice([0.0, 0.1, 0.3, 1.0]) for _ in range(draw.choice([1, 2, 3]))])
+
+
+def score(output: float) -> Any:
+    return Score.abstained("unclear") if output == 0.1 else output
+
+
+def evaluate(store: DirectoryStore, data: Dataset, metric: Metric | None, seed: int, **options: Any) -> Evaluation:
+    task = FunctionTask(lambda text: answer(text, seed), name=f"task {seed}", version="1")
+    graded = Evaluator(store).evaluate(Runner(store).run(task, data, **options), {"score": score})
+    if metric is not None:
+        Aggregator(store).aggregate([graded], [Measure("score", metric)])
+    return graded
+
+
+def show(store: DirectoryStore, tasks: dict[str, Evaluation], *asked: dict[str, str]) -> Any:
+    source = Source(store)
+    named = {name: (each.manifest["provenance"]["run"], each.id) for name, each in tasks.items()}
+    return show_rows(source, named, asked)
+
+
+def test_rows_of_different_datasets_are_paired_by_content_as_in_a_comparison(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    texts = [f"row {i % 30}" for i in range(ROWS)]  # some occur twice
+    shuffled = [*texts[5:], "only here"]
+    random.Random(1).shuffle(shuffled)
+    first, second = (Dataset.from_rows([{"input": text} for text in each]) for each in (texts, shuffled))
+    a, b = evaluate(store, first, Mean(), 1), evaluate(store, second, Mean(), 2)
+    rows, paired = show(store, {"a": a, "b": b}, {"sort": "index"}, {"filter": "a.index >= 0 and b.index >= 0"})
+    [pair] = compare(a, b).pairs
+    assert len(paired) == ROWS - 5
+    assert len(rows) - len(paired) == pair["n_only_a"] + pair["n_only_b"] == 6
+    assert all(texts[one] == shuffled[other] for one, other in paired)
+
+
+def test_rows_of_a_run_over_some_examples_meet_those_of_all(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": "the same"} for i in range(ROWS)])
+    a, b = evaluate(store, data, Mean(), 1), evaluate(store, data, Mean(), 2, limit=10)
+    [rows] = show(store, {"a": a, "b": b}, {"sort": "index"})
+    assert rows == [[i, i if i < 10 else -1] for i in range(ROWS)]
+
+
+def test_rows_pair_by_their_numbers_where_the_store_lacks_the_examples(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
+    a, b = evaluate(store, data, Mean(), 1), evaluate(store, data, Mean(), 2, limit=10)
+    [id] = store.ids("datasets")
+    (tmp_path / "datasets" / id).rename(tmp_path / "gone")
+    [rows] = show(DirectoryStore(tmp_path), {"a": a, "b": b}, {"sort": "index"})
+    assert rows == [[i, i if i < 10 else -1] for i in range(ROWS)]
