@@ -17,7 +17,6 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Mean
-from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples, examples_of
 from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, read_attributes, read_row_columns
@@ -69,7 +68,7 @@ def test_columns_are_those_of_the_rows(metric: Any, seed: int, n: int, replicati
     scores = scores_facts([part])
     rows = [*Examples(part, scores, None, measures)]
     names = [each["scorer"] for each in scores if each["binary"]]
-    columns = read_row_columns(part, names, first_metrics(measures), read_attributes(part.run))
+    columns = read_row_columns(part, names, measures, read_attributes(part.run))
     assert columns.index.tolist() == [row["index"] for row in rows]
     assert columns.replication.tolist() == [row["replication"] for row in rows]
     assert [OUTCOMES[each] for each in columns.outcome] == [OUTCOMES[row["outcome"]] for row in rows]

@@ -1,4 +1,4 @@
-"""The grid of the page pairs rows as a comparison does."""
+"""The grid of the page shows as better and worse the rows that a comparison counts, and filters exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.grid_script import needs_node, show_rows
 
-from evaluand import Aggregator, Dataset, DirectoryStore, Evaluator, Runner
+from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.comparing import compare
 from evaluand.core.errors import Skipped
@@ -52,6 +52,51 @@ def show(store: DirectoryStore, tasks: dict[str, Evaluation], *asked: dict[str, 
     return show_rows(source, named, asked)
 
 
+def counts(store: DirectoryStore, a: Evaluation, b: Evaluation) -> tuple[int, int]:
+    """How many rows the grid shows as won and as lost by the first."""
+    better, worse = show(store, {"a": a, "b": b}, {"preset": "won"}, {"preset": "lost"})
+    return len(better), len(worse)
+
+
+def compared(a: Evaluation, b: Evaluation) -> tuple[int, int]:
+    """How many rows the first loses to the second, and how many it wins, by the comparison of both."""
+    pair = compare(a, b).pairs[0]
+    return pair["lost"], pair["won"]
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Mean(),
+        Mean(direction="lower"),
+        Mean(reduce="best"),
+        Mean(reduce="best", direction="lower"),
+        Mean(reduce="mean"),
+        Mean(reduce="mean", direction="lower"),
+        None,
+    ],
+)
+def test_rows_shown_as_better_are_those_that_a_comparison_counts(tmp_path: Path, metric: Metric | None) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
+    a, b = (evaluate(store, data, metric, seed, replications=2) for seed in (1, 2))
+    assert counts(store, a, b) == compared(a, b)
+    assert min(counts(store, a, b)) > 5
+
+
+def test_a_missing_row_that_counts_as_wrong_is_lost(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": str(i)} for i in range(ROWS)])
+    metric = Accuracy(missing="wrong")
+    tasks = [lambda text: 1 / int(text) and 1.0, lambda text: float(int(text) % 2 == 0)]
+    graded = []
+    for number, task in enumerate(tasks):
+        run = Runner(store).run(FunctionTask(task, name=f"{number}", version="1"), data)
+        graded.append(Evaluator(store).evaluate(run, {"score": score}))
+        Aggregator(store).aggregate(graded[-1:], [Measure("score", metric)])
+    assert counts(store, *graded) == compared(*graded) == (20, 1)
+
+
 def test_rows_of_different_datasets_are_paired_by_content_as_in_a_comparison(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     texts = [f"row {i % 30}" for i in range(ROWS)]  # some occur twice
@@ -59,6 +104,7 @@ def test_rows_of_different_datasets_are_paired_by_content_as_in_a_comparison(tmp
     random.Random(1).shuffle(shuffled)
     first, second = (Dataset.from_rows([{"input": text} for text in each]) for each in (texts, shuffled))
     a, b = evaluate(store, first, Mean(), 1), evaluate(store, second, Mean(), 2)
+    assert counts(store, a, b) == compared(a, b)
     rows, paired = show(store, {"a": a, "b": b}, {"sort": "index"}, {"filter": "a.index >= 0 and b.index >= 0"})
     [pair] = compare(a, b).pairs
     assert len(paired) == ROWS - 5

@@ -6,7 +6,7 @@ A row is one call: an example and a replication, in the order of the run's table
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,13 +18,16 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.data.roles import read_roles
 from evaluand.data.source import read_column
+from evaluand.report.compared_rows import Compared, read_compared
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import SHORT, TEXT, cut_text
 from evaluand.store.statuses import FAILED, RESPONSE_STATUSES, SCORE_STATUSES, SKIPPED
 from evaluand.store.tables import is_json
 
 if TYPE_CHECKING:
+    from evaluand.aggregation.aggregator import Measure
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.metrics.base.metric import Metric
     from evaluand.run.runner import Run
@@ -67,11 +70,19 @@ class Words:
 
 @dataclass(frozen=True)
 class ScorerColumns:
-    """What a scorer says of each row: the worst status in `STATUSES`, the lowest value or NaN, and the first label."""
+    """What a scorer says of each row.
+
+    Attributes:
+        status: the worst one, as its position in `STATUSES`.
+        value: the lowest one, or NaN.
+        label: the first one.
+        compared: the number by which the row is compared; None if none is.
+    """
 
     status: np.ndarray
     value: np.ndarray
     label: Words
+    compared: Compared | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +125,12 @@ class RowColumns:
             column(self.outcome),
             column(self.duration),
             {
-                name: ScorerColumns(column(of.status), column(of.value), words(of.label, _MOST_LABELS))
+                name: ScorerColumns(
+                    column(of.status),
+                    column(of.value),
+                    words(of.label, _MOST_LABELS),
+                    of.compared and replace(of.compared, value=column(of.compared.value)),
+                )
                 for name, of in self.scorers.items()
             },
             {name: words(of, _MOST_VALUES) for name, of in self.attributes.items()},
@@ -122,30 +138,31 @@ class RowColumns:
 
 
 def read_row_columns(
-    part: Part, binary: Iterable[str], metrics: Mapping[str, Metric], attributes: Attributes
+    part: Part, binary: Iterable[str], measures: Sequence[Measure], attributes: Attributes
 ) -> RowColumns:
     """Reads the columns of a task.
 
     Args:
         binary: the scorers whose values are all 0 or 1.
-        metrics: by scorer, the metric that defines which of several answers decides a row.
+        measures: those that summarised the scores; they define which of several answers decides a row.
         attributes: of the run's dataset.
     """
     calls = pa.Table.from_batches(part.run.batches([INDEX, "replication", "status", "duration"]))
     index, replication = (calls.column(name).to_numpy() for name in (INDEX, "replication"))
     duration = calls.column("duration").cast(pa.int64()).to_numpy(zero_copy_only=False) / _PER_SECOND[_unit(calls)]
     status = _codes(calls.column("status"), RESPONSE_STATUSES)
-    keys = _Keys(index, replication)
+    keys = RowKeys(index, replication)
     seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in _scorers(part)}
-    outcome = _Outcomes(status)
+    outcome, metrics = _Outcomes(status), first_metrics(measures)
     for name, rows in seen.items():
         outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
+    compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
     return RowColumns(
         index,
         replication,
         outcome.positions(),
         duration.astype(np.float64),
-        {name: rows.by_row(len(index)) for name, rows in seen.items()},
+        {name: replace(rows.by_row(len(index)), compared=compared.get(name)) for name, rows in seen.items()},
         attributes.of(index),
     )
 
@@ -168,13 +185,16 @@ def _codes(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
     return codes
 
 
-class _Keys:
+class RowKeys:
     """The rows of a run by their key, which they are sorted by."""
 
     def __init__(self, index: np.ndarray, replication: np.ndarray) -> None:
         self._index, first = np.unique(index, return_inverse=True)
         self._width = int(replication.max()) + 1 if len(replication) else 1
         self._keys = first * self._width + replication
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
     def places(self, index: np.ndarray, replication: np.ndarray) -> np.ndarray:
         """The row of each key; -1 for none."""
@@ -199,7 +219,7 @@ class _ScoreRows:
     label: Words
 
     @classmethod
-    def read(cls, evaluation: Evaluation | None, scorer: str, keys: _Keys) -> _ScoreRows:
+    def read(cls, evaluation: Evaluation | None, scorer: str, keys: RowKeys) -> _ScoreRows:
         assert evaluation is not None
         names = [INDEX, "replication", "_response_index_", "target", "status", "value", "label"]
         table = pa.Table.from_batches(evaluation.batches(scorer, names)).select(names)
@@ -355,6 +375,8 @@ def iterate_columns(columns: RowColumns) -> Iterator[tuple[str, np.ndarray]]:
         yield f"status-{number}", of.status
         yield f"value-{number}", of.value.astype("<f8")
         yield f"label-{number}", of.label.codes.astype("<u2")
+        if of.compared is not None:
+            yield f"compared-{number}", of.compared.value.astype("<f8")
     for number, words in enumerate(columns.attributes.values()):
         yield f"attribute-{number}", words.codes.astype("<u2")
 
@@ -372,7 +394,9 @@ def describe_columns(columns: RowColumns, scores: Iterable[Mapping[str, Any]], a
         "outcomes": OUTCOMES,
         "statuses": STATUSES,
         "scorers": [
-            {"name": name, "labels": of.label.known, "aggregate": aggregates.get(name)} | kinds[name]
+            {"name": name, "labels": of.label.known, "aggregate": aggregates.get(name)}
+            | {"compared": of.compared and of.compared.describe()}
+            | kinds[name]
             for name, of in columns.scorers.items()
         ],
         "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],

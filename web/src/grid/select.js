@@ -17,18 +17,30 @@ export const PRESETS = {
   lost: { title: "first wrong, second right", names: (a, b) => `${b} better than ${a}`, test: (grid) => flipped(grid, 1, 0), pairs: true },
 };
 
-/** Rows in which one task does better than another by the first scorer that both have. */
+/** Rows in which one task does better than another, as a comparison counts them by the first metric that both have. */
 function flipped(grid, better, worse) {
   const [a, b] = [better, worse].map((t) => grid.tasks[t]);
-  const name = a.head.scorers.map((scorer) => scorer.name).find((each) => b.head.scorers.some((scorer) => scorer.name === each));
-  if (name === undefined) return () => false;
-  const column = (task) => task.columns[`value-${task.head.scorers.findIndex((scorer) => scorer.name === name)}`];
-  const [values, others] = [column(a), column(b)];
+  const [first, second] = findCompared(a, b);
+  if (!first) return () => false;
+  const sign = a.head.scorers[first.number].compared.direction === "lower" ? -1 : 1;
   return (row) => {
     const [one, other] = [grid.places[better][row], grid.places[worse][row]];
-    return one >= 0 && other >= 0 && values[one] > others[other];
+    return one >= 0 && other >= 0 && sign * differenceOf(first.values[one], second.values[other]) > 0;
   };
 }
+
+/** What two tasks are compared by: of each the number of the scorer and the numbers of its rows; empty if there is nothing. */
+function findCompared(a, b) {
+  const [first, second] = [a, b].map((task) => task.head.scorers.flatMap(({ name, compared }, number) => (compared
+    ? [{ number, key: JSON.stringify([name, compared.signature, compared.target]), values: task.columns[`compared-${number}`] }] : [])));
+  const pairs = first.map((each) => [each, second.find((other) => other.key === each.key)]);
+  return pairs.find(([, other]) => other) ?? [];
+}
+
+const ROUNDING = 64 * Number.EPSILON; // as `change_of_rows` of comparisons
+
+/** The difference of two numbers; 0 if it is nothing but rounding. */
+const differenceOf = (a, b) => (Math.abs(a - b) < ROUNDING * Math.max(Math.abs(a), Math.abs(b)) ? 0 : a - b);
 
 /** What the rows can be sorted by: value → title. */
 export function sorts(grid) {

@@ -94,7 +94,8 @@ class Examples:
         room: Budget | None = None,
         rows: int | None = None,
     ) -> None:
-        self.part, self._limit, self._metrics = part, limit, first_metrics(measures)
+        self.part, self._limit = part, limit
+        self._measures, self._metrics = measures, first_metrics(measures)
         self._spans, self._shared = spans, room
         self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
         self._scores = scores
@@ -148,7 +149,7 @@ class Examples:
         return chosen
 
     def _read_columns(self) -> RowColumns:
-        return read_row_columns(self.part, self._binary, self._metrics, read_attributes(self.part.run))
+        return read_row_columns(self.part, self._binary, self._measures, read_attributes(self.part.run))
 
     def _rows(self) -> Iterator[Any]:
         """For each row, in the order of the key, a function that builds it."""

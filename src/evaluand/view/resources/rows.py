@@ -16,7 +16,6 @@ from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.commands import DEFAULT_STORE, format_command
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.packing import pack_columns, pack_digests
@@ -48,7 +47,7 @@ class Rows:
         self.part = part
         self.scores, self.measures = read_scales(part)
         binary = [each["scorer"] for each in self.scores if each["binary"]]
-        columns = read_row_columns(part, binary, first_metrics(self.measures), attributes)
+        columns = read_row_columns(part, binary, self.measures, attributes)
         self.columns: RowColumns = columns.limit_words()
         self.shown = Examples(part, self.scores)
 
