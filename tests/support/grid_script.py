@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from evaluand.view.resources.base import Source, find_resources, read_resource
+from evaluand.view.resources.base import Source, read_resource
 from support.places import ROOT_FOLDER
 
 NODE = shutil.which("node")
@@ -20,18 +20,23 @@ needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js")
 
 _CODE = """
 import { readFileSync } from "node:fs";
+import { completeWords } from "./grid/filter.js";
 import { join } from "./grid/join.js";
 import { unpackColumns } from "./grid/packed.js";
 import { select } from "./grid/select.js";
 
 const unpack = (text) => unpackColumns(Uint8Array.from(Buffer.from(text, "base64")).buffer);
-const { tasks, digests, asked } = JSON.parse(readFileSync(0));
+const { tasks, digests, words, asked } = JSON.parse(readFileSync(0));
 const read = tasks.map(({ task, columns }) => ({ task, ...unpack(columns) }));
 const known = new Map(Object.entries(digests).map(([dataset, columns]) => [dataset, unpack(columns).columns]));
 const grid = join(read, known);
-const shown = (query) => [...select(grid, query)].map((row) => grid.places.map((place) => place[row]));
-const answer = (query) => { try { return shown(query); } catch (error) { return error.message; } };
-console.log(JSON.stringify(asked.map(answer)));
+
+async function show(query) {
+  await completeWords(grid, query.filter ?? "", async ({ task }, attribute) => words[task][attribute]);
+  return [...select(grid, query)].map((row) => grid.places.map((place) => place[row]));
+}
+
+console.log(JSON.stringify(await Promise.all(asked.map((query) => show(query).catch((error) => error.message)))));
 """
 
 
@@ -44,15 +49,24 @@ def show_rows(
         tasks: name → run and evaluation.
         asked: of each query `preset`, `filter` and `sort`.
     """
-    find_resources()
     columns = {name: read_resource(source, f"columns/{run}/{graded}", {}) for name, (run, graded) in tasks.items()}
-    datasets = {orjson.loads(each[8 : 8 + int(each[:8])])["dataset"] for each in columns.values()}
+    heads = {name: orjson.loads(each[8 : 8 + int(each[:8])]) for name, each in columns.items()}
     said = {
         "tasks": [{"task": name, "columns": b64encode(each).decode()} for name, each in columns.items()],
-        "digests": {id: b64encode(read_resource(source, f"digests/{id}", {})).decode() for id in datasets},
+        "digests": {id: _encode(source, f"digests/{id}") for id in {head["dataset"] for head in heads.values()}},
+        "words": {name: _read_words(source, *tasks[name], head) for name, head in heads.items()},
         "asked": asked,
     }
     return run_script(_CODE, said)  # type: ignore[no-any-return]
+
+
+def _encode(source: Source, path: str) -> str:
+    return b64encode(read_resource(source, path, {})).decode()
+
+
+def _read_words(source: Source, run: str, graded: str, head: Any) -> dict[int, Any]:
+    many = [number for number, each in enumerate(head["attributes"]) if each["values"] is None and each["n"]]
+    return {number: orjson.loads(read_resource(source, f"words/{run}/{graded}/{number}", {})) for number in many}
 
 
 def run_script(code: str, said: Any) -> Any:

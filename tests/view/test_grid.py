@@ -6,22 +6,25 @@ import random
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from support.grid_script import needs_node, show_rows
 
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.comparing import compare
-from evaluand.core.errors import Skipped
+from evaluand.core.errors import NotFound, Skipped
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.column_statistics import Mean
+from evaluand.report.row_columns import MOST_VALUES
 from evaluand.run.task import Candidates, FunctionTask
-from evaluand.view.resources.base import Source
+from evaluand.view.resources.base import Source, find_resources, list_paths, read_resource
 
 pytestmark = [needs_node, pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")]
 ROWS = 40
+find_resources()
 
 
 def answer(text: str, seed: int) -> Any:
@@ -128,3 +131,29 @@ def test_rows_pair_by_their_numbers_where_the_store_lacks_the_examples(tmp_path:
     (tmp_path / "datasets" / id).rename(tmp_path / "gone")
     [rows] = show(DirectoryStore(tmp_path), {"a": a, "b": b}, {"sort": "index"})
     assert rows == [[i, i if i < 10 else -1] for i in range(ROWS)]
+
+
+def test_attributes_of_many_values_are_filtered_by_and_come_when_they_are_asked_for(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    rows = [{"input": f"{i}", "id": f"id {i}", "few": i % 3} for i in range(MOST_VALUES + 50)]
+    graded = evaluate(store, Dataset.from_rows(rows, attributes=["id", "few"]), None, 1)
+    run, source = graded.manifest["provenance"]["run"], Source(store)
+    columns = read_resource(source, f"columns/{run}/{graded.id}", {})
+    many, few = orjson.loads(columns[8 : 8 + int(columns[:8])])["attributes"]
+    assert many == {"name": "id", "n": len(rows), "values": None}
+    assert few == {"name": "few", "n": 3, "values": ["0", "1", "2"]}
+    assert orjson.loads(read_resource(source, f"words/{run}/{graded.id}/0", {})) == [row["id"] for row in rows]
+    written = {path for path in list_paths(source) if path.startswith("words/")}
+    assert written == {f"words/{run}/{graded.id}/0", f"words/{run}/-/0"}
+    asked = [{"filter": text} for text in ('id == "id 7"', 'id in ["id 9", "id 240", "none"] and few == 0', "id")]
+    assert [len(found) for found in show_rows(source, {"a": (run, graded.id)}, asked)] == [1, 2, len(rows)]
+    with pytest.raises(NotFound):
+        read_resource(source, f"words/{run}/{graded.id}/2", {})
+
+
+def test_an_attribute_of_too_many_values_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluand.report.row_columns._MOST_WORDS", 20)
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": f"{i}", "id": f"id {i}"} for i in range(ROWS)], attributes=["id"])
+    [said] = show(store, {"a": evaluate(store, data, None, 1)}, {"filter": 'id == "id 7"'})
+    assert said.startswith("id has more than 65,535 different values, too many to filter by; search the text")

@@ -13,7 +13,10 @@ import pytest
 from support.browser import open_tab, watch
 from support.view_server import make_store, serve_store
 
+from evaluand import Dataset, Runner
 from evaluand.engine.keyed_work import Tally
+from evaluand.report.row_columns import MOST_VALUES
+from evaluand.run.task import FunctionTask
 from evaluand.store.directory import DirectoryStore
 from evaluand.view.bundle import PIECE, write_bundle
 from evaluand.view.resources.base import Source
@@ -76,6 +79,18 @@ def test_places_of_a_bundle_are_in_its_address(tab: Any, folder: Path) -> None:
         sync_api.expect(tab.get_by_role("navigation", name="Page")).to_contain_text("good")
         tab.get_by_role("link", name="Skip to the content").press("Enter")
         sync_api.expect(tab.get_by_role("navigation", name="Page")).to_contain_text("good")
+
+
+def test_a_bundle_is_filtered_by_an_attribute_of_many_values(tab: Any, tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    rows = [{"input": f"{i}", "id": f"id {i}"} for i in range(MOST_VALUES + 5)]
+    data = Dataset.from_rows(rows, attributes=["id"])
+    run = Runner(store).run(FunctionTask(str.upper, name="mine", version="1"), data)
+    write_bundle(Source(store, PIECE), tmp_path / "page", Tally())
+    with watch(tab):
+        tab.goto(f'{(tmp_path / "page/index.html").as_uri()}#/r/{run.id}?f=id in ["id 3", "id 204"]')
+        sync_api.expect(tab.locator(".row-count")).to_have_text(f"2 of {len(rows)} rows")
+        sync_api.expect(tab.get_by_role("alert")).to_have_count(0)
 
 
 def test_the_policy_of_a_bundle_allows_its_own_files_alone(tab: Any, folder: Path) -> None:

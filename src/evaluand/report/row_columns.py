@@ -40,9 +40,10 @@ STATUSES: Final = ("", *SCORE_STATUSES)
 """The status of a scorer's scores of a row, the worst of several; none first."""
 
 _FAILED, _NOT_SCORED, _WRONG, _RIGHT, _SCORED, _ANSWERED = range(len(OUTCOMES))
-_MOST_VALUES: Final = 200  # of an attribute, to choose from
 _MOST_LABELS: Final = 50
 _MOST_WORDS: Final = (1 << 16) - 1  # distinct ones; a column with more has none
+MOST_VALUES: Final = 200
+"""Values of an attribute that come with the columns."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class RowColumns:
         return self._map(lambda column: column[chosen], lambda words, most: Words(words.codes[chosen], words.known))
 
     def limit_words(self) -> RowColumns:
-        """The same rows with labels and attributes only where there are few enough of them to choose from."""
+        """The same rows with the labels and values that occur, where there are not too many of them."""
         return self._map(lambda column: column, Words.limit)
 
     def _map(self, column: Callable[[np.ndarray], np.ndarray], words: Callable[[Words, int], Words]) -> RowColumns:
@@ -133,7 +134,7 @@ class RowColumns:
                 )
                 for name, of in self.scorers.items()
             },
-            {name: words(of, _MOST_VALUES) for name, of in self.attributes.items()},
+            {name: words(of, _MOST_WORDS) for name, of in self.attributes.items()},
         )
 
 
@@ -399,5 +400,16 @@ def describe_columns(columns: RowColumns, scores: Iterable[Mapping[str, Any]], a
             | kinds[name]
             for name, of in columns.scorers.items()
         ],
-        "attributes": [{"name": name, "values": words.known} for name, words in columns.attributes.items()],
+        "attributes": [_describe_attribute(name, words) for name, words in columns.attributes.items()],
     }
+
+
+def _describe_attribute(name: str, words: Words) -> Facts:
+    """The number of its values, None if there are too many to be told apart; and the values, unless they are many."""
+    n = None if words.known is None else len(words.known)
+    return {"name": name, "n": n, "values": None if has_many(words) else words.known}
+
+
+def has_many(words: Words) -> bool:
+    """Whether the values of an attribute are so many that a page reads them only to filter by it."""
+    return words.known is not None and len(words.known) > MOST_VALUES

@@ -1,5 +1,6 @@
 // The rows of several tasks as columns of numbers: what the grid filters and sorts without texts.
 import { isServed, pathOf, read } from "../source.js";
+import { completeWords } from "./filter.js";
 import { join } from "./join.js";
 import { unpackColumns } from "./packed.js";
 
@@ -26,6 +27,9 @@ export const isCut = ({ head }) => head.total > head.rows;
 export const scorersOf = (grid) => unique(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => scorer.name)));
 export const attributesOf = (grid) => unique(grid.tasks.flatMap((task) => task.head.attributes.map((attribute) => attribute.name)));
 const unique = (names) => [...new Set(names)];
+
+/** Reads the values of attributes that a filter needs; returns whether it needs any. */
+export const readWords = (grid, filter) => completeWords(grid, filter, (task, attribute) => read(pathOf("words", task.run, task.evaluation ?? "-", String(attribute))));
 
 const asked = new Map(); // path of a task's rows → places → those who wait for them
 const known = new Map(); // path and place → promise of the row

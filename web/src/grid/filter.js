@@ -10,7 +10,10 @@
 
 const TOKEN = /(?:(-?\d+\.?\d*(?:e[+-]?\d+)?(?![\p{L}\p{N}_]))|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|(\p{N}*[\p{L}_][\p{L}\p{N}_-]*)|(==|!=|<=|>=|[<>()[\],.]))/uy;
 
-/** @returns a function row → whether it passes; throws an Error that says what is wrong and where. */
+/**
+ * @returns a function row → whether it passes.
+ * @throws an Error that says what is wrong and where, or that `needs` the values of an attribute, see `completeWords`.
+ */
 export function compile(text, grid) {
   const tokens = split(text);
   let at = 0;
@@ -85,6 +88,30 @@ export function compile(text, grid) {
   return test;
 }
 
+/**
+ * Reads the values of attributes in a filter where they are too many to come with the columns.
+ *
+ * @param readValues task, number of the attribute → promise of its values.
+ * @returns whether there were such.
+ */
+export async function completeWords(grid, filter, readValues) {
+  for (let hasRead = false; ; hasRead = true) {
+    const needs = whatNeeds(grid, filter);
+    if (!needs) return hasRead;
+    const task = grid.tasks[needs.number];
+    task.head.attributes[needs.attribute].values = await readValues(task, needs.attribute);
+  }
+}
+
+function whatNeeds(grid, filter) {
+  try {
+    compile(filter, grid);
+  } catch (error) {
+    return error.needs;
+  }
+  return undefined;
+}
+
 function split(text) {
   const tokens = [];
   for (let from = skip(text, 0); from < text.length; from = skip(text, TOKEN.lastIndex)) {
@@ -133,7 +160,7 @@ function column(grid, names, wrong) {
   const tasks = isOfTask ? [number] : grid.tasks.map((_, i) => i);
   const [what, of] = isOfTask ? names.slice(1) : names;
   if (what === "disagree" && of === undefined) return [(row) => (disagree(grid, row) ? 1 : undefined)];
-  const found = tasks.map((task) => reader(grid, task, what, of)).filter(Boolean);
+  const found = tasks.map((task) => reader(grid, task, what, of, wrong)).filter(Boolean);
   if (!found.length) throw wrong(`no column is called ${names.join(".")}; there are ${known(grid).join(", ")};`);
   return found;
 }
@@ -147,7 +174,7 @@ export function known(grid) {
   return [...scorers, ...systems, ...new Set(grid.tasks.flatMap((task) => task.head.attributes.map((each) => each.name))), "outcome", "duration", "index", "disagree"];
 }
 
-function reader(grid, number, what, of) {
+function reader(grid, number, what, of, wrong) {
   const { head, columns } = grid.tasks[number];
   const place = grid.places[number];
   const at = (read) => (row) => (place[row] < 0 ? undefined : read(place[row]));
@@ -161,7 +188,12 @@ function reader(grid, number, what, of) {
     return null;
   }
   const a = head.attributes.findIndex((attribute) => attribute.name === what);
-  if (a >= 0 && head.attributes[a].values) return at((row) => head.attributes[a].values[columns[`attribute-${a}`][row] - 1]);
+  if (a >= 0) {
+    const { values, n } = head.attributes[a];
+    if (values) return at((row) => values[columns[`attribute-${a}`][row] - 1]);
+    if (n === null) throw wrong(`${what} has more than 65,535 different values, too many to filter by; search the text for one of them;`);
+    throw Object.assign(wrong(`the values of ${what} are not read yet`), { needs: { number, attribute: a } });
+  }
   if (what === "outcome") return at((row) => head.outcomes[columns.outcome[row]]);
   if (what === "duration") return at((row) => (Number.isNaN(columns.duration[row]) ? undefined : columns.duration[row]));
   if (what === "index") return at((row) => Number(columns.index[row]));

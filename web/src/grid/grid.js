@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { change, decode, state } from "../address.js";
 import { Problem, Waiting } from "../parts/frame.js";
 import { plainly, plural, shown, word } from "../text.js";
-import { findText, isCut, joinTasks, readColumns, rowAt } from "./columns.js";
+import { findText, isCut, joinTasks, readColumns, readWords, rowAt } from "./columns.js";
 import { Detail } from "./detail.js";
 import { known } from "./filter.js";
 import { Line, Heads } from "./line.js";
@@ -43,19 +43,26 @@ function Loaded({ grid, usual }) {
     return () => { wanted = false; };
   }, [grid, text]);
   const [filter, sort] = ["f", "s"].map((name) => state.value.get(name) ?? undefined);
+  const [words, tellWords] = useState({ filter: "", error: null });
+  useEffect(() => {
+    if (!filter) return undefined;
+    let wanted = true;
+    readWords(grid, filter).then((hasRead) => wanted && hasRead && tellWords({ filter, error: null }), (error) => wanted && tellWords({ filter, error: error.message }));
+    return () => { wanted = false; };
+  }, [grid, filter]);
   const preset = state.value.get("p") ?? usual;
   const searched = text && marks.text === text ? marks.found : null;
   const chosen = useMemo(() => {
     try {
       return { rows: select(grid, { preset, filter, sort, found: text ? (searched ?? new Uint8Array(grid.n)) : null }), fault: null };
     } catch (error) {
-      return { rows: new Uint32Array(0), fault: error.message };
+      return { rows: new Uint32Array(0), fault: error.message, isWaiting: Boolean(error.needs) && words.filter !== filter };
     }
-  }, [grid, preset, filter, sort, searched, text]);
-  const isSearching = text !== "" && marks.text !== text;
+  }, [grid, preset, filter, sort, searched, text, words]);
+  const isSearching = (text !== "" && marks.text !== text) || chosen.isWaiting;
   return html`<div class="examples">
     <${Filters} grid=${grid} preset=${preset} usual=${usual} />
-    ${chosen.fault && html`<${Problem} text=${`The filter is not understood: ${chosen.fault}.`} />`}
+    ${chosen.fault && !chosen.isWaiting && html`<${Problem} text=${words.filter === filter && words.error ? words.error : `The filter is not understood: ${chosen.fault}.`} />`}
     ${missing && html`<${Problem} text=${missing} />`}
     ${marks.error && marks.text === text && html`<${Problem} text=${marks.error} />`}
     <p class="row-count" role="status">${isSearching ? "Searching …" : `${word.format(chosen.rows.length)} of ${plural(grid.n, "row")}${ofMore(grid)}`}</p>

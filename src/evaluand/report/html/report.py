@@ -48,7 +48,7 @@ from evaluand.report.html.usage import usage_section
 from evaluand.report.html.worst_groups import worst_groups_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.metric_labels import metric_labels, values_alone
-from evaluand.report.row_columns import iterate_columns
+from evaluand.report.row_columns import has_many, iterate_columns
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
@@ -128,6 +128,9 @@ def _write_examples(facts: Facts, examples: Sequence[Examples], file: IO[bytes])
         command = f"evaluand show {each.part.run.id[:SHORT_ID]}"
         head = each.describe(columns) | {"total": each.total, "starts": starts, "command": command}
         file.write(data_element(f"data:columns/{place}", compress(pack_columns(head, iterate_columns(columns)))))
+        for number, words in enumerate(columns.attributes.values()):
+            if has_many(words):
+                file.write(data_element(f"data:words/{place}/{number}", compress(orjson.dumps(words.known))))
         n += len(columns)
     datasets = {each.dataset: each.part.run.store for each in examples}
     for dataset, store in datasets.items() if len(datasets) > 1 else ():

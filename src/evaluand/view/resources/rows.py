@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from evaluand.report.html.packing import pack_columns, pack_digests
 from evaluand.report.row_columns import (
     Attributes,
     RowColumns,
+    has_many,
     iterate_columns,
     read_attributes,
     read_row_columns,
@@ -142,14 +144,33 @@ def _describe(rows: Rows, piece: int) -> Facts:
     return rows.shown.describe(rows.columns) | {"piece": piece, "command": command}
 
 
+def _list_words(source: Source) -> Iterator[Mapping[str, str]]:
+    for part, rows in _iterate_rows(source):
+        for number, words in enumerate(rows.columns.attributes.values()):
+            if has_many(words):
+                yield {**part, "number": str(number)}
+
+
+@resource("words/{run}/{evaluation}/{number}", _list_words)
+def read_words(source: Source, run: str, evaluation: str, number: str) -> list[str]:
+    """All values of an attribute, which the columns name by their places."""
+    attributes = [*find_rows(source, run, evaluation).columns.attributes.values()]
+    place = read_number(number, "attribute")
+    if place >= len(attributes) or (known := attributes[place].known) is None:
+        raise NotFound("there is no such attribute, or it has too many values")
+    return known
+
+
 def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
-    for part in _list_parts(source):
-        try:
-            rows = len(find_rows(source, **part).columns)
-        except EvaluandError:  # the columns say why
-            continue
-        for piece in range(-(-rows // source.piece)):
+    for part, rows in _iterate_rows(source):
+        for piece in range(-(-len(rows.columns) // source.piece)):
             yield {**part, "piece": str(piece)}
+
+
+def _iterate_rows(source: Source) -> Iterator[tuple[Mapping[str, str], Rows]]:
+    for part in _list_parts(source):
+        with suppress(EvaluandError):  # the columns say why
+            yield part, find_rows(source, **part)
 
 
 def _list_datasets(source: Source) -> Iterator[Mapping[str, str]]:
