@@ -157,3 +157,30 @@ def test_an_attribute_of_too_many_values_says_so(tmp_path: Path, monkeypatch: py
     data = Dataset.from_rows([{"input": f"{i}", "id": f"id {i}"} for i in range(ROWS)], attributes=["id"])
     [said] = show(store, {"a": evaluate(store, data, None, 1)}, {"filter": 'id == "id 7"'})
     assert said.startswith("id has more than 65,535 different values, too many to filter by; search the text")
+
+
+NEAR = 2**53  # beyond which a float holds only every other whole number
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        (f"index == {NEAR + 1}", [2]),
+        (f"index in [{NEAR + 2}, 1]", [0, 3]),
+        (f"index > {NEAR}", [2, 3, 4]),
+        (f"index != {NEAR + 1}", [0, 1, 3, 4]),
+        (f"index == {2**63 - 1}", [4]),
+        (f"index == {2**63}", []),
+        ("index < 1e300", [0, 1, 2, 3, 4]),
+        (f"key == {NEAR + 1}", [2]),
+        (f"key < {NEAR + 1}", [0, 1]),
+        ("key == true", [0]),
+    ],
+)
+def test_large_numbers_are_compared_exactly(tmp_path: Path, text: str, places: list[int]) -> None:
+    store = DirectoryStore(tmp_path)
+    numbers = [1, NEAR, NEAR + 1, NEAR + 2, 2**63 - 1]
+    rows = [{"_index_": number, "input": "row", "key": str(number)} for number in numbers]
+    graded = evaluate(store, Dataset.from_rows(rows, attributes=["key"]), None, 1)
+    [found] = show(store, {"a": graded}, {"filter": text, "sort": "index"})
+    assert [place for [place] in found] == places

@@ -119,7 +119,7 @@ function split(text) {
     const match = TOKEN.exec(text);
     if (!match) throw new Error(`${JSON.stringify(text[from])} is not expected at character ${from + 1}`);
     const [, digits, quoted, other, plain, sign] = match;
-    if (digits !== undefined) tokens.push({ from, value: Number(digits) });
+    if (digits !== undefined) tokens.push({ from, value: numberOf(digits) });
     else if (quoted !== undefined) tokens.push({ from, value: quoted.slice(1, -1).replace(/\\(.)/g, "$1") });
     else if (other !== undefined) tokens.push({ from, name: other, quoted: true });
     else if (plain !== undefined) tokens.push({ from, name: plain });
@@ -130,12 +130,18 @@ function split(text) {
 
 const skip = (text, from) => from + text.slice(from).search(/\S|$/);
 
+/** The number that a text writes; a whole one that only a BigInt holds exactly is one, which compares exactly with any number. */
+function numberOf(text) {
+  const number = text.trim() === "" ? NaN : Number(text);
+  return Number.isInteger(number) && !Number.isSafeInteger(number) && /^\s*-?\d+\s*$/.test(text) ? BigInt(text) : number;
+}
+
 /** A text is equal to a number that it writes, and to the words true and false, which are 1 and 0. */
 function equal(a, b) {
   if (typeof a === typeof b) return a === b;
+  if (typeof a !== "string" && typeof b !== "string") return a <= b && a >= b; // a number and a BigInt
   const [text, number] = typeof a === "string" ? [a, b] : [b, a];
-  if (text === "true" || text === "false") return number === Number(text === "true");
-  return text.trim() !== "" && Number(text) === number;
+  return text === "true" || text === "false" ? number === Number(text === "true") : equal(numberOf(text), number);
 }
 
 const TESTS = {
@@ -148,7 +154,7 @@ const TESTS = {
 };
 
 /** A text is compared with a number by the number that it writes. */
-const comparable = (value, wanted) => (typeof wanted === "number" && typeof value === "string" ? (value.trim() === "" ? NaN : Number(value)) : value);
+const comparable = (value, wanted) => (typeof wanted !== "string" && typeof value === "string" ? numberOf(value) : value);
 
 /** Whether any task has a value that passes; a missing one (undefined) never does. */
 const any = (readers, test) => (row) => readers.some((read) => { const value = read(row); return value !== undefined && test(value); });
@@ -196,10 +202,13 @@ function reader(grid, number, what, of, wrong) {
   }
   if (what === "outcome") return at((row) => head.outcomes[columns.outcome[row]]);
   if (what === "duration") return at((row) => (Number.isNaN(columns.duration[row]) ? undefined : columns.duration[row]));
-  if (what === "index") return at((row) => Number(columns.index[row]));
+  if (what === "index") return at((row) => exact(columns.index[row]));
   if (what === "replication") return at((row) => columns.replication[row]);
   return null;
 }
+
+/** A whole number: a BigInt only where nothing else holds it exactly. */
+const exact = (value) => (Number.isSafeInteger(Number(value)) ? Number(value) : value);
 
 /** Whether the tasks have different outcomes, or scores of the same name that differ. */
 export function disagree(grid, row) {
