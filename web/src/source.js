@@ -11,6 +11,9 @@ export const canStop = script?.dataset.stop === "yes";
 /** Whether a server answers, which can do more than what is written once. */
 export const isServed = source === "server";
 
+/** Whether all that can be read is within the page. */
+export const isReport = source === "elements";
+
 /** Whether the server makes links for other browsers. */
 export const hasLinks = isServed && script?.dataset.links === "yes";
 

@@ -1,8 +1,9 @@
 // The rows of several tasks as columns of numbers: what the grid filters and sorts without texts.
-import { isServed, pathOf, read } from "../source.js";
+import { isReport, isServed, pathOf, read } from "../source.js";
 import { completeWords } from "./filter.js";
 import { join } from "./join.js";
 import { unpackColumns } from "./packed.js";
+import { holder, textsOf } from "./search.js";
 
 export const columnsPath = (task) => pathOf("columns", task.run, task.evaluation ?? "-");
 const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "-", String(piece));
@@ -86,10 +87,10 @@ export async function findText(grid, text) {
     if (isServed) {
       for (const place of await read(`${pathOf("find", task.run, task.evaluation ?? "-")}?q=${encodeURIComponent(text)}`)) marks[place] = 1;
     } else {
-      const wanted = text.toLowerCase();
+      const holds = holder(text);
       for (const [piece, start] of startsOf(task.head).entries()) {
-        const rows = await read(piecePath(task, piece));
-        rows.forEach((row, i) => { if (holds(row, wanted)) marks[start + i] = 1; });
+        const rows = await readTexts(task, piece);
+        rows.forEach((texts, i) => { if (holds(texts)) marks[start + i] = 1; });
       }
     }
     grid.places[t].forEach((place, row) => { if (place >= 0 && marks[place]) found[row] = 1; });
@@ -97,11 +98,5 @@ export async function findText(grid, text) {
   return found;
 }
 
-const SEARCHED = ["id", "input", "expected", "attributes", "metadata", "error", "responses", "scores"];
-const holds = (row, wanted) => SEARCHED.some((name) => holdsText(row[name], wanted));
-
-function holdsText(value, wanted) {
-  if (typeof value === "string") return value.toLowerCase().includes(wanted);
-  if (value === null || typeof value !== "object") return false;
-  return Object.values(value).some((each) => holdsText(each, wanted));
-}
+/** The texts of each row of a piece; a report has none but those that it shows. */
+const readTexts = async (task, piece) => (isReport ? (await read(piecePath(task, piece))).map(textsOf) : read(pathOf("texts", task.run, task.evaluation ?? "-", String(piece))));

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +26,7 @@ from evaluand.report.html.packing import pack_columns, pack_digests
 from evaluand.report.row_columns import (
     Attributes,
     RowColumns,
+    RowKeys,
     has_many,
     iterate_columns,
     read_attributes,
@@ -30,6 +34,7 @@ from evaluand.report.row_columns import (
 )
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
+from evaluand.store.tables import is_json
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, read_number, resource
 
@@ -52,6 +57,10 @@ class Rows:
         columns = read_row_columns(part, binary, self.measures, attributes)
         self.columns: RowColumns = columns.limit_words()
         self.shown = Examples(part, self.scores)
+
+    @cached_property
+    def keys(self) -> RowKeys:
+        return RowKeys(self.columns.index, self.columns.replication)
 
     def read(self, places: Sequence[int]) -> list[Facts]:
         """The rows at some places, in this order, with their texts."""
@@ -78,10 +87,19 @@ def read_window(
         indices: the `_index_` of the examples.
         options: of `Examples`: what is shown of spans.
     """
+    shown = Examples(_window(part, indices), scores, None, measures, **options)
+    return (row | {"index": str(row["index"])} for row in shown)
+
+
+def _window(part: Part, indices: Iterable[int]) -> Part:
+    """A part whose store has the rows of some examples alone.
+
+    Args:
+        indices: the `_index_` of the examples.
+    """
     store: Any = WindowedStore(part.run.store, indices)
     graded = None if part.evaluation is None else Evaluation(store, part.evaluation.id)
-    shown = Examples(Part(part.task, Run(store, part.run.id), graded), scores, None, measures, **options)
-    return (row | {"index": str(row["index"])} for row in shown)
+    return Part(part.task, Run(store, part.run.id), graded)
 
 
 def _read_measures(part: Part) -> Sequence[Any]:
@@ -188,11 +206,16 @@ def read_dataset_digests(source: Source, dataset: str) -> bytes:
 @resource("rows/{run}/{evaluation}/{piece}", _list_pieces)
 def read_piece(source: Source, run: str, evaluation: str, piece: str) -> list[Facts]:
     """A piece of the rows, with their texts."""
+    rows, places = _find_piece(source, run, evaluation, piece)
+    return rows.read(places)
+
+
+def _find_piece(source: Source, run: str, evaluation: str, piece: str) -> tuple[Rows, range]:
     rows = find_rows(source, run, evaluation)
     start = read_number(piece) * source.piece
     if start and start >= len(rows.columns):
         raise NotFound("there is no such piece")
-    return rows.read(range(start, min(start + source.piece, len(rows.columns))))
+    return rows, range(start, min(start + source.piece, len(rows.columns)))
 
 
 @resource("at/{run}/{evaluation}")
@@ -207,68 +230,102 @@ def read_rows(source: Source, run: str, evaluation: str, query: Mapping[str, str
 
 @resource("find/{run}/{evaluation}")
 def find_text(source: Source, run: str, evaluation: str, query: Mapping[str, str]) -> list[int]:
-    """The positions of the rows that hold a text, whatever its case: in the input, the expected value, an answer, an
-    error, or a reason or explanation of a score.
+    """The positions of the rows that hold a text, whatever its case: in the example, an answer, an error, or a reason,
+    explanation or label of a score.
     """
     text = query.get("q", "")
     if not text:
         raise NotFound("no text to search for")
     rows = find_rows(source, run, evaluation)
-    found = np.zeros(len(rows.columns), np.bool_)
-    start = 0
-    for batch in rows.part.run.batches([INDEX, "replication", "error", "responses"]):
-        found[start : start + batch.num_rows] |= _holds(batch.select(["error", "responses"]), text)
-        start += batch.num_rows
-    matching = _matching_examples(rows.part, text)
-    found |= np.isin(rows.columns.index, matching)
-    for scorer in rows.part.evaluation.scorers if rows.part.evaluation else ():
-        found |= _matching_scores(rows, scorer, text)
-    return np.flatnonzero(found).tolist()
+    ends = np.zeros(len(rows.columns) + 1, np.int64)  # of ranges of rows that hold it
+    for batch in _iterate_searched(rows.part):
+        first, last = _find_places(rows, batch)
+        held = _holds(batch, text)
+        np.add.at(ends, first[held], 1)
+        np.add.at(ends, last[held], -1)
+    return np.flatnonzero(np.cumsum(ends[:-1])).tolist()
 
 
-def _matching_examples(part: Part, text: str) -> np.ndarray:
-    try:
-        batches = part.run.store.read("datasets", part.run.manifest["spec"]["dataset"], "examples")
-        found = [batch.column(INDEX).to_numpy()[_holds(batch.drop_columns([INDEX]), text)] for batch in batches]
-    except NotFound:
-        found = []
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+@resource("texts/{run}/{evaluation}/{piece}", _list_pieces)
+def read_texts(source: Source, run: str, evaluation: str, piece: str) -> list[list[str]]:
+    """What `find_text` searches in each row of a piece, for pages without a server."""
+    rows, places = _find_piece(source, run, evaluation, piece)
+    found: list[dict[str, None]] = [{} for _ in places]
+    for batch in _iterate_searched(_window(rows.part, rows.columns.index[places.start : places.stop].tolist())):
+        first, last = (ends.clip(places.start, places.stop) for ends in _find_places(rows, batch))
+        for texts, owner in _iterate_texts(batch):
+            for text, start, stop in zip(texts.to_pylist(), first[owner].tolist(), last[owner].tolist(), strict=True):
+                for place in range(start, stop) if text else ():
+                    found[place - places.start][text] = None
+    return [[*texts] for texts in found]
 
 
-def _matching_scores(rows: Rows, scorer: str, text: str) -> np.ndarray:
-    assert rows.part.evaluation is not None
-    found = np.zeros(len(rows.columns), np.bool_)
-    names = [INDEX, "replication", "reason", "explanation", "label"]
-    keys: list[tuple[np.ndarray, np.ndarray]] = []
-    for batch in rows.part.evaluation.batches(scorer, names):
-        held = _holds(batch.select(names[2:]), text)
-        if held.any():
-            keys.append((batch.column(INDEX).to_numpy()[held], batch.column("replication").to_numpy()[held]))
-    for index, replication in keys:
-        for one, repeat in zip(index.tolist(), replication.tolist(), strict=True):
-            first, last = np.searchsorted(rows.columns.index, [one, one + 1])
-            found[first:last] |= rows.columns.replication[first:last] == repeat
-    return found
+def _iterate_searched(part: Part) -> Iterator[pa.RecordBatch]:
+    """What is searched, each row with its key: the index alone if it belongs to an example."""
+    yield from part.run.batches([*_KEY, "error", "responses"])
+    with suppress(NotFound):  # the store lacks the dataset
+        yield from part.run.store.read("datasets", part.run.manifest["spec"]["dataset"], "examples")
+    if part.evaluation is not None:
+        for scorer in part.evaluation.scorers:
+            for batch in part.evaluation.batches(scorer, [*_KEY, *_SAID]):
+                yield batch.select([*_KEY, *_SAID])
+
+
+_KEY: Final = (INDEX, "replication")
+_SAID: Final = ("reason", "explanation", "label")
+
+
+def _find_places(rows: Rows, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+    """For each row of a batch, the first of the rows that it belongs to, and the end of them."""
+    index, known = batch.column(INDEX).to_numpy(), rows.columns.index
+    if "replication" not in batch.schema.names:
+        return np.searchsorted(known, index), np.searchsorted(known, index, "right")
+    places = rows.keys.places(index, batch.column("replication").to_numpy())
+    return places.clip(0), places + 1
 
 
 def _holds(batch: pa.RecordBatch, text: str) -> np.ndarray:
     """Whether any text of a row holds another text."""
     found = np.zeros(batch.num_rows, np.bool_)
-    for column in batch.columns:
-        for texts, row in _texts_within(column, np.arange(batch.num_rows)):
-            if len(texts):
-                held = pc.fill_null(pc.match_substring(texts, text, ignore_case=True), False)
-                found[row[held.to_numpy(zero_copy_only=False)]] = True
+    for texts, row in _iterate_texts(batch):
+        held = pc.fill_null(pc.match_substring(texts, text, ignore_case=True), False)
+        found[row[held.to_numpy(zero_copy_only=False)]] = True
     return found
 
 
-def _texts_within(column: pa.Array, row: np.ndarray) -> Iterator[tuple[pa.Array, np.ndarray]]:
-    """The texts in a column and in its lists and structs, each with the number of its row."""
-    kind = column.type
+def _iterate_texts(batch: pa.RecordBatch) -> Iterator[tuple[pa.Array, np.ndarray]]:
+    """The texts in the columns and in their lists and structs, each with the number of its row."""
+    for column, field in zip(batch.columns, batch.schema, strict=True):
+        for texts, row in _texts_within(column, field, np.arange(batch.num_rows)):
+            if len(texts):
+                yield texts, row
+
+
+def _texts_within(column: pa.Array, field: pa.Field, row: np.ndarray) -> Iterator[tuple[pa.Array, np.ndarray]]:
+    kind = field.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        yield column, row
+        yield _without_escapes(column) if is_json(field) else _without_files(column), row
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        yield from _texts_within(column.flatten(), row[pc.list_parent_indices(column).to_numpy()])
+        yield from _texts_within(column.flatten(), kind.value_field, row[pc.list_parent_indices(column).to_numpy()])
     elif pa.types.is_struct(kind):
-        for child in column.flatten():
-            yield from _texts_within(child, row)
+        for child, of in zip(column.flatten(), kind, strict=True):
+            yield from _texts_within(child, of, row)
+
+
+def _without_escapes(texts: pa.Array) -> pa.Array:
+    """JSON with the characters that it escapes, such as quotes in its texts."""
+    if not pc.any(pc.match_substring(texts, "\\")).as_py():
+        return texts
+    return pa.array((text and _ESCAPES.sub(_read_escapes, text) for text in texts.to_pylist()), pa.string())
+
+
+_ESCAPES: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\[^u]")
+
+
+def _read_escapes(found: re.Match[str]) -> str:
+    return str(orjson.loads(f'"{found[0]}"'))
+
+
+def _without_files(texts: pa.Array) -> pa.Array:
+    """Texts without pictures and other files, which nobody searches."""
+    return pc.if_else(pc.starts_with(texts, "data:"), pa.scalar(None, texts.type), texts)
