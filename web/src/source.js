@@ -92,8 +92,8 @@ async function fromElement(path, kind) {
 // The name of the file of a path, as `name_file` in bundle.py: no name leads elsewhere, is a device of Windows or too long.
 const fileOf = (path) => path
   .replace(/[^a-z0-9\/-]/g, (one) => `_${one.codePointAt(0).toString(16)}_`)
-  .replace(/(^|\/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\/|$)/g, "$1$2_")
-  .replace(/[^\/]{100}(?=[^\/])/g, "$&+/");
+  .replace(/[^\/]{100}(?=[^\/])/g, "$&+/")
+  .replace(/(^|\/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\/|$)/g, "$1$2_");
 
 async function unpack(content, kind) {
   const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));

@@ -63,7 +63,7 @@ def name_file(path: str) -> str:
         ('results/support_25_2_46_base', 'results/_2e__2e__25_2_46__2e__2e_', 'results/nul_')
     """
     plain = _PLAIN.sub(lambda found: f"_{ord(found[0]):x}_", path)
-    return _PART.sub(r"\g<0>+/", _DEVICE.sub(r"\1\2_", plain))
+    return _DEVICE.sub(r"\1\2_", _PART.sub(r"\g<0>+/", plain))
 
 
 @dataclass
