@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from support.view_server import HOSTILE, Server, serve_store
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.cli import main
-from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.errors import DataError, NotFound, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import draw_labelling_rows, read_labels
 from evaluand.run.runner import Run
@@ -124,6 +126,74 @@ def test_a_line_that_a_killed_program_left_is_removed(source: Source, folder: Pa
     file.write_bytes(file.read_bytes() + orjson.dumps(rows[1])[:40])
     label(source, run, {"by": "ann", "key": rows[1]["key"], "value": 1})
     assert read(source, run, by="ann")["done"] == 2
+
+
+def test_a_damaged_line_stops_only_whose_it_is(source: Source, folder: Path) -> None:
+    run = run_id(source.store)
+    keys = [row["key"] for row in draw_labelling_rows(Run(source.store, run))]
+    for by in ("ann", "bob", "cid"):
+        label(source, run, {"by": by, "key": keys[0], "value": 1})
+    for by, line in (("bob", b"{damaged\n"), ("cid", b"{damaged")):
+        with (folder / f"labels-{by}.jsonl").open("ab") as file:
+            file.write(line)
+    label(source, run, {"by": "ann", "key": keys[1], "value": 1})
+    found = read(source, run, by="ann")
+    assert (found["done"], found["by"]) == (2, [{"by": "ann", "n": 2}])
+    assert found["damaged"] == ["labels-bob.jsonl:2", "labels-cid.jsonl:2"]
+    for by in ("bob", "cid"):
+        with pytest.raises(DataError, match=f"labels-{by}.jsonl:2: is no JSON"):
+            read(source, run, by=by)
+    with pytest.raises(SpecError, match=r"labels-bob.jsonl:2, labels-cid.jsonl:2 cannot be read; mend it"):
+        store_labels(source, run, {"by": "ann"})
+
+
+def test_a_damaged_line_about_pairs_stops_only_whose_it_is(source: Source, folder: Path) -> None:
+    one, other = run_id(source.store), run_id(source.store, "exam/theirs")
+    (folder / "pairs-bob.jsonl").write_text('{"key": 3}\n')
+    key = read(source, one, by="ann", other=other)["shown"]["key"]
+    label(source, one, {"by": "ann", "other": other, "key": key, "winner": "first"})
+    found = read(source, one, by="ann", other=other)
+    assert (found["done"], found["damaged"]) == (1, ["pairs-bob.jsonl:1"])
+    assert store_labels(source, one, {"by": "ann", "other": other})["kind"] == "matches"
+    with pytest.raises(DataError, match=r"pairs-bob.jsonl:1: has no key"):
+        read(source, one, by="bob", other=other)
+
+
+@pytest.mark.parametrize("make", [lambda file: file.symlink_to(file.parent.parent / "other"), os.mkfifo, Path.mkdir])
+def test_only_regular_files_are_read_and_written(source: Source, folder: Path, tmp_path: Path, make: Any) -> None:
+    run = run_id(source.store)
+    (tmp_path / "other").write_text("precious")
+    make(folder / "labels-bob.jsonl")
+    key = read(source, run, by="ann")["shown"]["key"]
+    label(source, run, {"by": "ann", "key": key, "value": 1})
+    assert read(source, run, by="ann")["damaged"] == ["labels-bob.jsonl"]
+    with pytest.raises(DataError, match=r"labels-bob.jsonl: is a link or no regular file"):
+        label(source, run, {"by": "bob", "key": key, "value": 1})
+    assert (tmp_path / "other").read_text() == "precious"
+
+
+def test_a_number_and_a_word_are_not_compared(source: Source) -> None:
+    run = run_id(source.store)
+    keys = [row["key"] for row in draw_labelling_rows(Run(source.store, run))]
+    for key, ann, bob in (
+        (keys[0], {"value": 1}, {"label": "right"}),
+        (keys[1], {"value": 1}, {"value": 1, "label": "right"}),
+        (keys[2], {"label": "right"}, {"label": "wrong"}),
+    ):
+        label(source, run, {"by": "ann", "key": key, **ann})
+        label(source, run, {"by": "bob", "key": key, **bob})
+    [found] = read(source, run, by="ann")["agreement"]
+    assert (found["answers"], found["agreed"]) == (2, 1)
+
+
+def test_many_names_are_compared_in_a_moment(source: Source, folder: Path) -> None:
+    run = run_id(source.store)
+    rows = draw_labelling_rows(Run(source.store, run))
+    said = [row | {"value": number % 2, "by": f"name {number}"} for number in range(1000) for row in rows]
+    (folder / "labels-many.jsonl").write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in said))
+    began = time.process_time()
+    assert len(read(source, run, by="ann")["agreement"]) == 20
+    assert time.process_time() - began < 10
 
 
 def test_browsers_that_label_at_once_lose_nothing(source: Source) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import stat
 from collections.abc import Mapping, Sequence
+from io import FileIO
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 from pydantic_core import from_json
 
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError
 
 T = TypeVar("T", covariant=True)
 
@@ -55,7 +57,10 @@ def read_to_append(path: Path, columns: Sequence[str], read: Read[T]) -> T:
     """
     if path.suffix.lower() == ".csv":
         raise SpecError(f"{path}: answers are appended as JSON lines; give a file that ends in .jsonl")
-    content = path.read_bytes() if path.exists() else b""
+    content = b""
+    if os.path.lexists(path):
+        with open_file(path, "rb") as file:
+            content = file.readall()
     last = content[content.rfind(b"\n") + 1 :]
     try:
         found = read([path] if content else [])
@@ -63,11 +68,11 @@ def read_to_append(path: Path, columns: Sequence[str], read: Read[T]) -> T:
         is_last = [fault.where for fault in error.faults] == [f"{path}:{len(content.splitlines())}"]
         if not is_last or not _is_cut_off(last, columns):
             raise
-        with path.open("r+b") as file:
+        with open_file(path, "r+b") as file:
             file.truncate(len(content) - len(last))
         return read([path])
     if last:
-        with path.open("ab") as file:
+        with open_file(path, "ab") as file:
             file.write(b"\n")
     return found
 
@@ -75,10 +80,36 @@ def read_to_append(path: Path, columns: Sequence[str], read: Read[T]) -> T:
 def append_row(path: Path, row: Mapping[str, Any]) -> None:
     """Appends a row as a line, which is on the disk when this returns."""
     line = orjson.dumps(row) + b"\n"
-    with path.open("ab", buffering=0) as file:
+    with open_file(path, "ab") as file:
         if file.write(line) != len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         os.fsync(file.fileno())
+
+
+def open_file(path: Path, mode: str) -> FileIO:
+    """Opens a file that people append to, without a buffer; it is created if need be, unless it is only read.
+
+    Whoever may write into its folder must not lead evaluand to another file, or make it wait for a pipe.
+
+    Raises:
+        DataError: it is a link or no regular file, or cannot be opened.
+    """
+
+    def open_directly(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+
+    try:
+        file = FileIO(str(path), mode.replace("b", ""), opener=open_directly)
+    except OSError as error:
+        is_other = error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+        raise DataError(Fault(str(path), _NO_FILE if is_other else str(error.strerror))) from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise DataError(Fault(str(path), _NO_FILE))
+    return file
+
+
+_NO_FILE: Final = "is a link or no regular file, so that it is neither read nor written"
 
 
 def _is_cut_off(line: bytes, columns: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -90,11 +91,11 @@ def store_labels(run: Run, labels: HumanLabels, name: str | None) -> Evaluation:
 
 
 class PeopleAgreement(NamedTuple):
-    """How often two people give the answers that both have labelled the same label.
+    """How often two people label alike the answers on which both have given a number, or both a word.
 
     Attributes:
         one, other: the people.
-        answers: how many both have labelled.
+        answers: how many these are.
         agreed: how many of them they label the same.
         kappa: Cohen's kappa, None where chance agrees everywhere or without common answers.
         low: the lower end of its 95 % interval by example, None below two examples; `high` the upper end.
@@ -109,31 +110,42 @@ class PeopleAgreement(NamedTuple):
     high: float | None
 
 
-def agreement_of_people(labels: HumanLabels, answers: Iterable[Placed]) -> list[PeopleAgreement]:
-    """How often any two people who have given their names agree on some answers, most common answers first."""
-    said: dict[str, dict[str, str]] = {}
+def agreement_of_people(labels: HumanLabels, answers: Iterable[Placed], most: int = 20) -> list[PeopleAgreement]:
+    """How often people who have given their names agree on some answers.
+
+    Args:
+        most: so many pairs, of as many people: those with the most answers in common, and with the most labels.
+    """
+    said: dict[str, dict[str, Label]] = {}
     examples: dict[str, int] = {}
     for placed in answers:
         for label in labels.labels.get(placed.key, ()):
             if label.by is not None:
-                said.setdefault(label.by, {})[placed.key] = _as_word(label)
+                said.setdefault(label.by, {})[placed.key] = label
                 examples[placed.key] = placed.example
-    found = [_compare(one, other, said, examples) for one, other in itertools.combinations(sorted(said), 2)]
+    people = sorted(heapq.nlargest(most, said, key=lambda by: len(said[by])))
+    pairs = itertools.combinations(people, 2)
+    closest = heapq.nlargest(most, pairs, key=lambda pair: len(said[pair[0]].keys() & said[pair[1]].keys()))
+    found = [_compare(one, other, said, examples) for one, other in closest]
     return sorted(found, key=lambda each: -each.answers)
 
 
-def _as_word(label: Label) -> str:
-    return " ".join(str(part) for part in (label.value, label.label) if part is not None)
-
-
 def _compare(
-    one: str, other: str, said: Mapping[str, Mapping[str, str]], examples: Mapping[str, int]
+    one: str, other: str, said: Mapping[str, Mapping[str, Label]], examples: Mapping[str, int]
 ) -> PeopleAgreement:
-    common = [key for key in said[one] if key in said[other]]
-    if not common:
+    own, others = said[one], said[other]
+    words = {key: _as_words(label, others[key]) for key, label in own.items() if key in others}
+    comparable = {key: each for key, each in words.items() if each is not None}
+    if not comparable:
         return PeopleAgreement(one, other, 0, 0, None, None, None)
-    words = [[said[by][key] for key in common] for by in (one, other)]
-    known, numbers = np.unique(words, return_inverse=True)
-    agreed = sum(first == second for first, second in zip(*words, strict=True))
-    kappa = measure_kappa(numbers.reshape(2, -1), known.tolist(), [examples[key] for key in common])
-    return PeopleAgreement(one, other, len(common), agreed, *kappa)
+    sides = np.array([*comparable.values()]).T
+    known, numbers = np.unique(sides, return_inverse=True)
+    kappa = measure_kappa(numbers.reshape(2, -1), known.tolist(), [examples[key] for key in comparable])
+    return PeopleAgreement(one, other, len(comparable), int((sides[0] == sides[1]).sum()), *kappa)
+
+
+def _as_words(one: Label, other: Label) -> tuple[str, str] | None:
+    """What both have given, a number or a word or both, as a word each; None if it is not the same."""
+    pairs = [(one.value, other.value), (one.label, other.label)]
+    both = [pair for pair in pairs if None not in pair]
+    return tuple(" ".join(map(str, side)) for side in zip(*both, strict=True)) if both else None  # type: ignore[return-value]

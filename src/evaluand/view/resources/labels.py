@@ -7,20 +7,22 @@ checked: whoever may open the page can label under any name and see what that na
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError, plural
 from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import COLUMNS, HumanLabels, human_scorers, labelled, parse_label, read_labels
 from evaluand.evaluation.judges.label_words import find_foreign_words
-from evaluand.evaluation.label_files import append_row, name_file, read_to_append
+from evaluand.evaluation.label_files import append_row, name_file, open_file, read_to_append
 from evaluand.evaluation.labelling import (
     Placed,
     agreement_of_people,
@@ -55,6 +57,8 @@ _KEY: Final = re.compile(r"[0-9a-f]{8,128}")
 _MOST_AGREEMENTS: Final = 20
 _writing: Final = Lock()
 
+T = TypeVar("T")
+
 
 @resource("labelling/{run}")
 def read_labelling(source: Source, run: str, query: Mapping[str, str]) -> Facts:
@@ -83,7 +87,8 @@ def _describe_progress(work: Work, known: Known) -> Facts:
     keys = set(work.keys)
     by = [{"by": person, "n": len(keys & known.keys_of(person))} for person in known.people]
     mine = len(keys & known.keys_of(work.by))
-    return {"total": len(keys), "done": mine, "by": [each for each in by if each["n"]], "agreement": known.agreement}
+    done = {"total": len(keys), "done": mine, "by": [each for each in by if each["n"]]}
+    return done | {"agreement": known.agreement, "damaged": known.damaged}
 
 
 def label(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
@@ -131,12 +136,14 @@ class Known(NamedTuple):
         keys_of: person → the keys of what they have labelled.
         said: person and key → what they said, or None.
         agreement: how often they agree.
+        damaged: file and line of what cannot be read; nothing in these files counts.
     """
 
     people: Sequence[str]
     keys_of: Callable[[str], set[str]]
     said: Callable[[str, str], Facts | None]
     agreement: list[Facts]
+    damaged: list[str]
 
 
 class Work(ABC):
@@ -163,10 +170,35 @@ class Work(ABC):
         return sorted(self.folder.glob(str(name_file(self.kind, "*"))))
 
     def complete_files(self) -> None:
-        """Completes the last line of each file, or removes what a killed program left of it."""
+        """Completes the last line of each file, or removes what a killed program left of it.
+
+        Raises:
+            DataError: this person's file is damaged; those of others do not matter here.
+        """
         for file in self.files:
-            if (content := file.read_bytes()) and not content.endswith(b"\n"):
-                self.complete_line(file)
+            with nullcontext() if file == self.file else suppress(DataError):
+                if not _ends_with_line(file):
+                    self.complete_line(file)
+
+    def read_intact(self, read: Callable[[list[Path]], T]) -> tuple[T, list[str]]:
+        """What is read of the files that are not damaged, and file and line of the damage in the others.
+
+        Raises:
+            DataError: this person's file is damaged.
+        """
+        files, damaged = self.files, list[str]()
+        while True:
+            try:
+                for file in files:
+                    open_file(file, "rb").close()
+                return read(files), damaged
+            except DataError as error:
+                places = [fault.where for fault in error.faults]
+                broken = [file for file in files if any(f"{place}:".startswith(f"{file}:") for place in places)]
+                if not broken or self.file in broken:
+                    raise
+                files = [file for file in files if file not in broken]
+                damaged += [os.path.relpath(place, self.folder) for place in places]
 
     @abstractmethod
     def show(self, place: int) -> Facts:
@@ -189,6 +221,13 @@ class Work(ABC):
         """Stores what people have said."""
 
 
+def _ends_with_line(file: Path) -> bool:
+    with open_file(file, "rb") as opened:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(max(size - 1, 0))
+        return opened.read(1) in (b"", b"\n")
+
+
 class AnswersWork(Work):
     """The answers of a run, each of which gets a grade."""
 
@@ -205,23 +244,24 @@ class AnswersWork(Work):
         return {"key": row["key"], "id": row["id"]} | shown
 
     def read(self) -> Known:
-        labels = self._read_labels()
+        labels, damaged = self._read_labels()
         by_person: dict[str, dict[str, Any]] = {}
         for key, of_answer in labels.labels.items():
             for each in of_answer:
                 if each.by is not None:
                     by_person.setdefault(each.by, {})[key] = each
-        found = [each._asdict() for each in agreement_of_people(labels, self._answers) if each.answers]
+        people = agreement_of_people(labels, self._answers, _MOST_AGREEMENTS)
+        agreed = [each._asdict() for each in people if each.answers]
 
         def said(by: str, key: str) -> Facts | None:
             own = by_person.get(by, {}).get(key)
             return None if own is None else own._asdict()
 
-        return Known(sorted(by_person), lambda by: set(by_person.get(by, ())), said, found[:_MOST_AGREEMENTS])
+        return Known(sorted(by_person), lambda by: set(by_person.get(by, ())), said, agreed, damaged)
 
-    def _read_labels(self) -> HumanLabels:
+    def _read_labels(self) -> tuple[HumanLabels, list[str]]:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
-            return read_labels(self.files)
+            return self.read_intact(read_labels)
 
     def fill_in(self, place: int, said: Mapping[str, Any]) -> Facts:
         given: Facts = {"value": said.get("value"), "label": _read_text(said, "label", _LONGEST_LABEL), "by": self.by}
@@ -237,7 +277,9 @@ class AnswersWork(Work):
         read_to_append(file, COLUMNS, read_labels)
 
     def store(self) -> Facts:
-        labels = read_labels(self.files)
+        labels, damaged = self.read_intact(read_labels)
+        if damaged:
+            raise SpecError(f"{', '.join(damaged)} cannot be read; mend it, or labels would be lost")
         if not labels.labels:
             raise SpecError("nothing is labelled yet")
         find_strays(self._run, labels)
@@ -286,7 +328,8 @@ class PairsWork(Work):
 
     def read(self) -> Known:
         by_person: dict[str, dict[str, Judged]] = {}
-        for each in read_judged(self.files):
+        judged, damaged = self.read_intact(read_judged)
+        for each in judged:
             if each.by is not None:
                 by_person.setdefault(each.by, {})[each.key] = each
 
@@ -295,7 +338,7 @@ class PairsWork(Work):
             return None if own is None else {"winner": own.winner, "explanation": own.explanation}
 
         # Each person is shown a pair in an order of their own, under another key; so only their own progress is known.
-        return Known([self.by], lambda by: set(by_person.get(by, ())), said, [])
+        return Known([self.by], lambda by: set(by_person.get(by, ())), said, [], damaged)
 
     def fill_in(self, place: int, said: Mapping[str, Any]) -> Facts:
         pair, winner = self._pairs[place], said.get("winner")
@@ -307,11 +350,12 @@ class PairsWork(Work):
         read_judged_to_append(file)
 
     def store(self) -> Facts:
-        answers = read_judged([self.file] if self.file.exists() else [])
+        every, _ = self.read_intact(lambda files: {file: read_judged([file]) for file in files})
+        answers = every.pop(self.file, [])
         if not answers:
             raise SpecError("no pair is judged yet")
         made = match_by_people(self._runs, answers, name=name_matches(self._runs, self.by)).matches
-        others = [judged for file in self.files if file != self.file for judged in read_judged([file])]
+        others = [judged for of_file in every.values() for judged in of_file]
         agreed: list[Facts] = []
         if others:
             both = match_by_people(_in_memory(self._runs), [*answers, *others]).matches
