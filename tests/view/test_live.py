@@ -23,9 +23,13 @@ from support.view_server import Server, serve_store
 
 from evaluand.core.errors import NotFound
 from evaluand.data.dataset import Dataset
+from evaluand.engine.policy import Policy
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.run.responses import LANE
 from evaluand.run.runner import Runner
+from evaluand.run.task import FunctionTask
 from evaluand.store.directory import DirectoryStore
-from evaluand.view.live import NEWEST, LiveRuns
+from evaluand.view.live import EVERY, NEWEST, LiveRun, LiveRuns
 
 CODE = """
 import os, time
@@ -102,7 +106,7 @@ def test_a_run_is_watched_to_its_end(folder: Path) -> None:
         with serve_store(folder / ".evaluand", folder / "log") as server, events(server) as seen:
             states = [*seen]
         process.communicate(timeout=PATIENCE)
-    assert states[0]["status"] in ("running", "finished")
+    assert states[0]["status"] in ("starting", "running", "finished")
     assert states[-1]["status"] == "finished"
     assert states[-1]["done"] == states[-1]["total"] == ROWS
     assert [state["done"] for state in states] == sorted(state["done"] for state in states)
@@ -188,3 +192,103 @@ def test_watchers_share_a_reader_which_is_closed_with_the_last(tmp_path: Path) -
         runs.find("0" * 32)
     with pytest.raises(NotFound, match="no run has begun yet"):
         LiveRuns(DirectoryStore(tmp_path / "empty")).find(NEWEST)
+
+
+class Interrupted:
+    """A task that is interrupted at some of its calls, and fails at others."""
+
+    def __init__(self, interrupted: set[int], failing: set[int]) -> None:
+        self.calls, self.interrupted, self.failing = 0, interrupted, failing
+
+    def __call__(self, text: str) -> str:
+        self.calls += 1
+        if self.calls in self.interrupted:
+            raise KeyboardInterrupt
+        if self.calls in self.failing:
+            raise ValueError("no answer")
+        return f"{text} by call {self.calls}"
+
+
+def test_rows_that_are_made_again_count_once(tmp_path: Path) -> None:
+    """What a retry or changed inputs make undone counts no more, until it is done again."""
+    store, data = DirectoryStore(tmp_path), Dataset.from_rows([{"input": f"row {i}"} for i in range(6)])
+    runner = Runner(store, Policy(concurrency=1))
+    answer = Interrupted({5, 8}, {1, 2})
+    task = FunctionTask(answer, version="1")
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(task, data)
+    [id] = store.ids("runs")
+    live = LiveRun(store, id)
+    live.look()
+    assert (live.facts()["done"], live.facts()["counts"]) == (4, {"failed": 2, "completed": 2})
+    with closing(store.lane("runs", id, LANE, len(data))) as log:
+        log.refresh()
+        log.void([0, 1, 2])
+    look_again(live)
+    assert (live.facts()["done"], live.facts()["counts"]) == (1, {"completed": 1})
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(task, data)
+    look_again(live)
+    assert (live.facts()["done"], live.facts()["counts"]) == (3, {"completed": 3})
+    shown = [(row["place"], row["answer"]) for row in live.rows_after(4)]
+    assert shown == [(0, "row 0 by call 6"), (1, "row 1 by call 7")]
+    live.close()
+
+
+def test_scores_that_are_made_again_count_once(tmp_path: Path) -> None:
+    store, data = DirectoryStore(tmp_path), Dataset.from_rows([{"input": "1"}, {"input": "2"}, {"input": "3"}])
+    run = Runner(store).run(str.upper, data)
+    calls: list[str] = []
+
+    def score(output: str) -> float:
+        calls.append(output)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return float(output)
+
+    with pytest.raises(KeyboardInterrupt):
+        Evaluator(store, Policy(concurrency=1)).evaluate(run, {"size": score})
+    [id] = store.ids("evaluations")
+    live = LiveRun(store, run.id)
+    live.look()
+    [found] = live.facts()["scores"]
+    assert (live.facts()["status"], found["n"], found["mean"]) == ("grading", 2, 1.5)
+    with closing(store.lane("evaluations", id, "scorer0", len(data))) as log:
+        log.refresh()
+        log.void([0])
+    look_again(live)
+    [found] = live.facts()["scores"]
+    assert (found["n"], found["mean"]) == (1, 2.0)
+    live.close()
+
+
+def look_again(live: LiveRun) -> None:
+    time.sleep(EVERY / 2)
+    live.look()
+
+
+def test_a_run_that_nobody_works_on_yet_is_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = DirectoryStore(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        Runner(store).run(FunctionTask(Interrupted({1}, set()), version="1"), Dataset.from_rows([{"input": "a"}]))
+    live = LiveRun(store, store.ids("runs")[0])
+    live.look()
+    assert live.facts()["status"] == "starting"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 61)
+    assert live.facts()["status"] == "stopped"
+    live.close()
+
+
+def test_finished_evaluations_are_not_read_at_each_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, data = DirectoryStore(tmp_path), Dataset.from_rows([{"input": "a"}])
+    run = Runner(store).run(str.upper, data)
+    for number in range(5):
+        Evaluator(store).evaluate(run, {f"score {number}": len})
+    live = LiveRun(store, run.id)
+    live.look()
+    asked: list[str] = []
+    monkeypatch.setattr(store, "is_sealed", lambda kind, id: bool(asked.append(kind)))
+    monkeypatch.setattr(store, "manifest", lambda kind, id: asked.append(kind))
+    look_again(live)
+    assert "evaluations" not in asked

@@ -6,13 +6,14 @@ and does nothing for them.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 import orjson
@@ -37,6 +38,8 @@ NEWEST: Final = "newest"
 _RECENT: Final = 60  # seconds whose rows make the rate
 _ROWS: Final = 60  # of the last ones, that a new watcher gets
 _TEXT: Final = 300
+_STARTS_WITHIN: Final = 60.0  # seconds
+_LISTING_PAUSE: Final = 20  # times as long as the listing
 
 _SLOT, _STATUS, _ERROR, _ANSWERS, _STARTED, _DURATION, _USAGE = 0, 3, 4, 5, 8, 9, 10
 
@@ -48,18 +51,18 @@ class _Scores:
     log: WorkLog
     repeats: int
     values: dict[int, float] = field(default_factory=dict)
-    n: int = 0
+    n_taken_back: int = 0
 
-    def look(self) -> bool:
-        """Whether there are new ones."""
+    def look(self) -> None:
+        """Reads what is new."""
         self.log.refresh()
-        if self.log.n_done == self.n:
-            return False
-        for slot in self.log.done(0):
-            if slot not in self.values:
-                self.values[slot] = _read_value(self.log.line(slot))
-        self.n = self.log.n_done
-        return True
+        if self.log.n_taken_back != self.n_taken_back:  # what was read may not count any more
+            self.n_taken_back = self.log.n_taken_back
+            self.values.clear()
+        if self.log.n_done != len(self.values):
+            for slot in self.log.done(0):
+                if slot not in self.values:
+                    self.values[slot] = _read_value(self.log.line(slot))
 
     def facts(self) -> Facts:
         """The mean so far with the interval of one look, or NaN."""
@@ -105,7 +108,8 @@ class LiveRun:
         self.total = spec["examples"] * self._repeats
         self._log = None if self.is_sealed else store.lane("runs", id, LANE, self.total)
         self._lock, self._looked = Lock(), -math.inf
-        self._seen: set[int] = set()
+        self._counted: dict[int, int] = {}  # slot → checksum of its line
+        self._n_taken_back = 0
         self._rows: deque[tuple[int, Facts]] = deque(maxlen=_ROWS)
         self._number = 0
         self._counts: Counter[str] = Counter()
@@ -113,6 +117,8 @@ class LiveRun:
         self._ends: deque[float] = deque()
         self._scores: dict[str, _Scores] = {}
         self._graded: set[str] = set()  # open evaluations
+        self._evaluations: dict[str, Facts | None] = {}  # the spec of open ones of this run; None for all others
+        self._next_listing = -math.inf
 
     @property
     def is_sealed(self) -> bool:
@@ -124,17 +130,28 @@ class LiveRun:
             if time.monotonic() - self._looked < EVERY / 2:
                 return
             if self._log is not None:
-                self._log.refresh()
-                if self._log.n_done != len(self._seen):
-                    for slot in [slot for slot in self._log.done(0) if slot not in self._seen]:
-                        self._add(slot, orjson.loads(self._log.line(slot)))
+                self._read_log(self._log)
             self._look_at_scores()
             self._looked = time.monotonic()
 
-    def _add(self, slot: int, record: list[Any]) -> None:
-        self._seen.add(slot)
-        self._counts[record[_STATUS]] += 1
-        self._usage.add(record[_USAGE])
+    def _read_log(self, log: WorkLog) -> None:
+        """Counts the rows that are done, and shows those that are new: a retried one has another line."""
+        log.refresh()
+        shown: dict[int, int] = {}
+        if log.n_taken_back != self._n_taken_back:  # what was counted may not count any more
+            self._n_taken_back, shown = log.n_taken_back, self._counted
+            self._counted, self._counts, self._usage = {}, Counter(), UsageTotal()
+        if log.n_done == len(self._counted):
+            return
+        for slot in [slot for slot in log.done(0) if slot not in self._counted]:
+            line = log.line(slot)
+            record, self._counted[slot] = orjson.loads(line), crc32(line)
+            self._counts[record[_STATUS]] += 1
+            self._usage.add(record[_USAGE])
+            if shown.get(slot) != self._counted[slot]:
+                self._show(slot, record)
+
+    def _show(self, slot: int, record: list[Any]) -> None:
         ended = (record[_STARTED] + record[_DURATION]) / 1e6 if record[_STARTED] is not None else time.time()
         self._ends.append(ended)
         self._number += 1
@@ -155,9 +172,9 @@ class LiveRun:
         )
 
     def _look_at_scores(self) -> None:
-        found = [*_find_evaluations(self._store, self.id, self._manifest)]
-        self._graded = {id for id, _ in found}
-        for id, spec in found:
+        found = self._find_evaluations()
+        self._graded = {*found}
+        for id, spec in found.items():
             for number, scorer in enumerate(sorted(spec["scorers"])):
                 key = f"{id}/{scorer}"
                 if key not in self._scores:
@@ -165,6 +182,30 @@ class LiveRun:
                         self._store.lane("evaluations", id, f"scorer{number}", self.total), self._repeats
                     )
                 self._scores[key].look()
+
+    def _find_evaluations(self) -> dict[str, Facts]:
+        """The open evaluations of the run: id and spec.
+
+        Each other one is read once, and where listing them takes long it is done more rarely.
+        """
+        began = time.monotonic()
+        if began >= self._next_listing:
+            known = self._evaluations
+            self._evaluations = {
+                id: known[id] if id in known else self._read_spec(id) for id in self._store.ids("evaluations")
+            }
+            self._next_listing = began + _LISTING_PAUSE * (time.monotonic() - began)
+        for id in [id for id, spec in self._evaluations.items() if spec and self._store.is_sealed("evaluations", id)]:
+            self._evaluations[id] = None
+        return {id: spec for id, spec in self._evaluations.items() if spec}
+
+    def _read_spec(self, id: str) -> Facts | None:
+        if self._store.is_sealed("evaluations", id):
+            return None
+        found = self._store.manifest("evaluations", id)
+        is_own = (found.get("provenance") or {}).get("run") == self.id
+        digest = self._store.manifest("runs", self.id).get("digest")
+        return found["spec"] if is_own or (digest and found["spec"].get("run") == digest) else None
 
     def rows_after(self, number: int) -> list[Facts]:
         """The last rows with a higher number."""
@@ -175,7 +216,7 @@ class LiveRun:
         """How far it is, how fast, what it has cost, and the scores so far."""
         with self._lock:
             is_sealed = self.is_sealed
-            done = self.total if is_sealed else len(self._seen)
+            done = self.total if is_sealed else len(self._counted)
             made = self._store.manifest("runs", self.id) if is_sealed else {"usage": self._usage.to_dict()}
             rate = self._rate()
             return {
@@ -196,10 +237,21 @@ class LiveRun:
             }
 
     def _status(self) -> str:
-        """`finished` if it is graded too, `running` if a living worker has a part of it, or `stopped`."""
+        """`finished` if it is graded too, `running` if a living worker has a part of it, `starting` for a moment before
+        anybody does, or `stopped`.
+        """
         if self._log is None or self.is_sealed:
             return "grading" if self._graded else "finished"
-        return "running" if self._log.leases.held() else "stopped"
+        if self._log.leases.held():
+            return "running"
+        is_new = not self._counted and not self._n_taken_back and self._age < _STARTS_WITHIN
+        return "starting" if is_new else "stopped"
+
+    @property
+    def _age(self) -> float:
+        """In seconds."""
+        created = self._manifest.get("created")
+        return math.inf if created is None else time.time() - dt.datetime.fromisoformat(created).timestamp()
 
     def _rate(self) -> float | None:
         """Rows in a second, of the last minute; None while there are too few."""
@@ -220,17 +272,6 @@ def _shorten(answer: Any) -> str:
     """A stored answer, `[index, JSON value]`, as a short text."""
     value = answer[1] if isinstance(answer, list) and len(answer) > 1 else answer
     return value if isinstance(value, str) else orjson.dumps(value).decode()[:_TEXT]
-
-
-def _find_evaluations(store: DirectoryStore, run: str, manifest: Facts) -> Iterator[tuple[str, Facts]]:
-    """The open evaluations of a run: id and spec."""
-    for id in store.ids("evaluations"):
-        if store.is_sealed("evaluations", id):
-            continue
-        found = store.manifest("evaluations", id)
-        origin = (found.get("provenance") or {}).get("run")
-        if origin == run or (manifest.get("digest") and found["spec"].get("run") == manifest["digest"]):
-            yield id, found["spec"]
 
 
 class LiveRuns:

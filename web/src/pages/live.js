@@ -40,10 +40,10 @@ function Live({ facts, rows, fault }) {
   const { status, done, total, counts, rate, left, used, scores } = facts;
   const name = facts.name ?? facts.id.slice(0, 12);
   return html`<${Head} title=${name} kind="Run"><p class="meta" role="status">
-      <span class=${`pill ${{ running: "good", grading: "good", stopped: "failed", finished: "none" }[status]}`}>${status}</span>
+      <span class=${`pill ${{ running: "good", grading: "good", starting: "none", stopped: "failed", finished: "none" }[status]}`}>${status}</span>
       ${" "}${word.format(done)} of ${word.format(total)} rows${rate ? `, ${number(rate)} in a second` : ""}${left && status === "running" ? `, ${seconds(left)} left` : ""}${used ? ` · ${used}` : ""}</p></${Head}>
     ${fault && html`<${Problem} text=${fault} />`}
-    ${canStop && status === "running" && html`<p><button type="button" onClick=${() => fetch("/session/stop", { method: "POST" })}>Stop the run</button> <span class="muted">as Ctrl-C does: calls in flight end, and it can be continued</span></p>`}
+    ${canStop && ["starting", "running"].includes(status) && html`<p><button type="button" onClick=${() => fetch("/session/stop", { method: "POST" })}>Stop the run</button> <span class="muted">as Ctrl-C does: calls in flight end, and it can be continued</span></p>`}
     <progress class="done" max=${total || 1} value=${done} aria-label="Rows that are done"></progress>
     <p>${Object.entries(counts).map(([each, n]) => `${word.format(n)} ${each}`).join(", ")}</p>
     ${status === "stopped" && html`<p class="note">No process works on it; continue with <code>evaluand resume ${facts.id.slice(0, 12)}</code></p>`}
