@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
-from collections.abc import Iterator
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -293,6 +298,35 @@ def test_ctrl_c_ends_the_server_at_once_and_a_taken_port_is_a_sentence(tmp_path:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(PATIENCE) == 0
     assert (tmp_path / "errors").read_text() == ""
+
+
+def test_what_a_browser_is_given_has_no_token(tmp_path: Path) -> None:
+    """Its arguments can be seen by everybody on the machine; what they name is for this user alone."""
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}.tmp\nmv {seen}.tmp {seen}\n')
+    browser.chmod(0o700)
+    environment = os.environ | {"BROWSER": str(browser), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "evaluand.cli", "view", "--store", str(tmp_path / "store")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        link = re.search(r"http://127.0.0.1:(\d+)(/\?token=\S+)", process.stdout.readline())
+        assert link is not None
+        until(seen.exists)
+        assert "token" not in seen.read_text()
+        file = Path(seen.read_text().strip().removeprefix("file://"))
+        assert (file.parent, stat.S_IMODE(file.stat().st_mode)) == (tmp_path, 0o600)
+        assert f"url={link[0]}" in file.read_text()
+        server = Server(process, link[0], int(link[1]), tmp_path / "errors")
+        assert server.ask(link[2], cookie="").status == 303
+        until(lambda: not file.exists())
+        process.send_signal(signal.SIGINT)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_links_end_and_the_oldest_make_room() -> None:

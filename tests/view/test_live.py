@@ -141,6 +141,12 @@ def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> No
         for origin in ("null", "http://evil.example", f"http://127.0.0.1:{server.port + 1}"):
             assert server.ask("/session/stop", "POST", [f"Origin: {origin}"]).status == 403
         assert server.ask("/session/stop").status == 200  # the page, as any address is: looking stops nothing
+        guest = server.post("/session/link").text
+        opened = server.ask(f"/live?{json.loads(guest)['link'].partition('?')[2]}", cookie="")
+        cookie = str(opened.header("set-cookie")).partition(";")[0]
+        assert server.ask("/live", cookie=cookie).status == 200
+        assert b"data-stop" not in server.ask("/live", cookie=cookie).body
+        assert server.post("/session/stop", cookie=cookie).status == 403
         assert process.poll() is None
         assert server.post("/session/stop").status == 204
         _, said = process.communicate(timeout=PATIENCE)

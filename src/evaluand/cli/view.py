@@ -3,7 +3,9 @@
 import os
 import webbrowser
 from functools import partial
+from html import escape
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Final
 
 import click
@@ -97,11 +99,13 @@ def command(
         )
         click.echo(note, err=True)
 
+    leading = BrowserFile()
+
     def started(link: str, place: str) -> None:
         where = "" if url is None else f"; the server listens on {place}"
         click.echo(f"{safe(str(folder))} is shown at {link}{where}\nCtrl-C ends it")
         if not no_browser:
-            webbrowser.open(link)
+            leading.open(link)
 
     if label is not None:
         label.mkdir(parents=True, exist_ok=True)
@@ -109,7 +113,42 @@ def command(
     if run is not None:
         end_with_parent()
     stop = None if run is None else partial(interrupt, run)
-    serve(Source(DirectoryStore(folder), labels=label), address, started, "/live" if live else "/", stop)
+    try:
+        source = Source(DirectoryStore(folder), labels=label)
+        serve(source, address, started, "/live" if live else "/", stop, leading.remove)
+    finally:
+        leading.remove()
+
+
+class BrowserFile:
+    """A file that leads a browser to a link, and that only this user can read: what programs are given, everybody on a
+    machine can see.
+    """
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+
+    def open(self, link: str) -> None:
+        """Opens the link in a browser."""
+        number, name = mkstemp(".html", "evaluand-")
+        self._path = Path(name)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(_LEADING.format(link=escape(link)))
+        webbrowser.open(self._path.as_uri())
+
+    def remove(self) -> None:
+        """Removes the file, which is no longer needed once a browser has come by the link."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+_LEADING: Final = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>evaluand</title>
+<meta http-equiv="refresh" content="0;url={link}"></head>
+<body><p><a href="{link}">Open the page</a></p></body>
+</html>
+"""
 
 
 def _write(bundle: Path, folder: Path, as_json: bool) -> None:

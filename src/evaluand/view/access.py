@@ -74,6 +74,7 @@ class Access:
         token: a secret that opens the page as often as it is given, for servers with `--auth`.
         trusted_header: the name of a header in which a proxy names the user whom it has let in.
         clock: the seconds of the moment.
+        opened: is called when whoever has started the server has opened the page.
     """
 
     hosts: Collection[str]
@@ -81,8 +82,10 @@ class Access:
     token: str | None = field(default=None, repr=False)
     trusted_header: str | None = None
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    opened: Callable[[], None] | None = field(default=None, repr=False)
     _once: dict[bytes, float] = field(default_factory=dict, repr=False)
     _sessions: dict[bytes, float] = field(default_factory=dict, repr=False)
+    _first: set[bytes] = field(default_factory=set, repr=False)  # sessions
 
     def __post_init__(self) -> None:
         self._token, self.token = (None if self.token is None else _digest(self.token)), None
@@ -93,7 +96,7 @@ class Access:
         return self._token is not None
 
     def issue_token(self, lasts: float = math.inf) -> str:
-        """A token that opens the page once, for so many seconds."""
+        """A token that opens the page once, for so many seconds; without an end for whoever has started the server."""
         token = secrets.token_urlsafe(24)
         _add(self._once, token, self.clock() + lasts, _MOST_LINKS)
         return token
@@ -109,6 +112,10 @@ class Access:
             return None
         session = secrets.token_urlsafe(32)
         _add(self._sessions, session, self.clock() + _SESSION_LASTS, _MOST_SESSIONS)
+        if until == math.inf:
+            self._first.add(_digest(session))
+            if self.opened is not None:
+                self.opened()
         return session
 
     def is_token(self, text: str) -> bool:
@@ -118,6 +125,10 @@ class Access:
     def is_open(self, session: str) -> bool:
         """Whether a session was opened by a token."""
         return self._sessions.get(_digest(session), -math.inf) > self.clock()
+
+    def is_first(self, session: str) -> bool:
+        """Whether a session was opened by whoever has started the server."""
+        return self.is_open(session) and _digest(session) in self._first
 
     @property
     def is_secure(self) -> bool:
@@ -259,6 +270,11 @@ def issue_link(access: Access) -> Callable[[Request], Response]:
         return JSONResponse({"link": access.issue_link(request.headers["origin"])})
 
     return answer
+
+
+def is_from_terminal(access: Access, request: Request) -> bool:
+    """Whether a browser was let in by the link in the terminal, and not by one that the page has made."""
+    return any(access.is_first(each) for each in _read_cookies(request.headers, access.cookie))
 
 
 def _refusal(text: str, status: int, headers: dict[str, str] | None = None) -> Response:

@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from evaluand.core.errors import SpecError
-from evaluand.view.access import MOST_HEAD, TOKEN, Access, AccessMiddleware, issue_link
+from evaluand.view.access import MOST_HEAD, TOKEN, Access, AccessMiddleware, is_from_terminal, issue_link
 from evaluand.view.addresses import Address
 from evaluand.view.connections import Connection
 from evaluand.view.events import send_events
@@ -41,7 +41,7 @@ def make_app(source: Source, access: Access, stop: Callable[[], None] | None = N
             Route("/api/live/{id}", send_events(source)),
             Route("/api/{path:path}", _serve_resource(source)),
             Route("/session/link", issue_link(access), methods=["POST"]),
-            *([] if stop is None else [Route("/session/stop", _stop_by(stop), methods=["POST"])]),
+            *([] if stop is None else [Route("/session/stop", _stop_by(stop, access), methods=["POST"])]),
             *labelling_routes(source),
             Route("/{path:path}", _serve_page(source, access, can_stop=stop is not None)),
         ],
@@ -90,8 +90,10 @@ async def _serve_asset(request: Request) -> Response:
     return _compress(read_asset(name), kind, "gzip" in request.headers.get("accept-encoding", ""))
 
 
-def _stop_by(stop: Callable[[], None]) -> Callable[[Request], Awaitable[Response]]:
+def _stop_by(stop: Callable[[], None], access: Access) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
+        if not is_from_terminal(access, request):
+            return PlainTextResponse("only the browser that opened the link in the terminal can stop the run", 403)
         stop()
         return Response(status_code=204)
 
@@ -99,12 +101,13 @@ def _stop_by(stop: Callable[[], None]) -> Callable[[Request], Awaitable[Response
 
 
 def _serve_page(source: Source, access: Access, *, can_stop: bool) -> Callable[[Request], Awaitable[Response]]:
-    facts = ({} if access.trusted_header else {"links": "yes"}) | ({"stop": "yes"} if can_stop else {})
+    facts = {} if access.trusted_header else {"links": "yes"}
     if source.labels is not None:
         facts["label"] = "yes"
 
     async def serve(request: Request) -> Response:
-        return Response(page("/assets/", "/api/", facts), media_type="text/html")
+        stops = {"stop": "yes"} if can_stop and is_from_terminal(access, request) else {}
+        return Response(page("/assets/", "/api/", facts | stops), media_type="text/html")
 
     return serve
 
@@ -115,6 +118,7 @@ def serve(
     started: Callable[[str, str], None],
     first: str = "/",
     stop: Callable[[], None] | None = None,
+    opened: Callable[[], None] | None = None,
 ) -> None:
     """Serves the page until Ctrl-C.
 
@@ -123,6 +127,7 @@ def serve(
         stop: interrupts the run that is made meanwhile; None if the page may not.
         started: is called with a link that opens the page once, or with that of the page if a proxy logs people in;
             and with the host and port that are listened on.
+        opened: is called when a browser has come by that link.
 
     Raises:
         SpecError: the address is taken, or none of this machine.
@@ -130,6 +135,7 @@ def serve(
     with _listen(address) as listener:
         port = listener.getsockname()[1]
         access, origin = address.make_access(port), address.find_origins(port)[0]
+        access.opened = opened
         config = uvicorn.Config(
             make_app(source, access, stop),
             # What is installed beside it must not decide how requests are read.
