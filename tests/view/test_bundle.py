@@ -148,7 +148,7 @@ def test_no_two_paths_have_one_file(found: set[str]) -> None:
 def test_files_hold_what_a_server_answers(tmp_path: Path) -> None:
     store = sample_store.make(tmp_path / "store", recordings=False)
     written = write(store, tmp_path / "page", 10)
-    found, source = contents(tmp_path / "page"), Source(store, 10)
+    found, source = contents(tmp_path / "page"), Source(store, 10, is_published=True)
     assert {*found} == {*list_paths(source)}
     assert "index" in found
     assert sum(written.files.values()) == len(found)
@@ -172,6 +172,20 @@ def test_what_cannot_be_read_says_why_in_its_place(store: DirectoryStore, tmp_pa
     assert "its digest differs" in found["answers/damaged"]
     assert written.unreadable["answers/damaged"] == found["answers/damaged"]
     assert SECRET.encode() in b"".join(each for each in found.values() if isinstance(each, bytes))
+
+
+def test_where_the_store_was_is_not_in_the_files(tmp_path: Path) -> None:
+    """The folders above it may be called after a person."""
+    store = sample_store.make(tmp_path / "home-of-ann" / "store", recordings=False)
+    for table in [*store.root.glob("evaluations/*/*.parquet")][:1]:
+        table.write_bytes(table.read_bytes()[:-40] + b"\0" * 40)
+    written = write(store, tmp_path / "page")
+    assert written.unreadable
+    found = contents(tmp_path / "page")
+    places = [path for path, content in found.items() if "home-of-ann" in str(content)]
+    assert places == []
+    assert json.loads(found["index"])["store"] == "store"
+    assert "--store store" in str([*found.values()])
 
 
 def test_hostile_names_stay_inside(store: DirectoryStore, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def read_contents(
     commands: Mapping[str, str] | None = None,
     folder: str | None = None,
     *,
+    root: Path | None = None,
     distributions: bool = True,
 ) -> Contents:
     """Reads what is shown of artifacts.
@@ -89,22 +90,24 @@ def read_contents(
         title: that of the artifact by default.
         commands: action → the command line for it, instead of those on the store.
         folder: where to run the commands.
+        root: what commands name the store; by default its path from here.
         distributions: whether to read those of all scores, which takes longest.
 
     Raises:
         NotFound, SpecError: a name refers to nothing, or to something else.
     """
+    root = _shorten_path(store.root) if root is None else root
     judged = [(kind, id) for kind, id, _ in (_find_artifact(store, name) for name in names) if kind in _JUDGED]
     kind, id, called = _find_artifact(store, names[0]) if len(names) == 1 else ("", "", " and ".join(names))
     title = title or called
     parts, tables = _collect(store, kind, id, title) if len(names) == 1 else _collect_several(store, names)
     listed = commands or (
-        _commands(store, kind, id, title, parts) if len(names) == 1 else _several_commands(store, names)
+        _commands(root, kind, id, title, parts) if len(names) == 1 else _several_commands(root, names)
     )
     facts = report_facts(title, parts, commands=listed, folder=folder, distributions=distributions, **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     summaries = [Aggregation(store, id)] if kind == "aggregations" else find_summaries(graded.values())
-    facts |= _comparisons(store, id, graded, summaries, facts)
+    facts |= _comparisons(root, id, graded, summaries, facts)
     facts["leaderboard"] = _leaderboard(store, parts)
     sets, ratings = _find_matches(store, judged, parts)
     facts |= match_facts(sets, ratings)
@@ -114,7 +117,7 @@ def read_contents(
     of_matches = card_facts(store, [judge for each in facts["matches"] for judge in each["judges"]])
     facts["cards"] += [card for card in of_matches if card["id"] not in known]
     for each in facts["unrated"]:
-        each["command"] = format_command("rate", each["id"][:SHORT_ID], _shorten_path(store.root))
+        each["command"] = format_command("rate", each["id"][:SHORT_ID], root)
     trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
     measures = [measure for summary in summaries for measure in summary.measures]
     return Contents(parts, facts, measures, sets, trades)
@@ -232,8 +235,7 @@ def _find_matches(
     return by_title(store, [*unique[0].values()]), by_title(store, [*unique[1].values()])
 
 
-def _several_commands(store: DirectoryStore, names: Sequence[str]) -> dict[str, str]:
-    root = _shorten_path(store.root)
+def _several_commands(root: Path, names: Sequence[str]) -> dict[str, str]:
     return {
         "Compare them": format_command("compare", names, root),
         "Write this report": format_command("report", names, root),
@@ -259,7 +261,7 @@ def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list
 
 
 def _comparisons(
-    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], summaries: Sequence[Aggregation], facts: Facts
+    root: Path, id: str, graded: Mapping[str, Evaluation], summaries: Sequence[Aggregation], facts: Facts
 ) -> dict[str, Any]:
     """The stored comparison of the tasks, or how to make it, what it shows, and what their prompts differ in.
 
@@ -275,7 +277,7 @@ def _comparisons(
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
     if comparison is None:
         declared = [measure for summary in summaries for measure in summary.measures]
-        why = _explain_missing(store, id, graded, declared, facts["metrics"])
+        why = _explain_missing(root, id, graded, declared, facts["metrics"])
         return {"comparisons": [], "not_compared": why, "prompts": prompts, "headlines": []}
     left_out = left_out_text(comparison.left_out, comparison.pairs)
     return {
@@ -287,7 +289,7 @@ def _comparisons(
 
 
 def _explain_missing(
-    store: DirectoryStore,
+    root: Path,
     id: str,
     graded: Mapping[str, Evaluation],
     declared: Sequence[Measure],
@@ -311,7 +313,7 @@ def _explain_missing(
     if all((measure.scorer, measure.metric.kind) in reasons for measure in measures):
         return f"The tasks cannot be compared: {'; '.join(reasons.values())}."
     names = [id[:SHORT_ID]] if id else [each.called or each.id[:SHORT_ID] for each in graded.values()]
-    command = format_command("compare", names, _shorten_path(store.root))
+    command = format_command("compare", names, root)
     return f"The tasks have not been compared yet: run `{command}` and write the report again."
 
 
@@ -369,10 +371,10 @@ def _require_sealed(store: Any, kind: str, id: str) -> None:
         raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not finished; continue with: {again}")
 
 
-def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
+def _commands(root: Path, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
     """Action → the command line for it, to be run in the current folder."""
     commands: dict[str, str] = {}
-    what, root = id[:SHORT_ID] if kind else title, _shorten_path(store.root)
+    what = id[:SHORT_ID] if kind else title
     again = list(dict.fromkeys(filter(None, (_run_command(root, part, len(parts) == 1) for part in parts))))
     for command in again:
         commands["Reproduce" if len(again) == 1 else f"Reproduce ({len(commands) + 1})"] = command

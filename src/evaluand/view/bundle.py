@@ -97,10 +97,11 @@ def write_bundle(source: Source, folder: Path, tally: Tally) -> Bundle:
     if place.is_relative_to(os.path.realpath(source.store.root)) or not place.name:
         raise SpecError(f"{folder}: is in the store; name a folder beside it")
     place.parent.mkdir(parents=True, exist_ok=True)
+    published = Source(source.store, source.piece, is_published=True)
     temporary = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
     temporary.mkdir()
     try:
-        written = _write(source, temporary, tally)
+        written = _write(published, temporary, tally)
         _check_replaceable(place, folder)  # it may have been made meanwhile
         _put_in_place(temporary, place)
     finally:
@@ -170,8 +171,8 @@ def _read(source: Source, path: str, bundle: Bundle) -> bytes:
     try:
         content = base64.b64encode(gzip.compress(read_resource(source, path, {}), 6, mtime=0))
     except EvaluandError as error:
-        bundle.unreadable[path] = str(error)
-        return b"evaluand(%b, null, %b);\n" % (_quote(path), _quote(str(error)))
+        reason = bundle.unreadable[path] = str(error).replace(str(source.store.root), str(source.root))
+        return b"evaluand(%b, null, %b);\n" % (_quote(path), _quote(reason))
     return b'evaluand(%b, "%b");\n' % (_quote(path), content)
 
 

@@ -63,7 +63,7 @@ def read_app(source: Source, name: str) -> Facts:
         "title": app,
         "chosen": None if named is None else named.id,
         "leaderboard": _write_leaderboard(source, own),
-        "command": format_command("leaderboard", app, source.store.root),
+        "command": format_command("leaderboard", app, source.root),
         "recordings": [_describe(source, each, names) for each in own[:_MOST_RECORDINGS]],
         "n_recordings": len(own),
     }
@@ -102,7 +102,7 @@ def _describe(source: Source, recording: Recording, names: Names) -> Facts:
             "waiting": 0,
         }
     about |= {"run": None, "evaluation": None, "records": None, "waiting": 0}
-    about["close"] = format_command("resume", recording.id[:SHORT_ID], source.store.root)
+    about["close"] = format_command("resume", recording.id[:SHORT_ID], source.root)
     with suppress(EvaluandError):  # the records say why
         progress = read_progress(source.store, recording.id)
         about |= {"records": progress.records, "waiting": progress.waiting, "is_live": progress.recording}

@@ -69,17 +69,25 @@ class Source:
         facts: small facts about finished artifacts, by what they say and the id.
         piece: how many rows a piece has.
         labels: the folder of the files to which labels are appended; None if the page only shows.
+        is_published: what is read goes to people who do not have the store.
         orders: in which people label, by what and whom.
     """
 
     store: DirectoryStore
     piece: int = 50
     labels: Path | None = None
+    is_published: bool = False
     contents: Cache = field(default_factory=lambda: Cache(8))
     columns: Cache = field(default_factory=lambda: Cache(16))
     attributes: Cache = field(default_factory=lambda: Cache(4))
     facts: Cache = field(default_factory=lambda: Cache(10_000))
     orders: Cache = field(default_factory=lambda: Cache(8))
+
+    @property
+    def root(self) -> Path:
+        """The folder of the store as pages name it, without those above it where it is published: they name people."""
+        root = Path(self.store.root)
+        return Path(root.absolute().name) if self.is_published else root
 
     def finished(self, *kinds: str) -> list[Entry]:
         """The entries of the finished artifacts of some kinds, newest first within a kind."""

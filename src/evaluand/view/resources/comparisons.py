@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Measure
@@ -52,12 +51,8 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
         ],
         "left_out": comparison.left_out,
         "attributes": _list_attributes(source, tasks),
-        "command": format_command("compare", [task["evaluation"][:SHORT_ID] for task in tasks], _root(source)),
+        "command": format_command("compare", [task["evaluation"][:SHORT_ID] for task in tasks], source.root),
     }
-
-
-def _root(source: Source) -> Path:
-    return Path(source.store.root)
 
 
 def _find_task(source: Source, name: str) -> Facts:
@@ -162,5 +157,5 @@ def read_gate(source: Source, a: str, b: str, query: Mapping[str, str]) -> Facts
     ids = [task["evaluation"][:SHORT_ID] for task in tasks]
     return {
         "results": list_gates(results),
-        "command": format_command("compare", [*ids, "--gate", text], _root(source)),
+        "command": format_command("compare", [*ids, "--gate", text], source.root),
     }

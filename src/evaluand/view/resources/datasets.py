@@ -68,7 +68,7 @@ def read_dataset(source: Source, id: str) -> Facts:
         "runs": [_describe_run(source, names, run) for run in runs[:_MOST_OTHERS]],
         "n_runs": len(runs),
         "others": sorted(others, key=lambda each: each["name"] != name or name is None)[:_MOST_OTHERS],
-        "command": format_command("show", id[:SHORT_ID], source.store.root),
+        "command": format_command("show", id[:SHORT_ID], source.root),
     }
 
 
@@ -282,7 +282,7 @@ def _compare(source: Source, a: str, b: str) -> Facts:
             for place, one, other in zip(place_a[shown].tolist(), *rows, strict=True)
         ],
         "drift": _measure_drift(sides),
-        "command": format_command("drift", [id[:SHORT_ID] for id in (a, b)], source.store.root),
+        "command": format_command("drift", [id[:SHORT_ID] for id in (a, b)], source.root),
     }
 
 

@@ -153,7 +153,7 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
         "created": made.get("created"),
         "replications": repeats,
         "scorers": [{"name": name, "aggregate": aggregates.get(name)} for name in scorers],
-        "command": f"{format_command('show', part.run.id[:SHORT_ID], source.store.root)} --index {number} --json",
+        "command": f"{format_command('show', part.run.id[:SHORT_ID], source.root)} --index {number} --json",
         "rows": rows,
     }
 

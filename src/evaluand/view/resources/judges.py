@@ -171,7 +171,7 @@ def read_judge(source: Source, id: str) -> Facts:
         "confusion": known.get("confusion", []),
         "calibration": known.get("calibration", []),
         "misses": [] if card is None else _list_misses(source, card, known["misses"]),
-        "command": None if card is None else format_command("show", card.id[:SHORT_ID], source.store.root),
+        "command": None if card is None else format_command("show", card.id[:SHORT_ID], source.root),
     }
 
 

@@ -31,7 +31,7 @@ def read_index(source: Source) -> Facts:
         }
         for entry in entries
     ]
-    return {"store": str(source.store.root), "artifacts": listed, "experiments": _list_experiments(refs, entries)}
+    return {"store": str(source.root), "artifacts": listed, "experiments": _list_experiments(refs, entries)}
 
 
 def _list_experiments(refs: Any, entries: Any) -> list[Facts]:

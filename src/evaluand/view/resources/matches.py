@@ -174,7 +174,7 @@ def read_matches(source: Source, name: str) -> Facts:
     title, sets, ratings = _read_sets(source, name)
     facts = match_facts(sets, ratings)
     for each in facts["unrated"]:
-        each["command"] = format_command("rate", each["id"][:SHORT_ID], source.store.root)
+        each["command"] = format_command("rate", each["id"][:SHORT_ID], source.root)
     return {
         "title": title,
         "kind": "Ratings" if ratings else "Matches",
@@ -226,7 +226,7 @@ def _join_ids(sets: Mapping[str, Matches]) -> str:
 def read_pair_columns(source: Source, sets: str) -> bytes:
     """All pairs as columns, in the form of the columns of rows."""
     pairs = find_pairs(source, sets)
-    store = format_store(source.store.root, DEFAULT_STORE)
+    store = format_store(source.root, DEFAULT_STORE)
     return pack_columns(pairs.head() | {"piece": source.piece, "store": store}, pairs.columns())
 
 

@@ -79,4 +79,5 @@ def _find_contents(source: Source, name: str, *, distributions: bool) -> Content
     """What a name refers to now."""
     ids = tuple(sorted((ref.kind, ref.id) for ref in source.store.refs() if f"{ref.name}/".startswith(f"{name}/")))
     key = (name, ids, source.list_ids(*_SHOWN), distributions)
-    return source.contents.get(key, lambda: read_contents(source.store, [name], distributions=distributions))
+    root = source.root if source.is_published else None
+    return source.contents.get(key, lambda: read_contents(source.store, [name], root=root, distributions=distributions))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from evaluand.aggregation.aggregator import find_summary
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.report.commands import DEFAULT_STORE, format_command
+from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples
@@ -151,15 +150,13 @@ def _list_parts(source: Source) -> Iterator[Mapping[str, str]]:
 def read_columns(source: Source, run: str, evaluation: str) -> bytes:
     """All rows as packed columns."""
     rows = find_rows(source, run, evaluation)
-    return pack_columns(_describe(rows, source.piece), iterate_columns(rows.columns))
+    return pack_columns(_describe(rows, source), iterate_columns(rows.columns))
 
 
-def _describe(rows: Rows, piece: int) -> Facts:
+def _describe(rows: Rows, source: Source) -> Facts:
     """The head of the columns."""
-    run = rows.part.run
-    store = Path(getattr(run.store, "root", DEFAULT_STORE))
-    command = format_command("show", run.id[:SHORT_ID], store)
-    return rows.shown.describe(rows.columns) | {"piece": piece, "command": command}
+    command = format_command("show", rows.part.run.id[:SHORT_ID], source.root)
+    return rows.shown.describe(rows.columns) | {"piece": source.piece, "command": command}
 
 
 def _list_words(source: Source) -> Iterator[Mapping[str, str]]:

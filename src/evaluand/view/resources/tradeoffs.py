@@ -118,7 +118,7 @@ def _format_pick(source: Source, aggregation: Aggregation, spec: Facts, metrics:
     for option, value in options.items():
         if value is not None:
             words += [option, ",".join(map(str, value)) if isinstance(value, list) else str(value)]
-    return [*words, format_store(source.store.root, DEFAULT_STORE).strip()]
+    return [*words, format_store(source.root, DEFAULT_STORE).strip()]
 
 
 def _name_stored(source: Source, aggregation: Aggregation, spec: Facts) -> list[str]:
