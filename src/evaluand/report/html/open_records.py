@@ -69,7 +69,6 @@ def _describe(lanes: Lanes, recording: Recording, slot: int) -> Facts:
     answers, usage = response.responses, record[_USAGE]
     started, duration = unit.traced.started, unit.traced.duration
     return {
-        "task": 0,
         "index": str(slot),
         "replication": 0,
         "status": response.status,
