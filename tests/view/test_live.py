@@ -117,7 +117,7 @@ def test_a_run_is_watched_to_its_end(folder: Path) -> None:
 
 
 def test_a_killed_run_is_stopped_and_goes_on_when_it_is_continued(folder: Path) -> None:
-    with start(folder, "run", "e.yaml", "--quiet", pause=0.3) as process:
+    with start(folder, "run", "e.yaml", "--quiet", pause=1) as process:
         wait_for(lambda: begun(folder))
         with serve_store(folder / ".evaluand", folder / "log") as server, events(server) as seen:
             assert next(each for each in seen if each["done"])["status"] == "running"
