@@ -172,7 +172,7 @@ function column(grid, names, wrong) {
 }
 
 /** A name as a filter has it. */
-const quoted = (name) => (/^\p{N}*[\p{L}_][\p{L}\p{N}_-]*$/u.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`);
+export const quoted = (name) => (/^\p{N}*[\p{L}_][\p{L}\p{N}_-]*$/u.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`);
 
 export function known(grid) {
   const scorers = [...new Set(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `score.${quoted(scorer.name)}`)))];

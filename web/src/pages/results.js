@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
+import { Histograms } from "../parts/histograms.js";
 import { Markup } from "../parts/markup.js";
 import { canLabel, isServed, pathOf, useRead } from "../source.js";
 import { Name, plainly, plural, shown } from "../text.js";
@@ -25,8 +26,9 @@ function Results({ title, tasks, judges, said, sections }) {
     ${tasks.length > 1 && html`<${Pairs} tasks=${tasks} />`}
     ${judges.length > 0 && html`<p class="judges-of">Judges: ${listed(judges.map(({ id, name }) => html`<a href=${address(["j", id])}><${Name} of=${name} /></a>`))}</p>`}
     ${canLabel && tasks.length > 0 && html`<p class="label-of">Label: ${listed(tasks.slice(0, MOST_PAIRS).map((task) => html`<a href=${address(["l", task.run])}><${Name} of=${task.task} /></a>`))}${tasks.length > 1 && html`; pairs with <${Name} of=${tasks[0].task} />: ${listed(tasks.slice(1, MOST_PAIRS).map((task) => html`<a href=${address(["l", tasks[0].run], { other: task.run })}><${Name} of=${task.task} /></a>`))}`}</p>`}
-    <nav class="within" aria-label="Sections"><ul>${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
+    <nav class="within" aria-label="Sections"><ul>${tasks.length === 1 && html`<li><a href="#distributions">Distributions</a></li>`}${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
       ${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
+    ${tasks.length === 1 && html`<section id="distributions" aria-labelledby="distributions-title"><h2 id="distributions-title">Distributions</h2><${Histograms} task=${tasks[0]} /></section>`}
     ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
     ${shownSections.map(({ id, title: name, html: markup }) => html`<section id=${id} key=${id} aria-labelledby=${`${id}-title`} class="of-report">
       <h2 id=${`${id}-title`}>${name}</h2><${Markup} of=${markup} /></section>`)}

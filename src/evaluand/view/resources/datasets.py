@@ -24,12 +24,12 @@ from evaluand.data.roles import Roles
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.html.cells import cell
-from evaluand.report.html.charts import histogram
 from evaluand.report.text import SHORT_ID
 from evaluand.store.tables import is_json
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, read_number, resource
 from evaluand.view.resources.examples import list_runs
+from evaluand.view.resources.histograms import BINS, draw_histogram
 
 _LONGEST: Final = 300  # characters of a value in a list
 _LONGEST_WORD: Final = 80
@@ -37,7 +37,6 @@ _MOST_WORDS: Final = 10_000
 _MOST_SHOWN: Final = 5
 _MOST_CHANGED: Final = 50
 _MOST_OTHERS: Final = 200
-_BINS: Final = 20
 _QUICK: Final = 20_000  # rows that drift is measured on while somebody waits
 
 
@@ -148,16 +147,14 @@ def _summarise_numbers(batches: Iterable[pa.Array]) -> Facts:
     ordered = np.sort(finite)
     starts = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0)
     low, high = float(ordered[0]), float(ordered[-1])
-    drawn = None
-    if len(starts) > 1 and np.isfinite(high - low):
-        counts, edges = np.histogram(ordered, min(_BINS, len(starts)), (low, high))
-        drawn = histogram(edges.tolist(), counts.tolist())
+    drawn = draw_histogram(ordered)
+    chart = None if drawn is None else drawn["chart"]
     top: list[Any] = []
-    if len(starts) <= _BINS:
+    if len(starts) <= BINS:
         sizes = np.diff(starts, append=len(ordered))
         order = np.argsort(-sizes, kind="stable")[:_MOST_SHOWN]
         top = [[f"{ordered[starts[place]]:g}", int(sizes[place])] for place in order]
-    return found | {"distinct": len(starts), "low": low, "high": high, "top": top, "histogram": drawn}
+    return found | {"distinct": len(starts), "low": low, "high": high, "top": top, "histogram": chart}
 
 
 def _summarise_words(batches: Iterable[pa.Array]) -> Facts:

@@ -139,14 +139,15 @@ def find_part(source: Source, run: str, evaluation: str) -> Part:
     return Part(found.name or run, found, None if graded is None else Evaluation(source.store, graded))
 
 
-def _list_parts(source: Source) -> Iterator[Mapping[str, str]]:
+def list_parts(source: Source) -> Iterator[Mapping[str, str]]:
+    """All runs and evaluations, each as the parameters of `find_rows`."""
     for entry in source.finished("evaluations"):
         made_from = source.store.manifest("evaluations", entry["id"])["provenance"]
         yield {"run": made_from["run"], "evaluation": entry["id"]}
     yield from ({"run": entry["id"], "evaluation": NO_EVALUATION} for entry in source.finished("runs"))
 
 
-@resource("columns/{run}/{evaluation}", _list_parts)
+@resource("columns/{run}/{evaluation}", list_parts)
 def read_columns(source: Source, run: str, evaluation: str) -> bytes:
     """All rows as packed columns."""
     rows = find_rows(source, run, evaluation)
@@ -183,7 +184,7 @@ def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
 
 
 def _iterate_rows(source: Source) -> Iterator[tuple[Mapping[str, str], Rows]]:
-    for part in _list_parts(source):
+    for part in list_parts(source):
         with suppress(EvaluandError):  # the columns say why
             yield part, find_rows(source, **part)
 
