@@ -5,6 +5,7 @@ import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { Histograms } from "../parts/histograms.js";
+import { History } from "../parts/history.js";
 import { Markup } from "../parts/markup.js";
 import { canLabel, isServed, pathOf, useRead } from "../source.js";
 import { Name, plainly, plural, shown } from "../text.js";
@@ -15,10 +16,10 @@ export function ResultsPage({ parts }) {
   const said = useRead(pathOf("answers", name));
   const sections = useRead(said.value && pathOf("sections", name));
   if (found.error) return html`<${Problem} text=${found.error} /><p><a href=${address(["live", name])}>Watch it, if it is being made</a></p>`;
-  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} sections=${sections} />`}</${Loaded}>`;
+  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} name=${name} said=${said} sections=${sections} />`}</${Loaded}>`;
 }
 
-function Results({ title, tasks, judges, said, sections }) {
+function Results({ name, title, tasks, history, judges, said, sections }) {
   const shownSections = sections.value ?? [];
   return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
     ${said.value?.links.length > 0 && html`<p class="pages-of">${said.value.links.map(({ title: to, path }) => html`<a href=${address(path)}>${shown(to)}</a>`)}</p>`}
@@ -27,9 +28,10 @@ function Results({ title, tasks, judges, said, sections }) {
     ${judges.length > 0 && html`<p class="judges-of">Judges: ${listed(judges.map(({ id, name }) => html`<a href=${address(["j", id])}><${Name} of=${name} /></a>`))}</p>`}
     ${canLabel && tasks.length > 0 && html`<p class="label-of">Label: ${listed(tasks.slice(0, MOST_PAIRS).map((task) => html`<a href=${address(["l", task.run])}><${Name} of=${task.task} /></a>`))}${tasks.length > 1 && html`; pairs with <${Name} of=${tasks[0].task} />: ${listed(tasks.slice(1, MOST_PAIRS).map((task) => html`<a href=${address(["l", tasks[0].run], { other: task.run })}><${Name} of=${task.task} /></a>`))}`}</p>`}
     <nav class="within" aria-label="Sections"><ul>${tasks.length === 1 && html`<li><a href="#distributions">Distributions</a></li>`}${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
-      ${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
+      ${history && html`<li><a href="#history">Earlier evaluations</a></li>`}${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
     ${tasks.length === 1 && html`<section id="distributions" aria-labelledby="distributions-title"><h2 id="distributions-title">Distributions</h2><${Histograms} task=${tasks[0]} /></section>`}
     ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
+    ${history && html`<section id="history" aria-labelledby="history-title"><h2 id="history-title">Earlier evaluations</h2><${History} name=${name} /></section>`}
     ${shownSections.map(({ id, title: name, html: markup }) => html`<section id=${id} key=${id} aria-labelledby=${`${id}-title`} class="of-report">
       <h2 id=${`${id}-title`}>${name}</h2><${Markup} of=${markup} /></section>`)}
     ${sections.error && html`<${Problem} text=${sections.error} />`}`;

@@ -15,6 +15,7 @@ from evaluand.view.resources.base import Source, resource
 
 _LISTED: Final = ("kind", "id", "status", "created", "counts")
 _MOST_TILES: Final = 6
+_TILE: Final = ("label", "target", "value", "low", "high", "n", "n_scored", "reason")
 
 
 @resource("index")
@@ -72,7 +73,7 @@ def read_card(source: Source, kind: str, id: str) -> Facts:
         "metrics": [],
     }
     if kind == "evaluations" and source.store.is_sealed(kind, id):
-        card["metrics"] = _list_tiles(source, id)
+        card["metrics"] = [{name: row[name] for name in _TILE} for row in list_values(source, id)[:_MOST_TILES]]
     return card
 
 
@@ -84,13 +85,11 @@ def _find_model(manifest: Facts) -> str | None:
     return ", ".join(models) if models else model if isinstance(model, str) else None
 
 
-def _list_tiles(source: Source, id: str) -> list[Facts]:
-    """The first metrics of an evaluation over all rows."""
+def list_values(source: Source, id: str) -> list[Facts]:
+    """The metrics of an evaluation over all rows, as `metrics_facts` returns them."""
     evaluation = Evaluation(source.store, id)
     aggregation = find_summary(evaluation)
     if aggregation is None:
         return []
     label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(evaluation.digest)]
-    rows = [row for row in metrics_facts(aggregation) if row["task"] == label and not row["by"]]
-    shown = ("label", "target", "value", "low", "high", "n", "n_scored", "reason")
-    return [{name: row[name] for name in shown} for row in rows[:_MOST_TILES]]
+    return [row for row in metrics_facts(aggregation) if row["task"] == label and not row["by"]]

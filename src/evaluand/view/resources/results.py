@@ -10,6 +10,7 @@ from evaluand.report.facts.answers import answers
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.report import write_meta, write_sections
 from evaluand.view.resources.base import Source, resource
+from evaluand.view.resources.history import list_attempts
 from evaluand.view.resources.judges import list_judges_of
 from evaluand.view.resources.listing import read_index
 
@@ -39,6 +40,7 @@ def read_results(source: Source, name: str) -> Facts:
             }
             for part in parts
         ],
+        "history": bool(list_attempts(source, name)),
         "judges": list_judges_of(source, [part.evaluation.id for part in parts if part.evaluation]),
     }
 

@@ -1,0 +1,123 @@
+"""How metrics change from one evaluation of an experiment to the next, and what may be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.view_page import open_page
+from support.view_server import HOSTILE
+
+from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
+from evaluand.aggregation.aggregator import Measure
+from evaluand.core.labels import join_name
+from evaluand.run.task import FunctionTask
+from evaluand.view.resources.base import Source, find_resources, list_paths, read_resource
+
+TASK = "mine"
+OTHER_EXAMPLES, OTHER_ROWS = "other examples", "another number of rows"
+
+
+def strict(output: str, expected: str) -> bool:
+    return output == expected
+
+
+def loose(output: str, expected: str) -> bool:
+    return output.lower() == expected.lower()
+
+
+def make_data(rows: int, name: str = "data") -> Dataset:
+    return Dataset.from_rows([{"input": f"{name} {i}", "expected": f"{name.upper()} {i}"} for i in range(rows)])
+
+
+def evaluate(
+    store: DirectoryStore,
+    version: str,
+    data: Dataset,
+    scorer: Callable[..., bool] = strict,
+    limit: int | None = None,
+    name: str = HOSTILE,
+) -> str:
+    """Evaluates a task of an experiment, as `evaluand run` does."""
+    task = FunctionTask(str.upper if version != "1" else str.lower, name=TASK, version=version)
+    run = Runner(store).run(task, data, name=join_name(name, TASK), limit=limit)
+    graded = Evaluator(store).evaluate(run, {"right": scorer}, name=join_name(name, TASK))
+    Aggregator(store).aggregate([graded], [Measure("right", Accuracy())], name=name)
+    return graded.id
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
+    """Five evaluations of a task, of which the first two and the last differ in what they measure; and one alone."""
+    store = DirectoryStore(tmp_path_factory.mktemp("store") / "store")
+    evaluate(store, "1", make_data(4, "old"))
+    evaluate(store, "1", make_data(8), loose)
+    evaluate(store, "1", make_data(8), limit=6)
+    evaluate(store, "1", make_data(8))
+    evaluate(store, "2", make_data(8))
+    evaluate(store, "1", make_data(3), name="alone")
+    return store
+
+
+def read(store: DirectoryStore, name: str) -> Any:
+    find_resources()
+    return json.loads(read_resource(Source(store), f"history/{name.replace('/', '%2F')}", {}))
+
+
+def test_values_come_with_what_they_were_measured_on(store: DirectoryStore) -> None:
+    [task] = read(store, HOSTILE)
+    assert task["task"] == TASK
+    assert [each["current"] for each in task["evaluations"]] == [False] * 4 + [True]
+    assert [each["changed"] for each in task["evaluations"]] == [False] * 4 + [True]
+    [metric] = task["metrics"]
+    assert [row["value"] for row in metric["values"]] == [0.0, 1.0, 0.0, 0.0, 1.0]
+    assert [row["differs"] for row in metric["values"]] == [
+        [OTHER_EXAMPLES],
+        ["another scorer"],
+        [OTHER_ROWS],
+        [],
+        [],
+    ]
+
+
+def test_lines_join_only_what_can_be_compared(store: DirectoryStore) -> None:
+    [[metric]] = [task["metrics"] for task in read(store, HOSTILE)]
+    lines = [part.partition('"')[0] for part in metric["chart"].split('points="')[1:]]
+    assert sorted(len(line.split()) // 2 for line in lines) == [1, 1, 1, 2]
+
+
+def test_an_evaluation_that_is_taken_up_again_is_the_current_one(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    first = evaluate(store, "1", make_data(4))
+    evaluate(store, "1", make_data(5))
+    assert evaluate(store, "1", make_data(4)) == first
+    [task] = read(store, HOSTILE)
+    assert [each["current"] for each in task["evaluations"]] == [True, False]
+    assert [row["differs"] for row in task["metrics"][0]["values"]] == [[], [OTHER_EXAMPLES]]
+
+
+def test_one_evaluation_has_no_history(store: DirectoryStore) -> None:
+    assert read(store, "alone") == []
+    paths = [path for path in list_paths(Source(store)) if path.startswith("history/")]
+    assert len(paths) == 1
+
+
+def test_history_is_shown_where_there_is_any(store: DirectoryStore, tmp_path: Path) -> None:
+    with open_page(Path(store.root), tmp_path / "errors") as tab:
+        tab.goto(f"{tab.origin}/?k=experiments")
+        tab.get_by_role("link", name=HOSTILE).click()
+        section = tab.get_by_role("region", name="Earlier evaluations")
+        section.get_by_text("(current)").wait_for()
+        rows = section.locator("tbody tr")
+        assert rows.count() == 5
+        assert "not comparable: other examples" in rows.first.inner_text()
+        assert section.locator("svg.plane").count() == 1
+        rows.first.get_by_role("link").click()
+        tab.get_by_role("heading", name="Distributions").wait_for()
+        tab.goto(f"{tab.origin}/e/alone")
+        tab.get_by_role("heading", name="Provenance").wait_for()
+        assert tab.get_by_role("region", name="Earlier evaluations").count() == 0
+        assert tab.locator("main script, main img").count() == 0
