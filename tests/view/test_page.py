@@ -192,6 +192,39 @@ def test_rows_are_read_by_keyboard_alone(tab: Any, server: Server) -> None:
     expect(panel).to_have_count(0)
 
 
+def test_columns_are_chosen_by_keyboard_and_are_in_the_address(tab: Any, server: Server) -> None:
+    open_results(tab, server, '?s=index&f=topic == "plus"')
+    grid = tab.get_by_role("grid")
+    heads = grid.get_by_role("columnheader")
+    tab.get_by_text("Columns", exact=True).focus()
+    tab.keyboard.press("Enter")
+    for name in ("Expected", "first", "score right", "topic", "Duration"):
+        tab.get_by_role("group", name="Columns").get_by_label(name, exact=True).focus()
+        tab.keyboard.press("Space")
+    for _ in range(2):
+        expect(heads).to_have_text(["#", "Input", "second", "topic", "Duration"])
+        row = grid.get_by_role("row").nth(1)
+        expect(row).to_contain_text("plus")
+        expect(row).to_contain_text("ms ·")
+        expect(row.locator(".pill")).to_have_count(0)
+        expect(count(tab)).to_have_text(f"{ROWS // 2} of {ROWS} rows")
+        tab.reload()
+    tab.get_by_label("Filter", exact=True).fill("first.score.right < 1 or second.score.right < 1")
+    tab.get_by_label("Filter", exact=True).press("Enter")
+    expect(count(tab)).to_have_text(f"80 of {ROWS} rows")
+    assert "cols=-expected%2C-answer.first%2C-score.right%2Cattribute.topic%2Cduration" in tab.url
+
+
+def test_a_link_to_an_open_row_scrolls_to_it(tab: Any, server: Server) -> None:
+    open_results(tab, server, "?s=index&x=123")
+    row = tab.get_by_role("grid").locator(".opened")
+    expect(row).to_be_in_viewport()
+    expect(row.get_by_role("rowheader")).to_have_text("123")
+    tab.get_by_role("grid").focus()
+    tab.keyboard.press("j")
+    expect(row.get_by_role("rowheader")).to_have_text("124")
+
+
 def test_only_the_rows_that_are_seen_are_in_the_page(tab: Any, server: Server) -> None:
     open_results(tab, server, "?s=index")
     grid = tab.get_by_role("grid")

@@ -9,6 +9,7 @@ import { Detail } from "./detail.js";
 import { known } from "./filter.js";
 import { Line, Heads } from "./line.js";
 import { PRESETS, select, sorts } from "./select.js";
+import { ColumnChoice, shownColumns } from "./shown.js";
 
 const HEIGHT = 58; // of a row, as in the style sheet
 const MORE = 8; // rows drawn beyond those seen
@@ -61,7 +62,7 @@ function Loaded({ grid, usual }) {
   }, [grid, preset, filter, sort, searched, text, words]);
   const isSearching = (text !== "" && marks.text !== text) || chosen.isWaiting;
   return html`<div class="examples">
-    <${Filters} grid=${grid} preset=${preset} usual=${usual} />
+    <${Filters} grid=${grid} preset=${preset} usual=${usual} /><${ColumnChoice} grid=${grid} />
     ${chosen.fault && !chosen.isWaiting && html`<${Problem} text=${words.filter === filter && words.error ? words.error : `The filter is not understood: ${chosen.fault}.`} />`}
     ${missing && html`<${Problem} text=${missing} />`}
     ${marks.error && marks.text === text && html`<${Problem} text=${marks.error} />`}
@@ -141,7 +142,6 @@ function Table({ grid, rows, search }) {
     box.current.addEventListener("scroll", measure, { passive: true });
     return () => watcher.disconnect();
   }, []);
-  useEffect(() => { box.current.scrollTop = 0; }, [rows]);
   useEffect(() => {
     let wanted = true;
     Promise.all(visible.map((row) => readRow(grid, row).then((cells) => [row, cells], (error) => [row, { error: error.message }])))
@@ -159,7 +159,10 @@ function Table({ grid, rows, search }) {
     if (top < box.current.scrollTop || top > box.current.scrollTop + box.current.clientHeight - 2 * HEIGHT) box.current.scrollTop = top - HEIGHT;
   };
   const [cursor, move] = useState(0);
-  useEffect(() => move(0), [rows]);
+  useEffect(() => { // other rows begin at the open one, else at the first
+    move(Math.max(at, 0));
+    box.current.scrollTop = Math.max(at - 1, 0) * HEIGHT * scale;
+  }, [rows]);
   const step = (by) => {
     const place = Math.min(Math.max((at >= 0 ? at : cursor) + by, 0), rows.length - 1);
     move(place);
@@ -182,11 +185,14 @@ function Table({ grid, rows, search }) {
     return () => removeEventListener("keydown", close);
   }, [open]);
   const id = (place) => `row-${place}`;
+  const all = shownColumns(grid);
+  const columns = all.filter((column) => !column.isWithin);
+  const scorers = new Set(all.filter((column) => column.isWithin).map((column) => column.title));
   return html`<div class=${open === null ? "split" : "split open"}>
     <div class="table" ref=${box} role="grid" tabindex="0" aria-label="Rows" aria-rowcount=${rows.length + 1} aria-activedescendant=${cursor >= first && cursor < last ? id(cursor) : null} onKeyDown=${press}>
-      <${Heads} grid=${grid} />
+      <${Heads} columns=${columns} />
       <div role="rowgroup" class="lines" style=${{ height: `${whole}px` }}>
-        ${visible.map((row, i) => html`<${Line} key=${row} id=${id(first + i)} place=${first + i} top=${rowTop(first + i, scale, seen.top)} grid=${grid} row=${row} cells=${loaded.get(row)} search=${search}
+        ${visible.map((row, i) => html`<${Line} key=${row} id=${id(first + i)} place=${first + i} top=${rowTop(first + i, scale, seen.top)} grid=${grid} row=${row} cells=${loaded.get(row)} search=${search} columns=${columns} scorers=${scorers}
           isCurrent=${first + i === cursor} isOpen=${keyOf(grid, row) === open} onOpen=${() => { move(first + i); show(first + i); }} />`)}
       </div>
     </div>

@@ -2,36 +2,44 @@
 import { html } from "htm/preact";
 import { isCut } from "./columns.js";
 import { scoreNumbers } from "../parts/scores.js";
-import { Name, number, plain, shown, snippet } from "../text.js";
+import { Name, number, plain, seconds, shown, snippet } from "../text.js";
 
-export function Heads({ grid }) {
-  return html`<div role="rowgroup" class="titles"><div role="row" class="line" aria-rowindex="1" style=${template(grid)}>
-    <span role="columnheader">#</span><span role="columnheader">Input</span><span role="columnheader">Expected</span>
-    ${grid.tasks.map((task) => html`<span role="columnheader"><${Name} of=${task.task} /></span>`)}</div></div>`;
+export function Heads({ columns }) {
+  return html`<div role="rowgroup" class="titles"><div role="row" class="line" aria-rowindex="1" style=${template(columns)}>
+    <span role="columnheader">#</span>${columns.map((column) => html`<span role="columnheader"><${Name} of=${column.title} /></span>`)}</div></div>`;
 }
 
 export const OUTCOME_CLASS = { failed: "failed", "not scored": "unscored", wrong: "wrong", right: "good", scored: "good", answered: "none" };
 
-const template = (grid) => ({ gridTemplateColumns: `4.5rem minmax(9rem, 1.4fr) minmax(5rem, 0.6fr) repeat(${grid.tasks.length}, minmax(10rem, 1fr))`, minWidth: `${20 + 11 * grid.tasks.length}rem` });
+const template = (columns) => ({ gridTemplateColumns: ["4.5rem", ...columns.map((column) => column.width)].join(" "), minWidth: `${columns.reduce((sum, column) => sum + column.least, 5)}rem` });
 
-export function Line({ id, place, top, grid, row, cells, search, isCurrent, isOpen, onOpen }) {
+/** A row; `columns` are those that have a place of their own, `scorers` the names of those whose scores are shown. */
+export function Line({ id, place, top, grid, row, cells, search, columns, scorers, isCurrent, isOpen, onOpen }) {
   const any = Array.isArray(cells) ? cells.find(Boolean) : null;
-  const part = (cell) => (any ? shown(plain(cell, 220), search) : "…");
-  return html`<div role="row" id=${id} class=${`line${isCurrent ? " current" : ""}${isOpen ? " opened" : ""}`} aria-rowindex=${place + 2} aria-selected=${isOpen} style=${{ ...template(grid), top: `${top}px` }} onClick=${onOpen}>
+  const text = (value) => (any ? shown(plain(value ?? null, 220), search) : "…");
+  const held = (column) => {
+    if (column.number !== undefined) return html`<${Answer} grid=${grid} number=${column.number} row=${row} held=${Array.isArray(cells) ? cells[column.number] : undefined} scorers=${scorers} search=${search} />`;
+    if (column.key === "duration") return durations(grid, row);
+    if (column.attribute !== undefined) return text(any?.attributes[column.attribute] ?? "");
+    if (column.key === "input" && cells?.error) return html`<span class="failed">${cells.error}</span>`;
+    return any?.[column.key] === null ? "" : text(any?.[column.key]);
+  };
+  return html`<div role="row" id=${id} class=${`line${isCurrent ? " current" : ""}${isOpen ? " opened" : ""}`} aria-rowindex=${place + 2} aria-selected=${isOpen} style=${{ ...template(columns), top: `${top}px` }} onClick=${onOpen}>
     <span role="rowheader" class="which">${String(grid.index[row])}${grid.replication[row] ? html`<span class="muted"> · ${grid.replication[row] + 1}</span>` : null}</span>
-    <span role="gridcell" class="clip" dir="auto">${cells?.error ? html`<span class="failed">${cells.error}</span>` : part(any?.input ?? null)}</span>
-    <span role="gridcell" class="clip" dir="auto">${any?.expected === null ? "" : part(any?.expected ?? null)}</span>
-    ${grid.tasks.map((task, t) => html`<span role="gridcell" class="answer"><${Answer} grid=${grid} number=${t} row=${row} held=${Array.isArray(cells) ? cells[t] : undefined} search=${search} /></span>`)}
+    ${columns.map((column) => html`<span role="gridcell" class=${column.number === undefined ? "clip" : "answer"} dir=${column.number === undefined ? "auto" : null}>${held(column)}</span>`)}
   </div>`;
 }
 
-function Answer({ grid, number: t, row, held, search }) {
+/** How long the call of each task took. */
+const durations = (grid, row) => grid.tasks.map((task, t) => (grid.places[t][row] < 0 ? "–" : seconds(task.columns.duration[grid.places[t][row]]))).join(" · ");
+
+function Answer({ grid, number: t, row, held, scorers, search }) {
   const place = grid.places[t][row];
   const { head, columns } = grid.tasks[t];
   if (place < 0) return html`<span class="muted">${isCut(grid.tasks[t]) ? "not in this report" : "no such row"}</span>`;
   const outcome = head.outcomes[columns.outcome[place]];
   return html`<span class="clip" dir="auto">${held === undefined ? "…" : said(held, search)}</span>
-    <span class="pills">${pills(head, columns, place, outcome, held)}</span>`;
+    <span class="pills">${pills(head, columns, place, outcome, scorers, held)}</span>`;
 }
 
 export function said(row, search) {
@@ -42,17 +50,17 @@ export function said(row, search) {
 }
 
 /** A pill for each scorer: its value, numbers or label, else its status; a call that failed or is not graded has one for itself. */
-function pills(head, columns, place, outcome, held) {
-  const found = head.scorers.flatMap((scorer, s) => {
+function pills(head, columns, place, outcome, scorers, held) {
+  const graded = head.scorers.map((scorer, s) => [scorer, s]).filter(([, s]) => columns[`status-${s}`][place]);
+  if (!graded.length) return html`<span class=${`pill ${OUTCOME_CLASS[outcome]}`}>${outcome}</span>`;
+  return graded.filter(([scorer]) => scorers.has(scorer.name)).map(([scorer, s]) => {
     const status = head.statuses[columns[`status-${s}`][place]];
-    if (!status) return [];
     const value = columns[`value-${s}`][place];
     const label = scorer.labels?.[columns[`label-${s}`][place] - 1];
     const several = Number.isNaN(value) && held ? held.scores.flatMap((score) => (score.scorer === s ? scoreNumbers(score) ?? [] : [])) : [];
     if (several.length) return several.map(([name, number]) => html`<span class="pill none"><${Name} of=${head.scorers.length > 1 ? `${scorer.name} ${name}` : name} /> ${number}</span>`);
     const text = status !== "scored" ? status : Number.isNaN(value) ? (label ?? "scored") : scorer.binary ? (value ? "✓" : "✗") : number(value);
     const kind = status === "failed" ? "failed" : status !== "scored" ? "unscored" : scorer.binary ? (value ? "good" : "wrong") : "none";
-    return [html`<span class=${`pill ${kind}`} title=${`${scorer.name}: ${snippet(String(text))}`}><span class=${head.scorers.length > 1 ? "" : "unseen"}><${Name} of=${scorer.name} /> </span>${scorer.binary && status === "scored" ? html`<span aria-hidden="true">${text}</span><span class="unseen">${value ? "right" : "wrong"}</span>` : shown(String(text))}</span>`];
+    return html`<span class=${`pill ${kind}`} title=${`${scorer.name}: ${snippet(String(text))}`}><span class=${head.scorers.length > 1 ? "" : "unseen"}><${Name} of=${scorer.name} /> </span>${scorer.binary && status === "scored" ? html`<span aria-hidden="true">${text}</span><span class="unseen">${value ? "right" : "wrong"}</span>` : shown(String(text))}</span>`;
   });
-  return found.length ? found : [html`<span class=${`pill ${OUTCOME_CLASS[outcome]}`}>${outcome}</span>`];
 }

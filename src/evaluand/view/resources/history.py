@@ -27,7 +27,12 @@ class _Setting(NamedTuple):
     metric: str
 
 
-_WORDS: Final = _Setting("other examples", "another number of rows", "another scorer", "other settings of the metric")
+_WORDS: Final = {
+    "data": "other examples",
+    "rows": "another number of rows",
+    "scorer": "another scorer",
+    "metric": "other settings of the metric",
+}
 
 
 def list_attempts(source: Source, experiment: str) -> dict[str, list[str]]:
@@ -123,8 +128,8 @@ def _describe_metric(label: str, target: str | None, rows: list[Facts], now: int
 
 
 def _list_differences(setting: _Setting, other: _Setting) -> list[str]:
-    found = [word for word, one, two in zip(_WORDS, setting, other, strict=True) if one != two]
-    return [word for word in found if word != _WORDS.rows or setting.data == other.data]
+    differing = [name for name in _WORDS if getattr(setting, name) != getattr(other, name)]
+    return [_WORDS[name] for name in differing if name != "rows" or "data" not in differing]
 
 
 def _draw(label: str, rows: Sequence[Facts], marks: Mapping[_Setting, int]) -> str:
