@@ -191,7 +191,7 @@ def test_a_dataset_is_read_in_a_browser(tab: Any, store: DirectoryStore, tmp_pat
         assert tab.locator("main script, main img").count() == 0
         changed.get_by_role("link", name="id 5").click()
         tab.get_by_role("heading", name="Example 5").wait_for()
-        tab.locator(f"a[href='/d/{id}']").click()
+        tab.locator(f"main a[href='/d/{id}']").click()
         tab.get_by_role("heading", name="Columns").wait_for()
         empty = find(store, "empty", 0)
         tab.goto(f"{server.origin}/d/{empty}")

@@ -213,11 +213,17 @@ def minute(time: str | None) -> str:
 def format_creation(manifest: Mapping[str, Any]) -> str:
     """When an artifact was begun, and how long it took to complete."""
     begun = f"{minute(manifest.get('created'))} UTC"
+    took = measure_creation(manifest)
+    return begun if took is None else f"{begun}, complete after {took}"
+
+
+def measure_creation(manifest: Mapping[str, Any]) -> str | None:
+    """How long it took to complete an artifact; None if it is not complete, or does not say."""
     try:
         time = dt.datetime.fromisoformat(manifest["sealed"]) - dt.datetime.fromisoformat(manifest["created"])
     except (KeyError, ValueError):
-        return begun
-    return f"{begun}, complete after {seconds(time.total_seconds())}"
+        return None
+    return seconds(time.total_seconds())
 
 
 def seconds(time: float | None) -> str:

@@ -34,6 +34,7 @@ from evaluand.store.store import KINDS, Manifest, Ref
 
 DAMAGED: Final = "damaged"
 SEALED_STATUS: Final = "sealed"
+OPEN_STATUS: Final = "open"
 _LAYOUT: Final = 5  # of the stored rows, and of what is validated before they are stored; others are not read
 _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
@@ -169,7 +170,7 @@ def _read_entry(folder: Folder, kind: str, id: str) -> Entry:
     manifest = read_manifest(folder, kind, id)
     if manifest is None:
         raise FileNotFoundError
-    return _entry(kind, id, SEALED_STATUS if "digest" in manifest else "open", manifest)
+    return _entry(kind, id, SEALED_STATUS if "digest" in manifest else OPEN_STATUS, manifest)
 
 
 def _damage_without_manifest(folder: Folder) -> str:

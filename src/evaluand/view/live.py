@@ -236,6 +236,14 @@ class LiveRun:
                 ],
             }
 
+    def progress(self) -> Facts:
+        """How many rows are done and whether somebody works on them, without reading any of them."""
+        with self._lock:
+            if self._log is not None:
+                self._log.refresh()
+            done = self.total if self._log is None or self.is_sealed else self._log.n_done
+            return {"status": self._status(), "done": done, "total": self.total}
+
     def _status(self) -> str:
         """`finished` if it is graded too, `running` if a living worker has a part of it, `starting` for a moment before
         anybody does, or `stopped`.
@@ -244,7 +252,7 @@ class LiveRun:
             return "grading" if self._graded else "finished"
         if self._log.leases.held():
             return "running"
-        is_new = not self._counted and not self._n_taken_back and self._age < _STARTS_WITHIN
+        is_new = not self._log.n_done and not self._n_taken_back and self._age < _STARTS_WITHIN
         return "starting" if is_new else "stopped"
 
     @property

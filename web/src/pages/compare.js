@@ -1,18 +1,46 @@
 // Two evaluations compared: differences with intervals, groups that got worse, a gate, and the rows that differ.
 import { html } from "htm/preact";
-import { useState } from "preact/hooks";
-import { address, change, state } from "../address.js";
+import { useEffect, useState } from "preact/hooks";
+import { address, change, go, state } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded, Problem, Waiting } from "../parts/frame.js";
 import { isServed, pathOf, useRead } from "../source.js";
-import { Name, number, shown, word } from "../text.js";
+import { Name, minute, number, plainly, plural, shown, word } from "../text.js";
 
-export function ComparePage() {
+export function ComparePage({ parts: [id] }) {
+  return id === undefined ? html`<${Chosen} />` : html`<${Stored} id=${id} />`;
+}
+
+/** A stored comparison: of two evaluations their differences, of more a choice of two. */
+function Stored({ id }) {
+  const found = useRead(isServed ? pathOf("comparison", id) : null);
+  const tasks = found.value?.tasks ?? [];
+  const isPair = tasks.length === 2;
+  useEffect(() => { if (isPair) go(address(["c"], { a: tasks[0].evaluation, b: tasks[1].evaluation }), true); }, [isPair]);
+  if (!isServed) return html`<${Problem} text=${NEEDS_SERVER} />`;
+  return html`<${Loaded} found=${found}>${({ name, created, command }) => (isPair ? html`<${Waiting} />` : html`
+    <${Head} title=${name ?? `comparison ${id.slice(0, 12)}`} kind="Comparison"><p class="meta">${minute(created)} · ${plural(tasks.length, "evaluation")}</p></${Head}>
+    ${tasks.length > 2 ? html`<${Pairing} tasks=${tasks} />` : html`<p class="note">The store no longer has the evaluations that were compared.</p>`}
+    <p><${Command} text=${command} /></p>`)}</${Loaded}>`;
+}
+
+const NEEDS_SERVER = "Two evaluations are compared by a server; start it with: evaluand view";
+
+/** Chooses two evaluated tasks to compare; the second one of them is compared with the first. */
+export function Pairing({ tasks }) {
+  const [pair, choose] = useState([0, 1]);
+  const select = (side, label) => html`<select aria-label=${label} value=${pair[side]} onChange=${(event) => choose(pair.with(side, Number(event.target.value)))}>
+    ${tasks.map((task, i) => html`<option value=${i} selected=${i === pair[side]}>${plainly(task.task)}</option>`)}</select>`;
+  const [a, b] = pair.map((place) => tasks[place]);
+  return html`<p class="pairs-of">Compare ${select(1, "System")} with ${select(0, "Baseline")} ${a !== b && html`<a href=${address(["c"], { a: a.evaluation, b: b.evaluation })}>Compare them</a>`}</p>`;
+}
+
+function Chosen() {
   const [a, b] = ["a", "b"].map((name) => state.value.get(name));
   const found = useRead(a && b ? pathOf("compare", a, b) : null);
   if (!a || !b) return html`<${Problem} text="Choose two evaluations in the list to compare them." />`;
-  if (!isServed) return html`<${Problem} text="Two evaluations are compared by a server; start it with: evaluand view" />`;
+  if (!isServed) return html`<${Problem} text=${NEEDS_SERVER} />`;
   return html`<${Loaded} found=${found}>${(facts) => html`<${Compared} a=${a} b=${b} ...${facts} />`}</${Loaded}>`;
 }
 

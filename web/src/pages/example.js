@@ -20,9 +20,11 @@ function Example({ example }) {
   const newest = runs.filter((one, i) => runs.findIndex((other) => other.task === one.task) === i);
   const older = runs.filter((one) => !newest.includes(one));
   const command = runs[0]?.command ?? `evaluand show ${dataset.id.slice(0, 12)}`;
-  const named = example.id !== example.index ? ` (${example.id})` : "";
-  return html`<${Head} title=${`Example ${example.index}${named}`} kind="Example">
-      <p class="meta">of the dataset <a href=${address(["d", dataset.id])}><bdi>${shown(dataset.name ?? dataset.id.slice(0, 12))}</bdi></a> · ${plural(newest.length, "task")}, ${plural(runs.length, "run")} with this example${
+  const hasId = example.id !== null && example.id !== example.index;
+  const isLong = hasId && example.id.length > MOST;
+  const within = { name: dataset.name ?? dataset.id.slice(0, 12), to: address(["d", dataset.id]) };
+  return html`<${Head} title=${`Example ${example.index}${hasId && !isLong ? ` (${example.id})` : ""}`} kind="Example" within=${within}>
+      <p class="meta">${isLong && html`id <bdi>${shown(example.id)}</bdi> · `}of the dataset <a href=${within.to}><bdi>${shown(within.name)}</bdi></a> · ${plural(newest.length, "task")}, ${plural(runs.length, "run")} with this example${
         example.n_runs > example.n_read && ` among the newest ${word.format(example.n_read)} of ${word.format(example.n_runs)}`}</p></${Head}>
     <section class="detail" aria-label="Example"><div class="sides">
       <div><${Heading}>Input</${Heading}><${Block} cell=${example.input} command=${command} />${
@@ -34,6 +36,8 @@ function Example({ example }) {
         : html`<p class="muted">No finished run over this dataset has this example.</p>`}</section>
     ${older.length > 0 && html`<section aria-labelledby="history"><h2 id="history">History over runs</h2><${History} runs=${older} /></section>`}`;
 }
+
+const MOST = 24; // characters of an id in a heading
 
 function Facts({ of, title }) {
   const pairs = Object.entries(of).map(([name, cell]) => [name, cell === null ? "none" : textOf(cell).slice(0, 2000)]);

@@ -2,14 +2,15 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, change, go, state } from "../address.js";
+import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
-import { isServed, pathOf, read, useRead } from "../source.js";
+import { forget, isServed, pathOf, read, useRead } from "../source.js";
 import { Name, minute, number, plural, shown, word } from "../text.js";
 
 const PAGE = 60;
 const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
 const ROUTES = {
-  experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "m", ratings: "m", recordings: "a", datasets: "d", cards: "j",
+  experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "m", ratings: "m", comparisons: "c", recordings: "a", datasets: "d", cards: "j",
 };
 
 export function ListPage() {
@@ -43,20 +44,53 @@ function all({ experiments, artifacts }) {
   return [...named, ...artifacts.map((entry) => ({ ...entry, title: entry.names[0] ?? entry.id.slice(0, 12) }))];
 }
 
+/** The address of the page that shows an entry; null if there is none. */
+function pageOf({ kind, id, status, tasks }) {
+  if (status === "damaged" || (kind === "comparisons" && !isServed)) return null;
+  if (status === "open") return { runs: isServed && address(["live", id]), recordings: address(["a", id]) }[kind] || null;
+  return address([kind === "experiments" && Object.keys(tasks).length === 0 ? "m" : ROUTES[kind], id]);
+}
+
 function Entry({ entry, picked, toggle }) {
-  const isOpen = entry.status === "open";
-  const hasOnlyMatches = entry.kind === "experiments" && Object.keys(entry.tasks).length === 0;
-  const route = isOpen ? { runs: "live", recordings: "a" }[entry.kind] : hasOnlyMatches ? "m" : ROUTES[entry.kind];
+  const { kind, id, status } = entry;
+  const to = pageOf(entry);
   const title = html`<${Name} of=${entry.title} />`;
-  const canPick = isServed && entry.kind === "evaluations" && entry.status === "sealed";
+  const canPick = isServed && kind === "evaluations" && status === "sealed";
   return html`<li class="entry"><div class="title">
-      ${canPick && html`<input type="checkbox" checked=${picked} aria-label=${`Compare ${entry.title}`} onChange=${() => toggle(entry.id)} />`}
-      ${route ? html`<a href=${address([route, entry.id])}>${title}</a>` : html`<b>${title}</b>`}
-      <span class="muted">${TITLES[entry.kind]} · ${minute(entry.created)}</span>
-      ${entry.status && entry.status !== "sealed" && html`<span class=${`pill ${entry.status === "damaged" ? "failed" : "unscored"}`}>${entry.status}</span>`}
+      ${canPick && html`<input type="checkbox" checked=${picked} aria-label=${`Compare ${entry.title}`} onChange=${() => toggle(id)} />`}
+      ${to ? html`<a href=${to}>${title}</a>` : html`<b>${title}</b>`}
+      <span class="muted">${TITLES[kind]} · ${minute(entry.created)}</span>
+      ${status && status !== "sealed" && html`<span class=${`pill ${status === "damaged" ? "failed" : "unscored"}`}>${status === "open" ? "not finished" : status}</span>`}
+      ${isServed && kind === "runs" && status === "open" && html`<${Progress} id=${id} />`}
       <span class="muted">${counts(entry.counts)}${entry.used ? ` · ${entry.used}` : ""}</span></div>
-    ${entry.kind === "experiments" ? Object.entries(entry.tasks).slice(0, 12).map(([task, id]) => html`<${Card} key=${id} name=${task} kind="evaluations" id=${id} />`)
-      : !isOpen && ["runs", "evaluations"].includes(entry.kind) && html`<${Card} kind=${entry.kind} id=${entry.id} />`}</li>`;
+    ${!to && entry.command && html`<${Command} text=${entry.command} />`}
+    ${kind === "experiments" ? Object.entries(entry.tasks).slice(0, 12).map(([task, evaluation]) => html`<${Card} key=${evaluation} name=${task} kind="evaluations" id=${evaluation} />`)
+      : status === "sealed" && ["runs", "evaluations"].includes(kind) && html`<${Card} kind=${kind} id=${id} />`}</li>`;
+}
+
+const EVERY = 3000; // milliseconds
+
+/** How far a run is, read again while somebody works on it. */
+function Progress({ id }) {
+  const [looks, tell] = useState([]); // the first and the last one
+  useEffect(() => {
+    let timer = 0;
+    let isShown = true;
+    const path = pathOf("progress", id);
+    const look = async () => {
+      forget(path);
+      const facts = await read(path).catch(() => null);
+      if (!facts || !isShown) return;
+      tell(([first]) => { const now = { ...facts, at: Date.now() }; return [first ?? now, now]; });
+      if (["running", "starting"].includes(facts.status)) timer = setTimeout(look, EVERY);
+    };
+    look();
+    return () => { isShown = false; clearTimeout(timer); };
+  }, [id]);
+  if (!looks.length) return null;
+  const [first, last] = looks;
+  const rate = last.done > first.done ? `, ${number((1000 * (last.done - first.done)) / (last.at - first.at))} in a second` : "";
+  return html`<span role="status">${last.status}: ${word.format(last.done)} of ${plural(last.total, "row")}${rate}</span>`;
 }
 
 function counts(found) {
@@ -84,5 +118,7 @@ function Card({ name, kind, id }) {
     ${card?.model && html`<li class="muted">model <${Name} of=${card.model} /></li>`}
     ${card?.dataset && html`<li class="muted">data <${Name} of=${card.dataset.name ?? card.dataset.id.slice(0, 12)} /></li>`}
     ${card?.metrics.map((metric) => html`<li><${Name} of=${metric.label} /> <b>${number(metric.value)}</b>${metric.low !== null ? html` <span class="muted">[${number(metric.low)}, ${number(metric.high)}]</span>` : ""}</li>`)}
+    ${card?.used && html`<li class="muted">run ${shown(card.used)}</li>`}
+    ${card?.took && html`<li class="muted">made in ${card.took}</li>`}
   </ul>`;
 }

@@ -1,6 +1,5 @@
 // Results: an experiment, a run or an evaluation. The answers first, then the rows, then all sections of a report.
 import { html } from "htm/preact";
-import { useState } from "preact/hooks";
 import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
@@ -8,7 +7,8 @@ import { Histograms } from "../parts/histograms.js";
 import { History } from "../parts/history.js";
 import { Markup } from "../parts/markup.js";
 import { canLabel, isServed, pathOf, useRead } from "../source.js";
-import { Name, plainly, plural, shown } from "../text.js";
+import { Name, plural, shown } from "../text.js";
+import { Pairing } from "./compare.js";
 
 export function ResultsPage({ parts }) {
   const name = parts.join("/");
@@ -21,10 +21,11 @@ export function ResultsPage({ parts }) {
 
 function Results({ name, title, tasks, history, judges, said, sections }) {
   const shownSections = sections.value ?? [];
+  const graded = tasks.filter((task) => task.evaluation);
   return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
     ${said.value?.links.length > 0 && html`<p class="pages-of">${said.value.links.map(({ title: to, path }) => html`<a href=${address(path)}>${shown(to)}</a>`)}</p>`}
     <${Loaded} found=${said}>${({ answers }) => html`<${Answers} answers=${answers} />`}</${Loaded}>
-    ${tasks.length > 1 && html`<${Pairs} tasks=${tasks} />`}
+    ${isServed && graded.length > 1 && html`<${Pairing} tasks=${graded} />`}
     ${judges.length > 0 && html`<p class="judges-of">Judges: ${listed(judges.map(({ id, name }) => html`<a href=${address(["j", id])}><${Name} of=${name} /></a>`))}</p>`}
     ${canLabel && tasks.length > 0 && html`<p class="label-of">Label: ${listed(tasks.slice(0, MOST_PAIRS).map((task) => html`<a href=${address(["l", task.run])}><${Name} of=${task.task} /></a>`))}${tasks.length > 1 && html`; pairs with <${Name} of=${tasks[0].task} />: ${listed(tasks.slice(1, MOST_PAIRS).map((task) => html`<a href=${address(["l", tasks[0].run], { other: task.run })}><${Name} of=${task.task} /></a>`))}`}</p>`}
     <nav class="within" aria-label="Sections"><ul>${tasks.length === 1 && html`<li><a href="#distributions">Distributions</a></li>`}${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
@@ -35,17 +36,6 @@ function Results({ name, title, tasks, history, judges, said, sections }) {
     ${shownSections.map(({ id, title: name, html: markup }) => html`<section id=${id} key=${id} aria-labelledby=${`${id}-title`} class="of-report">
       <h2 id=${`${id}-title`}>${name}</h2><${Markup} of=${markup} /></section>`)}
     ${sections.error && html`<${Problem} text=${sections.error} />`}`;
-}
-
-/** Chooses two tasks to compare; the second one of them is compared with the first. */
-function Pairs({ tasks }) {
-  const graded = tasks.filter((task) => task.evaluation);
-  const [pair, choose] = useState([0, 1]);
-  if (graded.length < 2 || !isServed) return null;
-  const select = (side, label) => html`<select aria-label=${label} value=${pair[side]} onChange=${(event) => choose(pair.with(side, Number(event.target.value)))}>
-    ${graded.map((task, i) => html`<option value=${i} selected=${i === pair[side]}>${plainly(task.task)}</option>`)}</select>`;
-  const [a, b] = pair.map((place) => graded[place]);
-  return html`<p class="pairs-of">Compare ${select(1, "System")} with ${select(0, "Baseline")} ${a !== b && html`<a href=${address(["c"], { a: a.evaluation, b: b.evaluation })}>Compare them</a>`}</p>`;
 }
 
 const MOST_PAIRS = 12;

@@ -20,8 +20,8 @@ export function TracePage({ parts: [run = "", index = "", replication = "0"] }) 
 function Trace({ trace, replication }) {
   const row = trace.rows.find((one) => String(one.replication) === replication);
   const name = trace.names[0] ?? trace.task;
-  return html`<${Head} title=${`${trace.task}: trace of example ${trace.index}`} kind="Trace">
-      <p class="meta"><bdi>${shown(name)}</bdi> · run <code>${trace.run.slice(0, 12)}</code> · ${minute(trace.created)} · ${" "}
+  return html`<${Head} title=${`${trace.task}: trace of example ${trace.index}`} kind="Trace" within=${{ name, to: address(["r", trace.run]) }}>
+      <p class="meta"><a href=${address(["r", trace.run])}><bdi>${shown(name)}</bdi></a> · run <code>${trace.run.slice(0, 12)}</code> · ${minute(trace.created)} · ${" "}
         <a href=${address(["x", trace.dataset.id, trace.index])}>this example in all runs</a></p></${Head}>
     <${Tabs} trace=${trace} chosen=${replication} />
     ${row ? html`<${Call} key=${replication} trace=${trace} row=${row} />` : html`<${Problem} text=${`This call has no replication ${replication} here.`} />`}`;

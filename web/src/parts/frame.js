@@ -1,5 +1,6 @@
 // What every page has: its head, and what is shown while it reads or when it cannot.
 import { html } from "htm/preact";
+import { computed, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { address, path } from "../address.js";
 import { hasLinks, makeLink } from "../source.js";
@@ -7,7 +8,7 @@ import { shown } from "../text.js";
 
 export function Frame({ children }) {
   return html`<a class="skip" href="#main">Skip to the content</a>
-    <header class="top"><a class="home" href=${address([])}>evaluand</a><nav aria-label="Page">${crumbs()}</nav>
+    <header class="top"><a class="home" href=${address([])}>evaluand</a><nav aria-label="Page"><${Crumbs} /></nav>
       ${hasLinks ? html`<${OtherBrowser} />` : null}</header>
     <main id="main" tabindex="-1">${children}</main>`;
 }
@@ -29,12 +30,25 @@ function OtherBrowser() {
     ${made?.link ? html` <input readonly aria-label="Link for another browser" value=${made.link} onFocus=${(event) => event.target.select()} />` : null}</span>`;
 }
 
-const crumbs = () => path.value.length > 1
-  ? html`<span class="muted" aria-hidden="true">/</span> <bdi>${shown(path.value.slice(1).join(" / "))}</bdi>` : null;
+const place = computed(() => path.value.join("/"));
+const headed = signal({ place: null, title: "", within: null }); // what the page that is shown calls itself
 
-/** The head of a page; also the title of the window. */
-export function Head({ title, kind, children }) {
-  useEffect(() => { document.title = `${title} – evaluand`; }, [title]);
+/** Where the page is: by the name of what it shows, once that is known. */
+function Crumbs() {
+  if (path.value.length < 2) return null;
+  const { title, within } = headed.value.place === place.value ? headed.value : { title: path.value.slice(1).map(short).join(" / "), within: null };
+  const slash = html`<span class="muted" aria-hidden="true">/</span>`;
+  return html`${within && html`${slash} <a href=${within.to}><bdi>${shown(within.name)}</bdi></a> `}${slash} <bdi>${shown(title)}</bdi>`;
+}
+
+const short = (part) => (/^[0-9a-f]{32}$/.test(part) ? part.slice(0, 12) : part);
+
+/** The head of a page; also the title of the window, and with `within`, `{name, to}` of what it is a part of, the way there. */
+export function Head({ title, kind, within = null, children }) {
+  useEffect(() => {
+    document.title = `${title} – evaluand`;
+    headed.value = { place: place.value, title, within };
+  }, [title, within?.name, within?.to]);
   return html`<div class="head"><p class="kind">${kind}</p></div>
     <h1 dir="auto">${shown(title)}</h1>${children}`;
 }

@@ -33,6 +33,26 @@ _COLUMNS: Final = (
 _LONGEST_GATE: Final = 500
 
 
+@resource("comparison/{id}")
+def read_stored(source: Source, id: str) -> Facts:
+    """A stored comparison: its name, the evaluations that it compared and are still in the store, and its command."""
+    if not source.store.is_sealed("comparisons", id):
+        raise NotFound("this comparison is not finished, or not in this store")
+    made = source.store.manifest("comparisons", id)
+    provenance = made["provenance"]
+    compared = zip(provenance["evaluations"], provenance["labels"], strict=True)
+    return {
+        "name": made.get("name"),
+        "created": made.get("created"),
+        "tasks": [
+            {"evaluation": evaluation, "task": label}
+            for evaluation, label in compared
+            if source.store.is_sealed("evaluations", evaluation)
+        ],
+        "command": format_command("show", id[:SHORT_ID], source.root),
+    }
+
+
 @resource("compare/{a}/{b}")
 def read_comparison(source: Source, a: str, b: str) -> Facts:
     """The paired differences of two evaluations, B minus A, with their tasks and the command that computes them.

@@ -6,11 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
+from evaluand.core.errors import EvaluandError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.report.commands import format_command
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts, Names, usage_facts
+from evaluand.report.text import SHORT_ID, measure_creation
 from evaluand.report.usage import brief_usage
+from evaluand.store.catalog import DAMAGED, OPEN_STATUS, Entry
+from evaluand.view.live import LiveRun
 from evaluand.view.resources.base import Source, resource
 
 _LISTED: Final = ("kind", "id", "status", "created", "counts")
@@ -24,15 +29,33 @@ def read_index(source: Source) -> Facts:
     refs = source.store.refs()
     names = Names(refs)
     entries = source.store.catalog.entries()
-    listed = [
-        {name: entry[name] for name in _LISTED}
-        | {
-            "names": names.find(entry["kind"], entry["id"], entry["name"]),
-            "used": brief_usage(usage_facts(dict(entry))),
-        }
-        for entry in entries
-    ]
+    listed = [{name: entry[name] for name in _LISTED} | _describe(source, names, entry) for entry in entries]
     return {"store": str(source.root), "artifacts": listed, "experiments": _list_experiments(refs, entries)}
+
+
+def _describe(source: Source, names: Names, entry: Entry) -> Facts:
+    return {
+        "names": names.find(entry["kind"], entry["id"], entry["name"]),
+        "used": brief_usage(usage_facts(dict(entry))),
+        "command": _find_command(source, entry),
+    }
+
+
+def _find_command(source: Source, entry: Entry) -> str | None:
+    """The command that shows what has no page, or only a server has a page for; None for all else."""
+    is_open = entry["status"] == OPEN_STATUS and entry["kind"] not in ("runs", "recordings")
+    command = "verify" if entry["status"] == DAMAGED else "show" if is_open or entry["kind"] == "comparisons" else None
+    return None if command is None else format_command(command, entry["id"][:SHORT_ID], source.root)
+
+
+@resource("progress/{run}")
+def read_progress(source: Source, run: str) -> Facts:
+    """How many rows of a run are done, and whether somebody works on them."""
+    found = LiveRun(source.store, run)
+    try:
+        return found.progress()
+    finally:
+        found.close()
 
 
 def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
@@ -62,7 +85,10 @@ def _list_cards(source: Source) -> Iterator[Mapping[str, str]]:
 
 @resource("card/{kind}/{id}", _list_cards)
 def read_card(source: Source, kind: str, id: str) -> Facts:
-    """What the list shows of an artifact besides its entry: task, model, dataset, and metrics with intervals."""
+    """What the list shows of an artifact besides its entry: task, model, dataset, and metrics with intervals.
+
+    Of an evaluation also what its run used, which the entry of the evaluation does not say.
+    """
     manifest = source.store.manifest(kind, id)
     spec, origin = manifest.get("spec") or {}, (manifest.get("provenance") or {}).get("origin") or {}
     task, dataset = spec.get("task") or {}, spec.get("dataset")
@@ -70,11 +96,21 @@ def read_card(source: Source, kind: str, id: str) -> Facts:
         "task": origin.get("task") or task.get("name"),
         "model": _find_model(manifest),
         "dataset": None if dataset is None else {"id": dataset, "name": source.find_dataset_name(dataset)},
+        "took": measure_creation(manifest),
+        "used": _find_usage(source, manifest) if kind == "evaluations" else "",
         "metrics": [],
     }
     if kind == "evaluations" and source.store.is_sealed(kind, id):
         card["metrics"] = [{name: row[name] for name in _TILE} for row in list_values(source, id)[:_MOST_TILES]]
     return card
+
+
+def _find_usage(source: Source, manifest: Facts) -> str:
+    """What the run of an evaluation used."""
+    try:
+        return brief_usage(usage_facts(source.store.manifest("runs", manifest["provenance"]["run"])))
+    except EvaluandError:
+        return ""
 
 
 def _find_model(manifest: Facts) -> str | None:

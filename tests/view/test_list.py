@@ -1,0 +1,153 @@
+"""The list of what is stored: each row leads to the page that shows it, or says which command does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.view_page import open_page
+from support.view_server import HOSTILE
+
+from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner, compare
+from evaluand.aggregation.aggregator import Measure
+from evaluand.core.errors import NotFound
+from evaluand.core.labels import join_name
+from evaluand.engine.policy import Policy
+from evaluand.run.task import FunctionTask
+from evaluand.view.resources.base import Source, find_resources, read_resource
+
+ROWS = 8
+ID = "an identifier that is too long for a heading"
+
+
+def right(output: str, expected: str) -> bool:
+    return output == expected
+
+
+def stop(text: str) -> str:
+    if text.endswith("5"):
+        raise KeyboardInterrupt
+    return text
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
+    """Three systems of an experiment, compared by twos and threes, an interrupted run and a damaged one."""
+    store = DirectoryStore(tmp_path_factory.mktemp("store") / "store")
+    rows = [{"id": f"{ID} {i}", "input": f"a {i}", "expected": f"A {i}"} for i in range(ROWS)]
+    data = Dataset.from_rows(rows, name="letters", id="id")
+    graded = []
+    for name, task in (("upper", str.upper), ("lower", str.lower), (HOSTILE, str.isalpha)):
+        named = join_name("trial", name)
+        run = Runner(store).run(FunctionTask(task, name=name, version="1"), data, name=named)
+        graded.append(Evaluator(store).evaluate(run, {"right": right}, name=named))
+    Aggregator(store).aggregate(graded, [Measure("right", Accuracy())], name="trial")
+    compare(*graded[:2], name="two")
+    compare(*graded, name="three")
+    with pytest.raises(KeyboardInterrupt):
+        Runner(store, Policy(concurrency=1)).run(FunctionTask(stop, name="stop", version="1"), data, name="stopped")
+    broken = Runner(store).run(FunctionTask(str.strip, name="strip", version="1"), data, name="broken")
+    (Path(store.root) / "runs" / broken.id / "manifest.json").write_text("{")
+    return store
+
+
+def read(store: DirectoryStore, path: str) -> Any:
+    find_resources()
+    return json.loads(read_resource(Source(store), path, {}))
+
+
+def find(store: DirectoryStore, kind: str, name: str) -> str:
+    return next(entry["id"] for entry in store.catalog.entries(kind) if entry["name"] == name)
+
+
+def test_a_run_that_is_not_finished_says_how_far_it_is(store: DirectoryStore) -> None:
+    found = read(store, f"progress/{find(store, 'runs', 'stopped')}")
+    assert found == {"status": "stopped", "done": 5, "total": ROWS}
+    finished = read(store, f"progress/{find(store, 'runs', join_name('trial', 'upper'))}")
+    assert finished == {"status": "finished", "done": ROWS, "total": ROWS}
+    with pytest.raises(NotFound):
+        read(store, "progress/nothing")
+
+
+def test_a_stored_comparison_names_what_it_compared(store: DirectoryStore) -> None:
+    found = read(store, f"comparison/{find(store, 'comparisons', 'three')}")
+    assert [task["task"] for task in found["tasks"]] == ["upper", "lower", HOSTILE]
+    assert found["command"].startswith("evaluand show ")
+    with pytest.raises(NotFound):
+        read(store, f"comparison/{find(store, 'datasets', 'letters')}")
+
+
+def test_cards_of_evaluations_say_how_long_they_took(store: DirectoryStore) -> None:
+    card = read(store, f"card/evaluations/{find(store, 'evaluations', join_name('trial', 'upper'))}")
+    assert card["took"].endswith(("ms", "s"))
+
+
+@pytest.fixture(scope="module")
+def tab(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
+        yield tab
+
+
+def test_every_row_is_a_link_or_has_a_command(tab: Any) -> None:
+    tab.goto(f"{tab.origin}/?k=all")
+    tab.locator(".entry").first.wait_for()
+    entries = tab.locator(".entry").all()
+    assert len(entries) == len(tab.locator(".entry .title").all()) > 10
+    for entry in entries:
+        has_link = entry.locator(".title a").count() == 1
+        assert has_link != (entry.locator(".command").count() == 1), entry.inner_text()
+    damaged = tab.locator(".entry", has_text="damaged")
+    assert "evaluand verify " in damaged.inner_text()
+
+
+def test_a_run_that_is_not_finished_leads_to_where_it_is_watched(tab: Any, store: DirectoryStore) -> None:
+    tab.goto(f"{tab.origin}/?k=runs")
+    entry = tab.locator(".entry", has_text="not finished")
+    entry.get_by_text(f"stopped: 5 of {ROWS} rows").wait_for()
+    entry.get_by_role("link", name="stopped").click()
+    tab.get_by_role("progressbar").wait_for()
+    assert tab.url.endswith(f"/live/{find(store, 'runs', 'stopped')}")
+
+
+def test_comparisons_open_from_the_list(tab: Any) -> None:
+    tab.goto(f"{tab.origin}/?k=comparisons")
+    tab.get_by_role("link", name="two").click()
+    tab.get_by_role("heading", name="trial/lower compared with trial/upper").wait_for()
+    tab.go_back()
+    tab.get_by_role("link", name="three").click()
+    tab.get_by_label("System").select_option(label=HOSTILE)
+    tab.get_by_role("link", name="Compare them").click()
+    tab.get_by_role("heading", name=f"trial/{HOSTILE} compared with trial/upper").wait_for()
+
+
+def test_the_way_to_a_page_is_written_in_names(tab: Any, store: DirectoryStore) -> None:
+    way = tab.get_by_role("navigation", name="Page", exact=True)
+    run = find(store, "runs", join_name("trial", "upper"))
+    dataset = find(store, "datasets", "letters")
+    for path, text in {
+        f"r/{run}": "/ trial/upper",
+        f"d/{dataset}": "/ letters",
+        f"x/{dataset}/3": "/ letters / Example 3",
+        f"t/{run}/3": "/ trial/upper / upper: trace of example 3",
+        "e/trial": "/ trial",
+    }.items():
+        tab.goto(f"{tab.origin}/{path}")
+        tab.get_by_role("heading", level=1).wait_for()
+        assert " ".join(way.inner_text().split()) == text
+    tab.goto(f"{tab.origin}/x/{dataset}/3")
+    assert ID not in tab.get_by_role("heading", level=1).inner_text()
+    tab.get_by_text(f"{ID} 3").wait_for()
+    way.get_by_role("link", name="letters").click()
+    tab.get_by_role("heading", name="Columns").wait_for()
+
+
+def test_ids_stand_for_names_only_until_these_are_known(tab: Any, store: DirectoryStore) -> None:
+    way = tab.get_by_role("navigation", name="Page", exact=True)
+    tab.route("**/api/dataset/*", lambda route: None)
+    dataset = find(store, "datasets", "letters")
+    tab.goto(f"{tab.origin}/d/{dataset}")
+    way.get_by_text(dataset[:12], exact=True).wait_for()
+    tab.unroute_all()
