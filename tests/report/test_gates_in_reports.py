@@ -45,9 +45,9 @@ def gate_cells(page: Path) -> list[list[str]]:
 def test_a_run_writes_its_gates_into_its_report(folder: Folder) -> None:
     assert folder.call("run", gated(folder, HOLDS, FAILS), "--report").exit_code == 3
     holds, fails = gate_cells(folder.path / "doubling.html")
-    assert holds[:4] == [HOLDS, "mine", "passed", "1"]
+    assert holds[:4] == [f"{HOLDS}scores of number", "mine", "passed", "1"]
     assert holds[5:7] == ["", ">= 0.5"]
-    assert fails[:3] == [FAILS, "mine", "failed"]
+    assert fails[:3] == [f"{FAILS}scores of number", "mine", "failed"]
     assert re.fullmatch(r"0\.\d+ – 1(\.0+)?", fails[4])
     side, bound = fails[5].split()
     assert (side, fails[6]) == ("lower", "> 0.999")

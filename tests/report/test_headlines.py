@@ -58,14 +58,14 @@ def test_a_system_that_is_better_than_all_others_is_best() -> None:
 
 def test_a_system_that_is_not_better_than_all_others_is_not_called_best() -> None:
     [said] = headlines_of({"low": share(20), "top": share(61), "mid": share(60)})
-    assert said.startswith("no system is shown to be best by accuracy · right: top has the highest, 0.610 [")
+    assert said.startswith("No system is shown to be best by accuracy · right: top has the highest, 0.610 [")
     assert "]; top is better than low (+41.0 points [" in said
     assert said.endswith("; no difference of top from mid could be shown")
 
 
 def test_without_any_difference_no_system_is_best() -> None:
     [said] = headlines_of({"one": share(50), "other": share(52)})
-    assert said.startswith("no system is shown to be best by accuracy · right: other has the highest, 0.520 [")
+    assert said.startswith("No system is shown to be best by accuracy · right: other has the highest, 0.520 [")
     assert said.endswith("]; no difference of other from one could be shown")
 
 
@@ -82,7 +82,7 @@ def test_differences_count_only_if_they_remain_significant_among_all_tests() -> 
     assert alone.endswith("p = 0.0312)")
     assert alone.startswith("top is best")
     [several] = headlines_of({"low": low, "top": top, "same": low})
-    assert several.startswith("no system is shown to be best")
+    assert several.startswith("No system is shown to be best")
 
 
 def test_where_less_is_better_the_lowest_is_best() -> None:

@@ -110,7 +110,7 @@ def test_values_stand_with_intervals_bounds_and_counts() -> None:
     lines = Page(page(parts, metrics)).lines
     overall = next(m for m in metrics if m["scorer"] == "same" and not m["by"])
     assert overall["value"] == pytest.approx(3 / 7)
-    assert ["mine", "0.429", "0.158 – 0.750", "0.300 … 0.600", "10", "7", "1", "2"] in lines
+    assert ["mine", "0.429", "0.158 to 0.750", "0.300 … 0.600", "10", "7", "1", "2"] in lines
     group = next(m for m in metrics if m["by"] == {"sums": "sums 0"})
     counts = [str(group[n]) for n in ("n", "n_scored", "n_failed", "n_abstained")]
     [line] = [line for line in lines if line[:2] == ["sums 0", "mine"]]
@@ -304,7 +304,7 @@ def test_comparisons_are_shown_with_links_to_the_examples_that_differ() -> None:
     row = {"a": "old", "b": "new", "metric": "accuracy", "difference": 0.05, "low": -0.01, "high": 0.11, "p": 0.0931}
     row |= {"won": 7, "lost": 2, "n": 100, "verdict": "undecided", "flips": [{"id": "q17", "index": 17}]}
     text = page(*made(), comparisons=[row])
-    assert ["old", "new", "accuracy", "0.050", "-0.010 – 0.110", "0.0931", "7", "2", "100"] in [
+    assert ["old", "new", "accuracy", "0.050", "−0.010 to 0.110", "0.0931", "7", "2", "100"] in [
         line[:9] for line in Page(text).lines
     ]
     assert '<a href="#example=new/17">q17</a>' in text
@@ -389,7 +389,7 @@ def test_the_report_of_an_experiment_holds_all_its_tasks(store: DirectoryStore) 
 def test_the_report_of_one_task_has_its_values_too(store: DirectoryStore, kind: str) -> None:
     [id] = [ref.id for ref in store.refs() if (ref.name, ref.kind) == ("an experiment/mine", kind)]
     assert called(id, "-o", "one.html").exit_code == 0
-    assert ["mine", "1", "0.439 – 1.000", "0.500 … 1.000", "6", "3", "1", "2"] in [
+    assert ["mine", "1", "0.439 to 1.000", "0.500 … 1.000", "6", "3", "1", "2"] in [
         [line[0], line[1].split(".")[0], *line[2:]]
         for line in Page(Path("one.html").read_text()).lines
         if len(line) == 8

@@ -199,7 +199,7 @@ def test_bins_of_confidence_stand_with_their_picture_with_counts() -> None:
     [curve] = curves_facts(aggregation)
     lines = Page(section(page(parts, aggregation), "curves")).lines[1:]
     assert [line[-1] for line in lines] == [f"{n:.0f}" for n in curve["points"]["n"]]
-    assert lines[0][2] == f"{curve['points']['low'][0]:.3f} – {curve['points']['high'][0]:.3f}"
+    assert lines[0][2] == f"{curve['points']['low'][0]:.3f} to {curve['points']['high'][0]:.3f}"
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_rates_of_groups_are_in_the_page_for_the_best_point_without_script_and_f
     assert "matthews correlation by g (the lowest counts)" in text
     low, high = wilson(np.array([1]), np.array([2]), 0.95)
     shown = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>.*?value">(.*?)</td><td>(.*?)</td><td>(.*?)<', text)
-    assert shown[0] == ("&lt;i&gt;", "0.500", f"{low[0]:.3f} – {high[0]:.3f}", "1 of 2")
+    assert shown[0] == ("&lt;i&gt;", "0.500", f"{low[0]:.3f} to {high[0]:.3f}", "1 of 2")
     assert shown[1][0::3] == ("b", "2 of 2")
     assert shown[3][3] == "5"
     [best, other] = sorted(given_to_the_script(text)["points"], key=lambda point: -point[4][0])

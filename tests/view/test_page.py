@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -241,11 +242,15 @@ def test_two_systems_are_compared_from_their_results(tab: Any, server: Server) -
     expect(tab.get_by_role("heading", level=1)).to_have_text("second compared with first")
     expect(tab.locator(".verdicts")).to_contain_text("first is better")
     expect(tab.get_by_role("region", name="Differences")).to_contain_text("144")
+    expect(tab.get_by_role("region", name="Differences")).to_contain_text(re.compile(r"−0\.\d+ to −0\.\d+"))
+    tab.get_by_text("What do these words mean?").first.click()
+    expect(tab.get_by_text("p values of tests that were made together").first).to_be_visible()
     expect(tab.get_by_role("region", name="Changes by group")).to_contain_text("topic=<b>times</b>")
     expect(count(tab)).to_have_text(f"96 of {ROWS} rows")
     tab.get_by_label("A rule that").fill("accuracy not worse than baseline by 0.5")
     tab.get_by_role("button", name="Check").click()
     expect(tab.get_by_text("passed")).to_be_visible()
+    expect(tab.get_by_text("scores of right:")).to_be_visible()
     expect(tab.get_by_text("--gate 'accuracy not worse than baseline by 0.5'")).to_be_visible()
     tab.get_by_label("A rule that").fill("accuracy better")
     tab.get_by_role("button", name="Check").click()

@@ -70,7 +70,13 @@ function flat(value) {
 
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  return Number.isInteger(value) ? word.format(value) : String(Number(value.toPrecision(4)));
+  return (Number.isInteger(value) ? word.format(value) : String(Number(value.toPrecision(4)))).replaceAll("-", "−");
+}
+
+/** An interval, without dashes that could be taken for signs; empty without both ends. */
+export function interval(low, high, form = number) {
+  if (low === null && high === null) return "";
+  return `${low === null ? "−∞" : form(low)} to ${high === null ? "∞" : form(high)}`;
 }
 
 export function seconds(time) {
@@ -82,3 +88,6 @@ export function seconds(time) {
 export const minute = (time) => (time ? `${time.slice(0, 10)} ${time.slice(11, 16)}` : "");
 
 export const plural = (n, one, many = `${one}s`) => `${word.format(n)} ${n === 1 ? one : many}`;
+
+/** A sentence with its full stop. */
+export const ended = (text) => (/[.:!?]$/.test(text) ? text : `${text}.`);

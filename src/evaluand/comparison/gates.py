@@ -251,7 +251,7 @@ def _check_gate(
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
     decided = passed or any(one.is_decided and not one.passed for one in found)
-    return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]}, decided)
+    return GateResult(gate, label, passed, message, {"scorer": scorer, "values": [one.facts for one in found]}, decided)
 
 
 def _usual_fill(metric: Metric) -> Missing:

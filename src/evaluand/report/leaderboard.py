@@ -8,9 +8,10 @@ from rich.text import Text
 
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.charts import Axis, Dot, strip
+from evaluand.report.html.explanations import explain
 from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.terminal.cells import CELL, count_text, plain_table
-from evaluand.report.text import number_format, numbers, safe, seconds
+from evaluand.report.text import between, number_format, numbers, safe, seconds
 
 _STYLES: Final = {"failed": "red", "abstained": "yellow", "waiting": "yellow"}
 _CLASSES: Final = {"failed": "failed", "abstained": "unscored", "skipped": "unscored", "waiting": "unscored"}
@@ -43,14 +44,16 @@ def leaderboard_section(facts: Facts) -> str:
         form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
         axis = Axis.over(row[n] for row in rows for n in ("mean", "low", "high") if row[n] is not None)
         bounded = _bounded(rows)
-        columns = ("", "mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike")
+        columns = ("chart", "mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike")
         head = th("Version", "text") + "".join(map(th, columns))
         lines = "".join(_line(row, form, axis, without, bounded) for row in rows)
-        caption = "The versions, best first" if rows[0]["direction"] else "The versions, by their means"
+        order = "best first" if rows[0]["direction"] else "by their means"
+        caption = f"The versions by {clean(rows[0]['feedback'], CELL)}, {order}"
         parts.append(f"<h3>{clean(_title(rows))}</h3>\n" + table(caption, head, f"<tbody>{lines}</tbody>", "rates"))
     if facts["pairs"]:
         note = _NOTE.format(level=100 * facts["confidence"])
         parts.append(f'<p class="note">{note[0].upper()}{note[1:]}; scored are so many of all records.</p>')
+        parts.append(explain("letters", "Holm"))
     heads = _call_columns(facts["versions"])
     calls = [((version["label"],), _call_cells(version, heads)) for version in facts["versions"]]
     parts.append(_html_table("Latency of completed calls, tokens and cost", ("Version",), heads, calls))
@@ -119,7 +122,7 @@ def _bounded(rows: Sequence[Facts]) -> bool:
 def _cells(row: Facts, form: str) -> tuple[str, str, str, str, str]:
     texts = ("–" if row[n] is None else format(row[n], form) for n in ("mean", "low", "high", "worst", "best"))
     mean, low, high, worst, best = texts
-    interval = "" if row["low"] is None else f"{low} – {high}"
+    interval = between(low, high)
     bounds = "" if row["worst"] is None or row["n_scored"] == row["n"] else f"{worst} – {best}"
     return mean, interval, f"{row['n_scored']:,} of {row['n']:,}", bounds, row["letters"] or ""
 

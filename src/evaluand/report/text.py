@@ -76,6 +76,20 @@ def bounds_text(worst: str, best: str) -> str:
     return f"{'no limit' if worst == '–' else worst} … {'no limit' if best == '–' else best}"
 
 
+def between(low: str, high: str) -> str:
+    """An interval of two formatted numbers, of which `–` is an end that it does not have; empty without both.
+
+    Its words and minus signs cannot be taken for dashes.
+
+    Example:
+        >>> between("-0.120", "0.030"), between("–", "0.030"), between("–", "–")
+        ('−0.120 to 0.030', '−∞ to 0.030', '')
+    """
+    if low == high == "–":
+        return ""
+    return f"{'-∞' if low == '–' else low} to {'∞' if high == '–' else high}".replace("-", "−")
+
+
 def group_name(by: Mapping[str, str | None]) -> str:
     """The name of a group; a missing value is written so that no value looks like it.
 

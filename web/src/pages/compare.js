@@ -5,8 +5,9 @@ import { address, change, go, state } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded, Problem, Waiting } from "../parts/frame.js";
+import { Markup } from "../parts/markup.js";
 import { isServed, pathOf, useRead } from "../source.js";
-import { Name, minute, number, plainly, plural, shown, word } from "../text.js";
+import { Name, ended, interval, minute, number, plainly, plural, shown, word } from "../text.js";
 
 export function ComparePage({ parts: [id] }) {
   return id === undefined ? html`<${Chosen} />` : html`<${Stored} id=${id} />`;
@@ -44,13 +45,14 @@ function Chosen() {
   return html`<${Loaded} found=${found}>${(facts) => html`<${Compared} a=${a} b=${b} ...${facts} />`}</${Loaded}>`;
 }
 
-function Compared({ a, b, tasks, pairs, left_out: leftOut, confidence, attributes, command }) {
+function Compared({ a, b, tasks, pairs, left_out: leftOut, meanings, confidence, attributes, command }) {
   const [first, second] = tasks.map((task) => task.task);
   return html`<${Head} title=${`${second} compared with ${first}`} kind="Comparison">
       <p class="meta">Differences are <${Name} of=${second} /> minus <${Name} of=${first} /> over the rows that both have. <a href=${address(["c"], { a: b, b: a })}>Swap them</a></p></${Head}>
-    <ul class="words verdicts">${pairs.map((pair) => html`<li>${shown(`${pair.label}${pair.target === null ? "" : ` · ${pair.target}`}: ${pair.verdict ?? pair.reason ?? "not compared"}`)}</li>`)}</ul>
+    <ul class="words verdicts">${pairs.map((pair) => html`<li>${shown(ended(`${pair.label}${pair.target === null ? "" : ` · ${pair.target}`}: ${pair.verdict ?? pair.reason ?? "not compared"}`))}</li>`)}</ul>
     <p><${Command} text=${command} /></p>
     <${Pairs} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
+    <${Markup} of=${meanings} />
     ${leftOut.length > 0 && html`<p class="note">Not compared: ${shown(leftOut.map((each) => `${each.metric} · ${each.scorer}: ${each.reason}`).join("; "))}.</p>`}
     <section aria-labelledby="gate-title"><h2 id="gate-title">Gate</h2><${Gate} a=${a} b=${b} names=${[first, second]} /></section>
     <section aria-labelledby="groups-title"><h2 id="groups-title">Groups</h2>${attributes.length
@@ -69,7 +71,7 @@ function Pairs({ pairs, names, confidence }) {
     <thead><tr>${heads.map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
     <tbody>${pairs.map((pair) => html`<tr><th scope="row"><${Name} of=${pair.label} />${pair.target !== null && html` · <${Name} of=${pair.target} />`}</th>
       <td>${number(pair.value_a)}</td><td>${number(pair.value_b)}</td><td class="value">${signed(pair.difference)}</td>
-      <td>${pair.low === null ? "" : `${signed(pair.low)} to ${signed(pair.high)}`}</td><td>${p(pair.p_adjusted)}</td>
+      <td>${interval(pair.low, pair.high, signed)}</td><td>${p(pair.p_adjusted)}</td>
       ${["won", "tied", "lost"].map((name) => html`<td>${pair[name] === null ? "" : word.format(pair[name])}</td>`)}
       <td>${number(pair.detectable)}</td><td>${word.format(pair.n_used)} of ${word.format(pair.n)}</td></tr>`)}</tbody></table></div>`;
 }
@@ -83,7 +85,7 @@ function Groups({ a, b, names }) {
       <thead><tr>${["group", ...names, "difference", "interval", "p", "rows", "shown to be"].map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
       <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(Object.entries(group.by).map(([name, value]) => `${name}=${value || "none"}`).join(", "))}${group.target !== null && html` · <${Name} of=${group.target} />`}</th>
         <td>${number(group.value_a)}</td><td>${number(group.value_b)}</td><td class="value">${signed(group.difference)}</td>
-        <td>${group.low === null ? "" : `${signed(group.low)} to ${signed(group.high)}`}</td><td>${p(group.p_adjusted)}</td>
+        <td>${interval(group.low, group.high, signed)}</td><td>${p(group.p_adjusted)}</td>
         <td>${word.format(group.n_used)}</td><td>${group.p_adjusted !== null && group.p_adjusted <= 0.05 ? ((group.difference < 0) !== group.lower_is_better ? html`<span class="warn">worse</span>` : "better") : ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;
 }
 
@@ -96,6 +98,6 @@ function Gate({ a, b, names }) {
         <input id="gate-text" value=${draft} placeholder="accuracy not worse than baseline by 0.02" autocomplete="off" spellcheck=${false} onInput=${(event) => type(event.target.value)} /></div>
       <div class="field"><button type="submit">Check</button></div></form>
     ${text && (found.error ? html`<${Problem} text=${found.error} />` : found.value === null ? html`<${Waiting} what="Checking" />` : html`
-      <div role="status"><ul class="words">${found.value.results.map((each) => html`<li><span class=${`pill ${each.passed ? "good" : each.decided ? "failed" : "unscored"}`}>${each.passed ? "passed" : each.decided ? "failed" : "undecided"}</span> ${shown(each.message)}</li>`)}</ul></div>
+      <div role="status"><ul class="words">${found.value.results.map((each) => html`<li><span class=${`pill ${each.passed ? "good" : each.decided ? "failed" : "unscored"}`}>${each.passed ? "passed" : each.decided ? "failed" : "undecided"}</span> ${each.scorer !== undefined && html`scores of <b><${Name} of=${each.scorer} /></b>: `}${shown(ended(each.message))}</li>`)}</ul></div>
       <p><${Command} text=${found.value.command} /></p>`)}`;
 }

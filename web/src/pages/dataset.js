@@ -5,7 +5,7 @@ import { Pairs } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
 import { isServed, pathOf, useRead } from "../source.js";
-import { Name, minute, number, plain, plainly, plural, shown, textOf, word } from "../text.js";
+import { Name, interval, minute, number, plain, plainly, plural, shown, textOf, word } from "../text.js";
 
 const SHORT = 12;
 
@@ -90,6 +90,6 @@ function Compared({ a, b }) {
       <tbody>${facts.first_changed.map((each) => html`<tr><th scope="row"><${ExampleLink} dataset=${a} index=${each.a} name=${each.id} /></th>
         <td class="text"><${ExampleLink} dataset=${b} index=${each.b} name="there" /></td><td class="text"><bdi>${shown(each.columns.join(", ") || "roles")}</bdi></td></tr>`)}</tbody></table></div>`}
     <h3>Drift</h3>${facts.drift ? html`<p>${shown(facts.drift.verdict)}</p><ul class="words">${facts.drift.columns.map((each) => html`<li><${Name} of=${each.column} />: ${shown(each.effect)} ${number(each.value)}${
-      each.low !== null && html` <span class="muted">[${number(each.low)}, ${number(each.high)}]</span>`}, p ${number(each.p_adjusted)}</li>`)}</ul>` : html`<p class="note">So many examples take a while; in a terminal:</p>`}
+      each.low !== null && html` <span class="muted">${interval(each.low, each.high)}</span>`}, p ${number(each.p_adjusted)}</li>`)}</ul>` : html`<p class="note">So many examples take a while; in a terminal:</p>`}
     <p><${Command} text=${facts.command} /></p>`}</${Loaded}>`;
 }

@@ -6,7 +6,7 @@ import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
 import { pathOf, useRead } from "../source.js";
-import { Name, minute, number, plural, shown, word } from "../text.js";
+import { Name, interval, minute, number, plural, shown, word } from "../text.js";
 import { ExampleLink } from "./dataset.js";
 
 const SHORT = 12;
@@ -59,7 +59,7 @@ function Confusion({ rows }) {
 
 const Calibration = ({ rows }) => html`<div class="scroll" role="region" aria-label="Table of calibration" tabindex="0"><table class="numbers"><caption><span>What people gave the answers that the judge gave about the same number</span></caption>
   <thead><tr>${["judge", "people", "interval", "answers"].map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-  <tbody>${rows.map((row) => html`<tr><td>${number(row.judge)}</td><td class="value">${number(row.people)}</td><td>${row.low === null ? "" : `${number(row.low)} – ${number(row.high)}`}</td><td>${word.format(row.n)}</td></tr>`)}</tbody></table></div>`;
+  <tbody>${rows.map((row) => html`<tr><td>${number(row.judge)}</td><td class="value">${number(row.people)}</td><td>${interval(row.low, row.high)}</td><td>${word.format(row.n)}</td></tr>`)}</tbody></table></div>`;
 
 const Miss = ({ miss, command }) => html`<article class="card" aria-label=${`Example ${miss.id}`}>
   <header><h3>${miss.dataset ? html`<${ExampleLink} dataset=${miss.dataset} index=${miss.index} name=${miss.id} />` : html`<${Name} of=${miss.id} />`}</h3></header>

@@ -6,7 +6,7 @@ import { Block, Heading } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Problem, Waiting } from "../parts/frame.js";
 import { canLabel, forget, pathOf, read, send } from "../source.js";
-import { Name, number, plural, shown, word } from "../text.js";
+import { Name, interval, number, plural, shown, word } from "../text.js";
 
 export function LabelPage({ parts: [run = ""] }) {
   if (!canLabel) {
@@ -141,7 +141,7 @@ const percent = (share) => `${Math.round(share * 100)} %`;
 
 const Agreements = ({ agreement, noun }) => agreement.length > 0 && html`<ul class="words">${agreement.map((each) => html`<li><${Name} of=${each.one} /> and <${Name} of=${each.other} /> ${
   each.answers ? `agree on ${word.format(each.agreed)} of ${plural(each.answers, `common ${noun}`)} (${percent(each.agreed / each.answers)})` : `have no ${noun} in common`}${
-  each.answers ? each.kappa === null ? "; kappa is undefined, as both always say the same" : `, kappa ${number(each.kappa)}${each.low === null ? "" : ` [${number(each.low)}, ${number(each.high)}]`}` : ""}</li>`)}</ul>`;
+  each.answers ? each.kappa === null ? "; kappa is undefined, as both always say the same" : `, kappa ${number(each.kappa)}${each.low === null ? "" : `, ${interval(each.low, each.high)}`}` : ""}</li>`)}</ul>`;
 
 function Item({ item, run, isPair }) {
   const command = `evaluand show ${run.slice(0, 12)} --json`;

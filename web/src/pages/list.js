@@ -5,7 +5,7 @@ import { address, change, go, state } from "../address.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
 import { forget, isServed, pathOf, read, useRead } from "../source.js";
-import { Name, minute, number, plural, shown, word } from "../text.js";
+import { Name, interval, minute, number, plural, shown, word } from "../text.js";
 
 const PAGE = 60;
 const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
@@ -117,7 +117,7 @@ function Card({ name, kind, id }) {
     ${card?.task && name === undefined && html`<li class="muted">task <${Name} of=${card.task} /></li>`}
     ${card?.model && html`<li class="muted">model <${Name} of=${card.model} /></li>`}
     ${card?.dataset && html`<li class="muted">data <${Name} of=${card.dataset.name ?? card.dataset.id.slice(0, 12)} /></li>`}
-    ${card?.metrics.map((metric) => html`<li><${Name} of=${metric.label} /> <b>${number(metric.value)}</b>${metric.low !== null ? html` <span class="muted">[${number(metric.low)}, ${number(metric.high)}]</span>` : ""}</li>`)}
+    ${card?.metrics.map((metric) => html`<li><${Name} of=${metric.label} /> <b>${number(metric.value)}</b>${metric.low !== null ? html` <span class="muted">${interval(metric.low, metric.high)}</span>` : ""}</li>`)}
     ${card?.used && html`<li class="muted">run ${shown(card.used)}</li>`}
     ${card?.took && html`<li class="muted">made in ${card.took}</li>`}
   </ul>`;

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { address } from "../address.js";
 import { Head, Problem, Waiting } from "../parts/frame.js";
 import { canStop, isServed } from "../source.js";
-import { Name, number, seconds, shown, word } from "../text.js";
+import { Name, interval, number, seconds, shown, word } from "../text.js";
 
 const MOST = 200;
 const EVERY = 2000; // milliseconds
@@ -48,7 +48,7 @@ function Live({ facts, rows, fault }) {
     <p>${Object.entries(counts).map(([each, n]) => `${word.format(n)} ${each}`).join(", ")}</p>
     ${status === "stopped" && html`<p class="note">No process works on it; continue with <code>evaluand resume ${facts.id.slice(0, 12)}</code></p>`}
     ${status === "finished" && html`<p><a href=${address(["r", facts.id])}>Its results</a></p>`}
-    ${scores.length > 0 && html`<h2>Scores so far</h2><ul class="tiles">${scores.map((each) => html`<li><${Name} of=${each.scorer} /> <b>${number(each.mean)}</b>${each.low !== null ? html` <span class="muted">[${number(each.low)}, ${number(each.high)}]</span>` : ""} <span class="muted">${word.format(each.scored)} of ${word.format(each.n)} scored</span></li>`)}</ul>
+    ${scores.length > 0 && html`<h2>Scores so far</h2><ul class="tiles">${scores.map((each) => html`<li><${Name} of=${each.scorer} /> <b>${number(each.mean)}</b>${each.low !== null ? html` <span class="muted">${interval(each.low, each.high)}</span>` : ""} <span class="muted">${word.format(each.scored)} of ${word.format(each.n)} scored</span></li>`)}</ul>
       <p class="note">Each interval is that of one look. Who stops as soon as it looks good is wrong more often; see <code>evaluand run --until</code>.</p>`}
     <h2>Last rows</h2>
     <div class="scroll" role="region" aria-label="Last rows" tabindex="0"><table class="numbers"><thead><tr><th scope="col">example</th><th scope="col" class="text">status</th><th scope="col" class="text">answer</th><th scope="col">time</th></tr></thead>

@@ -7,7 +7,7 @@ import { Histograms } from "../parts/histograms.js";
 import { History } from "../parts/history.js";
 import { Markup } from "../parts/markup.js";
 import { canLabel, isServed, pathOf, useRead } from "../source.js";
-import { Name, plural, shown } from "../text.js";
+import { Name, ended, plural, shown } from "../text.js";
 import { Pairing } from "./compare.js";
 
 export function ResultsPage({ parts }) {
@@ -41,8 +41,6 @@ function Results({ name, title, tasks, history, judges, said, sections }) {
 const MOST_PAIRS = 12;
 
 const listed = (links) => links.map((link, i) => html`${i ? ", " : ""}${link}`);
-
-const ended = (text) => (/[.:!?]$/.test(text) ? text : `${text}.`);
 
 /** The questions that people come with, answered. */
 export function Answers({ answers }) {

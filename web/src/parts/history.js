@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { address } from "../address.js";
 import { pathOf, useRead } from "../source.js";
-import { Name, minute, number, word } from "../text.js";
+import { Name, interval, minute, number, word } from "../text.js";
 import { Loaded } from "./frame.js";
 
 export function History({ name }) {
@@ -22,6 +22,6 @@ function Trend({ task, metric }) {
 
 const Line = ({ row, of }) => html`<tr class=${row.differs.length ? "muted" : ""}><th scope="row">${row.number}</th>
   <td class="text when"><a href=${address(["v", of.id])}>${minute(of.created)}</a>${of.current && " (current)"}</td>
-  <td class="value">${number(row.value)}</td><td>${row.low === null ? "" : `${number(row.low)} to ${number(row.high)}`}</td><td>${word.format(row.n_scored)} of ${word.format(row.n)}</td>
+  <td class="value">${number(row.value)}</td><td>${interval(row.low, row.high)}</td><td>${word.format(row.n_scored)} of ${word.format(row.n)}</td>
   <td class="text">${of.changed ? "changed" : ""}</td>
   <td class="text long"><span dangerouslySetInnerHTML=${{ __html: row.key }} /> ${row.differs.length ? `not comparable: ${row.differs.join(", ")}` : "as now"}</td></tr>`;

@@ -2,10 +2,10 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { address } from "../address.js";
-import { Name, number, shown } from "../text.js";
+import { Name, interval, number, shown } from "../text.js";
 import { MODEL, RATES, ROW, SYSTEM, THRESHOLD, TRIVIAL, VALUES } from "./pick.js";
 
-const range = (low, high) => (low === null || high === null ? null : html` <span class="muted">${number(low)} – ${number(high)}</span>`);
+const range = (low, high) => (low === null || high === null ? null : html` <span class="muted">${interval(low, high)}</span>`);
 
 /** The points that are listed; those of a head are sorted by it. */
 export function Points({ choice, place, onPick }) {

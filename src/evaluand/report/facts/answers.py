@@ -146,7 +146,7 @@ def _describe_cost(facts: Facts) -> Answer:
     ]
     made = {step["id"]: step for entry in facts["tasks"] for step in (entry["run"], entry["evaluation"]) if step}
     if (spent := " and ".join(total_spent(made.values()).costs())) and used:
-        used.append(f"making all of it cost {spent}")
+        used.append(f"Making all of it cost {spent}")
     return Answer(question, used or ["No call says what it used"])
 
 

@@ -128,7 +128,7 @@ def _sentence(
     wins = f"; {best[0]} is better than {listed}" if better else ""
     others = _join([systems[pair["a"]] for pair in similar])
     return (
-        f"no system is shown to be best by {metric}: {_join(best)} {has} the {end}, {value}{wins};"
+        f"No system is shown to be best by {metric}: {_join(best)} {has} the {end}, {value}{wins};"
         f" no difference of {best[0]} from {others} could be shown"
     )
 

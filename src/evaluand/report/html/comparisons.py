@@ -8,8 +8,9 @@ from typing import Final
 from evaluand.comparison.verdict import adjustment
 from evaluand.core.errors import plural, pluralize
 from evaluand.report.facts.base import Facts
+from evaluand.report.html.explanations import explain
 from evaluand.report.html.page import clean, example_link, excerpt, name, table, th
-from evaluand.report.text import LABEL, clusters_text, numbers
+from evaluand.report.text import LABEL, between, clusters_text, numbers
 
 _FLIPS: Final = 100
 _VERDICT: Final = 400
@@ -24,7 +25,7 @@ def comparisons_section(facts: Facts) -> str:
     lines = []
     for row in facts.get("comparisons") or ():
         shown = numbers(row["difference"], row["low"], row["high"])
-        interval = "" if row["low"] is None else f"{shown[1]} – {shown[2]}"
+        interval = between(*shown[1:])
         p = "–" if row["p"] is None else f"{row['p']:.3g}"
         words = ("", "", "") if row.get("direction", "higher") else (" higher", " lower", "")
         counts = "".join(
@@ -43,9 +44,11 @@ def comparisons_section(facts: Facts) -> str:
     below = note + prompts_section(facts.get("prompts", ()))
     if not lines:
         return below
+    adjusted = adjustment(facts["comparisons"])
     heads = "".join(th(n, "text") for n in ("a", "b", "metric"))
-    heads += "".join(map(th, ("difference", "interval", f"p ({adjustment(facts['comparisons'])})", "won", "lost", "n")))
-    return table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>") + below
+    heads += "".join(map(th, ("difference", "interval", f"p ({adjusted})", "won", "lost", "n")))
+    differences = table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
+    return differences + explain(adjusted, "detectable difference", "flips") + below
 
 
 def prompts_section(changes: Sequence[Facts]) -> str:

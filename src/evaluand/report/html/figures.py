@@ -14,7 +14,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot, Plot, Series
 from evaluand.report.html.page import clean, figure, name, table, th
-from evaluand.report.text import LABEL, disparity_phrase, group_name, join_names, number_format, numbers, safe
+from evaluand.report.text import LABEL, between, disparity_phrase, group_name, join_names, number_format, numbers, safe
 
 Labels = Mapping[tuple[str, str], str]
 
@@ -384,8 +384,8 @@ def _bins(curves: Sequence[Facts], heads: tuple[str, str, str, str]) -> str:
         rows = zip(*(points[n] for n in ("x", "y", "low", "high", "n")), strict=True)
         for x, y, low, high, n in rows:
             task = f'<td class="text">{name(curve["line"])}</td>' if several else ""
-            between = "" if low is None else f"{low:{form}} – {high:{form}}"
-            cells = f"<td>{y:{form}}</td><td>{between}</td><td>{n:,.6g}</td>"
+            interval = "" if low is None else between(f"{low:{form}}", f"{high:{form}}")
+            cells = f"<td>{y:{form}}</td><td>{interval}</td><td>{n:,.6g}</td>"
             lines.append(f'<tr><th scope="row">{x:{form_x}}</th>{task}{cells}</tr>')
     head = th(heads[0], "text") + (th(curves[0]["lines"], "text") if several else "") + "".join(map(th, heads[1:]))
     return _numbers_table(f"{heads[1]} by {heads[0]}", head, lines)
@@ -447,7 +447,7 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
     lines = []
     for row in rows:
         value, low, high = numbers(row["value"], row["low"], row["high"])
-        interval = "" if row["low"] is None else f"{low} – {high}"
+        interval = between(low, high)
         why = f'<span class="why">{clean(row["reason"], 4 * LABEL)}</span>' if row["reason"] else ""
         of = f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
         ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
@@ -500,7 +500,7 @@ def _rated(caption: str, rows: Sequence[Facts]) -> str:
             cells = f"<td>{each['n']:,.0f}</td>"
             for prefix in ("", "shrunk_"):
                 value, low, high = numbers(*(each[f"{prefix}{part}"] for part in ("value", "low", "high")))
-                interval = "" if each[f"{prefix}low"] is None else f"{low} – {high}"
+                interval = between(low, high)
                 cells += f'<td class="value">{value}</td><td>{interval}</td>'
             flag = "" if each["judged"] else '<span class="warn">not judged</span>'
             lines.append(

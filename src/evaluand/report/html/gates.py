@@ -8,7 +8,7 @@ from typing import Any, Final
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import shorten_refusals
 from evaluand.report.html.page import clean, name, table, th
-from evaluand.report.text import numbers
+from evaluand.report.text import between, numbers
 
 _WORDS: Final = {True: "passed", False: "failed", None: "not decidable"}
 _CLASSES: Final = {True: "value", False: "failed", None: "unscored"}
@@ -33,8 +33,9 @@ def _line(gate: Facts) -> str:
     result = gate["passed"] if gate["decided"] else None
     values = gate["values"]
     shown, intervals, bounds = ("<br>".join(map(cell, values)) for cell in (_value, _interval, _bound))
+    scorer = f'<span class="why">scores of {name(gate["scorer"])}</span>' if "scorer" in gate else ""
     return (
-        f'<tr><th scope="row">{clean(gate["gate"])}</th><td class="text">{name(gate["subject"])}</td>'
+        f'<tr><th scope="row">{clean(gate["gate"])}{scorer}</th><td class="text">{name(gate["subject"])}</td>'
         f'<td class="text {_CLASSES[result]}">{_WORDS[result]}</td><td class="value">{shown}</td>'
         f"<td>{intervals}</td><td>{bounds}</td>"
         f'<td class="text">{clean(gate["limit"])}</td><td class="text">{clean(gate["message"])}</td></tr>'
@@ -50,7 +51,7 @@ def _value(found: dict[str, Any]) -> str:
 
 def _interval(found: dict[str, Any]) -> str:
     low, high = numbers(found.get("low"), found.get("high"))
-    return "" if found.get("low") is None and found.get("high") is None else f"{low} – {high}"
+    return between(low, high)
 
 
 def _bound(found: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.page import clean, clean_lines, name, table, th
-from evaluand.report.text import SHORT_ID, numbers
+from evaluand.report.text import SHORT_ID, between, numbers
 
 
 def judges_section(judges: Sequence[Facts], facts: Facts) -> str:
@@ -58,11 +58,10 @@ def _corrected(judges: Sequence[Facts]) -> str:
         ]
         why = "" if corrected["reason"] is None else f'<span class="why">{clean(corrected["reason"])}</span>'
         why += f'<span class="why">{clean(row["overlap"])}</span>' if row["overlap"] else ""
-        interval = "" if corrected["low"] is None else f"{cells[4]} – {cells[5]}"
         lines.append(
             f'<tr><th scope="row">{name(row["task"])}</th><td class="text">{name(row["judge"])}</td>'
-            f'<td class="value">{cells[0]}</td><td>{cells[1]} – {cells[2]}</td>'
-            f'<td class="value">{cells[3]}{why}</td><td>{interval}</td></tr>'
+            f'<td class="value">{cells[0]}</td><td>{between(*cells[1:3])}</td>'
+            f'<td class="value">{cells[3]}{why}</td><td>{between(*cells[4:])}</td></tr>'
         )
     heads = th("Task", "text") + th("judge", "text")
     heads += "".join(map(th, ("judged right", "interval", "corrected", "interval")))

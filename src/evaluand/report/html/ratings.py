@@ -22,8 +22,9 @@ from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
+from evaluand.report.html.explanations import explain
 from evaluand.report.html.page import clean, figure, name, table, th
-from evaluand.report.text import LABEL, safe
+from evaluand.report.text import LABEL, between, safe
 
 _CELL: Final = 300
 _CHARTED: Final = 100
@@ -108,6 +109,7 @@ def _ranking(facts: Facts) -> str:
     body = "".join(_ranking_line(row, facts, without) for row in rows)
     caption = "Systems, best first; both orders of a pair are one match"
     ranking = table(caption, "".join(th(*head) for head in heads), f"<tbody>{body}</tbody>", "ranking")
+    ranking += explain("letters")
     ranking += "".join(
         f'<p class="note">{clean(text[:1].upper() + text[1:], _CELL)}.</p>' for text in count_texts(facts)
     )
@@ -271,7 +273,7 @@ def _interval(low: float | None, high: float | None, form: Any) -> str:
     """An interval, one end of which may be open; – if it is undefined."""
     if low is None and high is None:
         return "–"
-    return f"{'−∞' if low is None else form(low)} – {'∞' if high is None else form(high)}"
+    return between("–" if low is None else form(low), "–" if high is None else form(high))
 
 
 def _percent(share: float | None) -> str:

@@ -52,6 +52,7 @@ from evaluand.report.row_columns import has_many, iterate_columns
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
+    between,
     bounds_text,
     clusters_text,
     defaulted_text,
@@ -309,7 +310,7 @@ def _confusion_keys(facts: Facts) -> set[tuple[str, str]]:
 def _cells(row: Facts, form: str, bounded: bool, skipped: bool, *, drawn: bool = False) -> str:
     value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
     why = f'<span class="why">{_text(row["reason"], _CELL)}</span>' if row["reason"] else ""
-    interval = "" if row["low"] is None else f"{low} – {high}"
+    interval = between(low, high)
     bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
     cells = [
         f'<td><a href="#confusion">matrix</a>{why}</td>'

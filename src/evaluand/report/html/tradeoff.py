@@ -34,7 +34,7 @@ from evaluand.report.html.tradeoff_choice import (
     rate_cells,
     threshold_text,
 )
-from evaluand.report.text import LABEL, numbers, safe
+from evaluand.report.text import LABEL, between, numbers, safe
 from evaluand.report.tradeoff_facts import (
     area_of_front,
     describe_ends,
@@ -377,7 +377,7 @@ def _line(system: str, front: Tradeoff, place: int) -> str:
         interval = ""
         if front.ends is not None and not math.isnan(front.ends.low[place, i]):
             low, high = numbers(*(float(end[place, i]) for end in front.ends[1:]))
-            interval = f' <span class="muted">{low} – {high}</span>'
+            interval = f' <span class="muted">{between(low, high)}</span>'
         cells.append(_cell(float(front.value[place, i]), interval))
     trivial = "accepts nobody or everybody" if front.trivial[place] else ""
     return (

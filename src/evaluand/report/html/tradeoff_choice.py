@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.core.errors import plural
-from evaluand.report.text import LABEL, numbers, safe
+from evaluand.report.text import LABEL, between, numbers, safe
 from evaluand.report.tradeoff_facts import counts_text, rate_aim, rate_title
 from evaluand.tradeoff.constraints import rounding_of
 from evaluand.tradeoff.front import settled
@@ -81,7 +81,7 @@ def _on_axis(ends: Sequence[float], low: float, high: float) -> list[Any]:
     known = [None if math.isnan(end) else end for end in ends]
     value, *shown = numbers(*known)
     spots = [0.0, *(ends[0] if math.isnan(end) else end for end in ends)]
-    interval = "" if None in known else " – ".join(shown)
+    interval = "" if None in known else between(*shown)
     return [value, interval, [round(100 * (min(max(at, low), high) - low) / (high - low), 1) for at in spots]]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.page import clean, name, table, th
-from evaluand.report.text import LABEL, group_name, numbers, worst_groups_notes
+from evaluand.report.text import LABEL, between, group_name, numbers, worst_groups_notes
 
 
 def worst_groups_section(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
@@ -20,7 +20,7 @@ def worst_groups_section(facts: Facts, labels: Mapping[tuple[str, str], str]) ->
 
 def _line(row: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     value, low, high, rest, found = numbers(*(row[part] for part in ("value", "low", "high", "rest", "found")))
-    interval = "" if row["low"] is None else f"{low} – {high}"
+    interval = between(low, high)
     label = labels.get((row["scorer"], row["signature"]), row["metric"])
     flag = '<span class="warn">yes</span>' if row["confirmed"] else "unclear"
     target = "" if row["target"] is None else f" · {name(row['target'])}"

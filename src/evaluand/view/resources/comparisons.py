@@ -13,13 +13,14 @@ from evaluand.comparison.gates import check_gates
 from evaluand.comparison.group_changes import GroupChange, group_changes
 from evaluand.comparison.measures import declared_measures, resolve_measures
 from evaluand.comparison.rule import Gate
-from evaluand.comparison.verdict import adjusted_p
+from evaluand.comparison.verdict import adjusted_p, adjustment
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.commands import format_command
 from evaluand.report.contents import read_parts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
+from evaluand.report.html.explanations import explain
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.text import SHORT_ID
 from evaluand.store.overlay import OverlayStore
@@ -70,6 +71,7 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
             for pair in add_labels(comparison.pairs)
         ],
         "left_out": comparison.left_out,
+        "meanings": explain(adjustment(comparison.pairs), "detectable difference", "flips"),
         "attributes": _list_attributes(source, tasks),
         "command": format_command("compare", [task["evaluation"][:SHORT_ID] for task in tasks], source.root),
     }
