@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from support.accessible import check_readable
 from support.view_page import open_page
 from support.view_server import HOSTILE
 
@@ -247,3 +248,7 @@ def test_nothing_is_wider_than_the_window(page: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.wait_for_selector(".detail")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_readers_of_all_kinds_can_use_apps(page: Any) -> None:
+    check_readable(page, f"{page.origin}/a/rag?x=0")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.accessible import check_readable
 from support.view_page import open_page
 from support.view_server import HOSTILE
 
@@ -131,3 +132,7 @@ def test_a_run_without_usage_has_no_empty_box(tab: Any, store: DirectoryStore) -
     tab.goto(f"{tab.origin}/r/{find(store, 'runs', 'plain')}")
     tab.get_by_text("No row has a number for tokens, cost.").wait_for()
     assert tab.locator(".histograms figure").count() == 1
+
+
+def test_readers_of_all_kinds_can_use_distributions(tab: Any, store: DirectoryStore) -> None:
+    check_readable(tab, f"{tab.origin}/v/{find(store, 'evaluations', 'counts')}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.accessible import check_readable
 from support.view_page import open_page
 from support.view_server import HOSTILE
 
@@ -115,6 +116,7 @@ def test_history_is_shown_where_there_is_any(store: DirectoryStore, tmp_path: Pa
         assert rows.count() == 5
         assert "not comparable: other examples" in rows.first.inner_text()
         assert section.locator("svg.plane").count() == 1
+        check_readable(tab, tab.url)
         rows.first.get_by_role("link").click()
         tab.get_by_role("heading", name="Distributions").wait_for()
         tab.goto(f"{tab.origin}/e/alone")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.accessible import check_readable
 from support.browser import open_tab
 from support.labelled import Rounding, judge_numbers, label_numbers, play_numbers
 from support.view_server import HOSTILE, serve_store
@@ -143,5 +144,7 @@ def test_judges_are_read_in_a_browser(tab: Any, store: DirectoryStore, tmp_path:
         tab.set_viewport_size({"width": 1280, "height": 720})
         tab.goto(f"{server.origin}/j/{find(store, HOSTILE)['id']}")
         tab.get_by_role("heading", name=HOSTILE).wait_for()
+        for path in ("j", f"j/{find(store, 'fine')['id']}"):
+            check_readable(tab, f"{server.origin}/{path}")
         assert tab.locator("main script, main img").count() == 0
     assert faults == []

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from click.testing import CliRunner
+from support.accessible import check_readable
 from support.browser import open_tab
 from support.view_server import HOSTILE, Server, serve_store
 
@@ -388,6 +389,9 @@ def test_three_answers_are_labelled_by_the_keyboard(
         status.get_by_text(f"{done} of {ROWS} answers labelled").wait_for()
 
     wait(0)
+    check_readable(tab, tab.url)
+    tab.keyboard.press("7")
+    tab.get_by_text("7 is not among the labels: keys 0 to 1.").wait_for()
     tab.keyboard.press("1")
     wait(1)
     tab.keyboard.press("0")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.accessible import check_readable
 from support.view_page import open_page
 from support.view_server import HOSTILE
 
@@ -151,3 +152,11 @@ def test_ids_stand_for_names_only_until_these_are_known(tab: Any, store: Directo
     tab.goto(f"{tab.origin}/d/{dataset}")
     way.get_by_text(dataset[:12], exact=True).wait_for()
     tab.unroute_all()
+
+
+def test_readers_of_all_kinds_can_use_the_list_and_examples(tab: Any, store: DirectoryStore) -> None:
+    dataset = find(store, "datasets", "letters")
+    run = find(store, "runs", join_name("trial", "upper"))
+    three = find(store, "comparisons", "three")
+    for path in ("?k=all", f"d/{dataset}", f"x/{dataset}/3", f"t/{run}/3", f"r/{run}", f"c/{three}"):
+        check_readable(tab, f"{tab.origin}/{path}")

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from support.accessible import check_readable
 from support.matches import play_runs, table_judge
 from support.view_page import open_page
 from support.view_server import HOSTILE
@@ -259,3 +260,7 @@ def test_nothing_is_wider_than_the_window(page: Any, width: int) -> None:
     page.locator(".pair-line").first.click()
     page.set_viewport_size({"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_readers_of_all_kinds_can_use_matches(page: Any) -> None:
+    check_readable(page, f"{page.origin}/m/trial?x=3")

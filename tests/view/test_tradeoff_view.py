@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner
+from support.accessible import check_readable
 from support.view_page import open_page
 from support.view_server import HOSTILE
 
@@ -244,7 +245,7 @@ def test_a_point_of_the_table_or_the_plane_sets_the_limits_to_its_values(page: A
     assert row.count() == 1
     assert row.locator("td").first.inner_text() in part.locator(".picked-point").inner_text()
     assert part.locator("table.rates tbody tr").count() == 2
-    part.get_by_role("region", name="The same point on other data").wait_for()
+    part.get_by_role("group", name="The same point on other data").wait_for()
     part.get_by_role("button", name="Clear the limits").click()
     first = part.locator(".picked-point").inner_text()
     dots = part.locator("figure").first.locator("svg > .dot")
@@ -270,3 +271,7 @@ def test_nothing_is_wider_than_the_window(page: Any, width: int) -> None:
     page.goto(f"{page.origin}/o/validation")
     page.wait_for_selector(".picked-point")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_readers_of_all_kinds_can_use_trade_offs(page: Any) -> None:
+    check_readable(page, f"{page.origin}/o/validation")

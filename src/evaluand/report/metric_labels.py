@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.name_table import FUNCTION
 from evaluand.metrics.names import name_in_tables, printed_name
-from evaluand.report.text import LABEL, between, numbers, safe
+from evaluand.report.text import LABEL, numbers, safe
 
 _Row = TypeVar("_Row", bound=Mapping[str, Any])
 
@@ -91,9 +91,8 @@ class Alone(NamedTuple):
     n: int
 
     def cells(self) -> list[str]:
-        """Value, interval and number as texts."""
-        value, low, high = numbers(self.value, self.low, self.high)
-        return [value, between(low, high), f"{self.n:,}"]
+        """Value, the ends of its interval and number as texts."""
+        return [*numbers(self.value, self.low, self.high), f"{self.n:,}"]
 
 
 def values_alone(row: Mapping[str, Any]) -> list[Alone]:

@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { address, change, state } from "../address.js";
-import { Block, Heading } from "../parts/cell.js";
+import { Block, Heading, Level } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
@@ -30,7 +30,7 @@ function App({ title, chosen, leaderboard, command, recordings, n_recordings: n 
     <section aria-labelledby="records-title"><h2 id="records-title">Records of <${Name} of=${recording.name} /></h2><${Records} key=${recording.id} recording=${recording} /></section>`;
 }
 
-const Recordings = ({ recordings, chosen }) => html`<div class="scroll" role="region" aria-label="Recordings" tabindex="0"><table class="numbers">
+const Recordings = ({ recordings, chosen }) => html`<div class="scroll" role="region" aria-label="Table of recordings" tabindex="0"><table class="numbers">
   <thead><tr>${["recording", "version", "begun", "state", "results"].map((head) => html`<th scope="col" class="text">${head}</th>`)}<th scope="col">records</th></tr></thead>
   <tbody>${recordings.map((one) => html`<tr key=${one.id} class=${one.id === chosen ? "chosen" : ""}>
     <th scope="row"><button type="button" class="plain" aria-pressed=${String(one.id === chosen)} onClick=${() => change({ rec: one.id, n: null, x: null })}><${Name} of=${one.name} /></button></th>
@@ -94,9 +94,9 @@ function Line({ recording, row, head, isOpen }) {
 function Detail({ recording, row, head }) {
   const [whole, tell] = useState(false);
   const command = recording.run ? `evaluand show ${recording.run.slice(0, 12)} --index ${row.index} --json` : `evaluand show ${recording.id.slice(0, 12)}`;
-  return html`<div class="detail"><${RowDetail} row=${row} head=${head} command=${command} />
+  return html`<${Level.Provider} value=${3}><div class="detail"><${RowDetail} row=${row} head=${head} command=${command} />
     ${recording.run && isServed && html`<p class="links"><a href=${traceAddress(recording.run, row)}>The whole trace</a>${head.dataset && html`<a href=${address(["x", head.dataset, row.index])}>This input in all runs</a>`}</p>`}
-    ${isServed && html`<details onToggle=${(event) => tell(event.currentTarget.open)}><summary>The app and the whole record as JSON</summary>${whole && html`<${Json} recording=${recording.id} index=${row.index} />`}</details>`}</div>`;
+    ${isServed && html`<details onToggle=${(event) => tell(event.currentTarget.open)}><summary>The app and the whole record as JSON</summary>${whole && html`<${Json} recording=${recording.id} index=${row.index} />`}</details>`}</div></${Level.Provider}>`;
 }
 
 /** All that selectors of feedbacks can read. */

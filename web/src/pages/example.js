@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { address } from "../address.js";
 import { isServed, pathOf, useRead } from "../source.js";
 import { minute, plural, seconds, shown, snippet, textOf, word } from "../text.js";
-import { Block, Heading, Pairs } from "../parts/cell.js";
+import { Block, Heading, Level, Pairs } from "../parts/cell.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { Answer, OUTCOMES, OUTCOME_CLASS, Outcome, RowDetail, traceAddress } from "../parts/row.js";
 import { ScoreList, scoreValues } from "../parts/scores.js";
@@ -26,11 +26,11 @@ function Example({ example }) {
   return html`<${Head} title=${`Example ${example.index}${hasId && !isLong ? ` (${example.id})` : ""}`} kind="Example" within=${within}>
       <p class="meta">${isLong && html`id <bdi>${shown(example.id)}</bdi> · `}of the dataset <a href=${within.to}><bdi>${shown(within.name)}</bdi></a> · ${plural(newest.length, "task")}, ${plural(runs.length, "run")} with this example${
         example.n_runs > example.n_read && ` among the newest ${word.format(example.n_read)} of ${word.format(example.n_runs)}`}</p></${Head}>
-    <section class="detail" aria-label="Example"><div class="sides">
+    <${Level.Provider} value=${2}><section class="detail" aria-label="Example"><div class="sides">
       <div><${Heading}>Input</${Heading}><${Block} cell=${example.input} command=${command} />${
         example.image && html`<p class="picture"><img src=${example.image} alt="The image that the input names" /></p>`}</div>
       ${example.expected !== null && html`<div><${Heading}>Expected</${Heading}><${Block} cell=${example.expected} command=${command} /></div>`}</div>
-      <${Facts} of=${example.attributes} title="Attributes" /><${Facts} of=${example.metadata} title="Metadata" /></section>
+      <${Facts} of=${example.attributes} title="Attributes" /><${Facts} of=${example.metadata} title="Metadata" /></section></${Level.Provider}>
     <section aria-labelledby="answers"><h2 id="answers">Answers</h2>
       ${newest.length ? html`<div class="cards">${newest.map((run) => html`<${RunCard} key=${run.run} run=${run} />`)}</div>`
         : html`<p class="muted">No finished run over this dataset has this example.</p>`}</section>
@@ -64,7 +64,7 @@ function RunCard({ run }) {
 }
 
 const History = ({ runs }) => html`<div class="scroll" role="region" aria-label="Earlier runs" tabindex="0"><table class="numbers small">
-  <thead><tr>${["run", "task", "when", "outcome", "answer", "scores", ""].map((name) => html`<th scope="col" class="text">${name}</th>`)}</tr></thead>
+  <thead><tr>${["run", "task", "when", "outcome", "answer", "scores", "trace"].map((name) => html`<th scope="col" class="text">${name}</th>`)}</tr></thead>
   <tbody>${runs.map((run) => html`<${Entry} key=${run.run} run=${run} />`)}</tbody></table></div>`;
 
 function Entry({ run }) {

@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { address, change, state } from "../address.js";
-import { Block, Heading } from "../parts/cell.js";
+import { Block, Heading, Level } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Problem, Waiting } from "../parts/frame.js";
 import { canLabel, forget, pathOf, read, send } from "../source.js";
@@ -37,6 +37,12 @@ function choicesOf(scale, isPair) {
   const [low, high] = [Number(digits[1]), Number(digits[2])];
   if (low === 0 && high === 1) return [["1", "right", { value: 1 }], ["0", "wrong", { value: 0 }]];
   return Array.from({ length: Math.max(high - low + 1, 0) }, (_, i) => [String(low + i), String(low + i), { value: low + i }]);
+}
+
+/** The digits that label. */
+function keysOf(choices) {
+  const digits = choices.map(([key]) => key).filter((key) => /^\d$/.test(key)).sort();
+  return digits.length ? `keys ${digits[0]} to ${digits.at(-1)}` : "no digit is a key";
 }
 
 function Session({ run, by, other, scale }) {
@@ -94,6 +100,7 @@ function Session({ run, by, other, scale }) {
     else if (key === "u" || key === "b") back();
     else if (key === "o" && !isPair) boxes.current.own?.focus();
     else if (key === "c") boxes.current.comment?.focus();
+    else if (/^\d$/.test(key)) setFault(`${key} is not among the labels: ${keysOf(choices)}.`);
     else return false;
     return true;
   };
@@ -147,10 +154,10 @@ function Item({ item, run, isPair }) {
   const command = `evaluand show ${run.slice(0, 12)} --json`;
   const names = isPair ? ["First", "Second"] : ["Answer"];
   const said = item.said && [item.said.winner, item.said.value, item.said.label].filter((each) => each !== null && each !== undefined).join(" ");
-  return html`<section class="detail" aria-label=${isPair ? "Pair" : "Answer"}>${said && html`<p class="note">You said ${shown(said)}.</p>`}
+  return html`<${Level.Provider} value=${2}><section class="detail" aria-label=${isPair ? "Pair" : "Answer"}>${said && html`<p class="note">You said ${shown(said)}.</p>`}
     <${Heading}>Input</${Heading}><${Block} cell=${item.input} command=${command} />
     ${item.expected !== null && html`<${Heading}>Expected</${Heading}><${Block} cell=${item.expected} command=${command} />`}
-    <div class="sides">${item.responses.map((cell, i) => html`<div><${Heading}>${names[i]}</${Heading}><${Block} cell=${cell} command=${command} /></div>`)}</div></section>`;
+    <div class="sides">${item.responses.map((cell, i) => html`<div><${Heading}>${names[i]}</${Heading}><${Block} cell=${cell} command=${command} /></div>`)}</div></section></${Level.Provider}>`;
 }
 
 function Ended({ facts: { done, total, noun }, again, back }) {

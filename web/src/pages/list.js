@@ -62,7 +62,7 @@ function Entry({ entry, picked, toggle }) {
       <span class="muted">${TITLES[kind]} · ${minute(entry.created)}</span>
       ${status && status !== "sealed" && html`<span class=${`pill ${status === "damaged" ? "failed" : "unscored"}`}>${status === "open" ? "not finished" : status}</span>`}
       ${isServed && kind === "runs" && status === "open" && html`<${Progress} id=${id} />`}
-      <span class="muted">${counts(entry.counts)}${entry.used ? ` · ${entry.used}` : ""}</span></div>
+      <span class="muted">${shown([entry.counts, entry.used].filter(Boolean).join(" · "))}</span></div>
     ${!to && entry.command && html`<${Command} text=${entry.command} />`}
     ${kind === "experiments" ? Object.entries(entry.tasks).slice(0, 12).map(([task, evaluation]) => html`<${Card} key=${evaluation} name=${task} kind="evaluations" id=${evaluation} />`)
       : status === "sealed" && ["runs", "evaluations"].includes(kind) && html`<${Card} kind=${kind} id=${id} />`}</li>`;
@@ -91,11 +91,6 @@ function Progress({ id }) {
   const [first, last] = looks;
   const rate = last.done > first.done ? `, ${number((1000 * (last.done - first.done)) / (last.at - first.at))} in a second` : "";
   return html`<span role="status">${last.status}: ${word.format(last.done)} of ${plural(last.total, "row")}${rate}</span>`;
-}
-
-function counts(found) {
-  const pairs = Object.entries(found ?? {}).filter(([, n]) => typeof n === "number");
-  return pairs.map(([status, n]) => `${word.format(n)} ${status}`).join(", ");
 }
 
 /** Task, model, dataset and metrics, read when the entry is seen. */

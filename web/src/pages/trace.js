@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { address } from "../address.js";
 import { isServed, pathOf, useRead } from "../source.js";
 import { minute, plural, seconds, shown, word } from "../text.js";
-import { Block, Heading } from "../parts/cell.js";
+import { Block, Heading, Level } from "../parts/cell.js";
 import { Chats } from "../parts/chat.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
@@ -34,7 +34,7 @@ const Tabs = ({ trace, chosen }) => trace.replications > 1 && html`<nav aria-lab
 
 function Call({ trace, row }) {
   const { command } = trace;
-  return html`<${Tiles} row=${row} task=${trace.task} />
+  return html`<${Level.Provider} value=${3}><${Tiles} row=${row} task=${trace.task} />
     <section aria-label="Spans"><h2>What happened</h2><${Waterfall} row=${row} task=${trace.task} command=${command} />
       ${countSpans(row) === 0 && html`<p class="note">The task opened no spans, so only the call itself is known.</p>`}</section>
     <section class="detail" aria-label="Call"><h2>The call</h2>
@@ -42,7 +42,7 @@ function Call({ trace, row }) {
       <${Chats} row=${row} command=${command} />
       ${row.scores.length > 0 && html`<${Heading}>Scores</${Heading}><${ScoreList} row=${row} head=${trace} /><${Asked} row=${row} head=${trace} command=${command} />`}
       <${Heading}>About this call</${Heading}><${About} row=${row} /></section>
-    <p class="links"><${Command} text=${command} /></p>`;
+    <p class="links"><${Command} text=${command} /></p></${Level.Provider}>`;
 }
 
 /** The spans that the task opened, without that of the call. */

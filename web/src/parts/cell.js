@@ -1,6 +1,7 @@
 // A value as a block: text as it is or rendered, JSON as a tree or as it is.
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useMemo, useState } from "preact/hooks";
 import { shown, textOf, word } from "../text.js";
 import { JsonTree, parseJson } from "./json.js";
 import { Markdown, looksLikeMarkdown } from "./markdown.js";
@@ -12,7 +13,10 @@ export const isText = (cell) => typeof cell === "string" || "t" in cell;
 /** That something was cut, and the command that shows it. */
 export const Cut = ({ text, command }) => html`<p class="cut">${text}: <code>${command}</code></p>`;
 
-export const Heading = ({ children }) => html`<h4>${children}</h4>`;
+/** The level of headings within a part, below that of what the part stands in. */
+export const Level = createContext(4);
+
+export const Heading = ({ children }) => html`<h4 aria-level=${useContext(Level)}>${children}</h4>`;
 
 /** A value as a block; `command` shows the whole of a value that was cut. */
 export function Block({ cell, search = "", command, kind = "" }) {

@@ -54,7 +54,7 @@ export function Chooser({ section, one, elsewhere = null }) {
   const { place, kept, reason } = useMemo(() => (faults.length ? { place: -1, kept: 0, reason: "Nothing is chosen until each limit is a number." } : pick(choice, best, numbers)), [choice, best, limits.join("\n")]);
   const point = place < 0 ? null : choice.points[place];
   const choose = (i) => set(choice.points[i][VALUES].map(String), best);
-  return html`<div class="tradeoff-choice"><${Limits} id=${`limits-${section}`} choice=${choice} limits=${limits} numbers=${numbers} best=${best} set=${set} />
+  return html`<div class="tradeoff-choice"><${Limits} title=${one.name ? `Limits of ${plainly(one.name)}` : "Limits"} id=${`limits-${section}`} choice=${choice} limits=${limits} numbers=${numbers} best=${best} set=${set} />
       <div class="chosen-point"><p role="status" class="picked-point">${point ? html`<b><${Name} of=${nameOf(choice, point)} /></b>` : html`<span class="unscored">${reason}</span>`}</p>
         ${faults.map((fault) => html`<${Problem} text=${fault} />`)}
         ${point && html`<dl class="pairs">${choice.names.map((name, i) => html`<dt>${shown(name)}</dt><dd><b>${number(point[VALUES][i])}</b></dd>`)}</dl>`}
@@ -68,11 +68,11 @@ export function Chooser({ section, one, elsewhere = null }) {
     <h3>Points</h3><${Points} choice=${choice} place=${place} onPick=${choose} />`;
 }
 
-function Limits({ id, choice, limits, numbers, best, set }) {
+function Limits({ title, id, choice, limits, numbers, best, set }) {
   const stops = useMemo(() => choice.names.map((_, i) => stopsOf(choice, i)), [choice]);
   const put = (i, text) => set(limits.map((own, other) => (other === i ? text : own)), best);
   const anyLimit = limits.some(Boolean) || best > 0;
-  return html`<form class="limits" aria-label="Limits" onSubmit=${(event) => event.preventDefault()}>
+  return html`<form class="limits" aria-label=${title} onSubmit=${(event) => event.preventDefault()}>
     <label for=${`${id}-best`}>Best by</label><select id=${`${id}-best`} value=${String(best)} onChange=${(event) => set(limits, Number(event.target.value))}>
       ${choice.names.map((name, i) => html`<option value=${String(i)} selected=${i === best}>${plainly(name)}</option>`)}</select>
     <span class="reset">${anyLimit && html`<button type="button" class="plain" onClick=${() => set(limits.map(() => ""), 0)}>Clear the limits</button>`}</span>

@@ -18,10 +18,10 @@ export function Points({ choice, place, onPick }) {
   const rows = [...points.keys()].filter((i) => points[i][ROW] !== null || i === place);
   if (by >= 0) rows.sort((a, b) => sign * compare(valueOf(points[a]), valueOf(points[b])) || a - b);
   const turn = (i) => sort(by !== i ? [i, 1] : sign > 0 ? [i, -1] : [-1, 1]);
-  return html`<div class="scroll" role="region" aria-label="The points of the fronts" tabindex="0"><table class="numbers points sortable">
+  return html`<div class="scroll" role="group" aria-label="The points of the fronts" tabindex="0"><table class="numbers points sortable">
     <caption><span>The points of the fronts; choose one to set the limits to its values</span></caption>
     <thead><tr>${heads.map((head, i) => html`<th scope="col" class=${i < first - 1 ? "text" : ""} aria-sort=${by !== i ? null : sign > 0 ? "ascending" : "descending"}>
-      <button type="button" onClick=${() => turn(i)}>${shown(head)}</button></th>`)}<th scope="col" class="text"></th></tr></thead>
+      <button type="button" onClick=${() => turn(i)}>${shown(head)}</button></th>`)}<th scope="col" class="text">note</th></tr></thead>
     <tbody>${rows.map((i) => html`<${Point} key=${i} choice=${choice} place=${i} isPicked=${i === place} several=${several} onPick=${onPick} />`)}</tbody></table></div>
     ${choice.cut && html`<p class="note">${shown(choice.cut)}</p>`}`;
 }
@@ -53,7 +53,7 @@ export function Rates({ choice, point }) {
   return html`<h3>Rates of groups</h3>
     ${point && !rates && html`<p class="note">The page has no rates of this point, as its rows are unknown or it is not listed.</p>`}
     ${rates && html`<div class="planes few of-groups">${choice.captions.map((caption, i) => html`
-      <div class="scroll" role="region" aria-label=${caption} tabindex="0"><table class="numbers small rates"><caption><span>${shown(caption)}</span></caption>
+      <div class="scroll" role="group" aria-label=${caption} tabindex="0"><table class="numbers small rates"><caption><span>${shown(caption)}</span></caption>
         <thead><tr><th scope="col" class="text">Group</th><th scope="col" class="text" aria-hidden="true"></th><th scope="col">rate</th><th scope="col">interval</th><th scope="col">rows</th></tr></thead>
         <tbody>${rates[i].map(([group, rows, value, interval, spots]) => html`<tr><th scope="row"><${Name} of=${group} /></th>
           <td class="chart">${spots.length > 0 && html`<${Bar} spots=${spots} />`}</td><td class="value">${value}</td><td>${interval}</td><td>${rows}</td></tr>`)}</tbody></table></div>`)}</div>
@@ -68,7 +68,7 @@ const Bar = ({ spots: [zero, value, low, high] }) => html`<svg aria-hidden="true
 /** The values of the picked point in other aggregations. */
 export const Elsewhere = ({ choice, found }) => html`<h3>The same point on other data</h3>${found.length === 0
   ? html`<p class="note">No other results in this store have these objectives and this model on other data.</p>`
-  : html`<div class="scroll" role="region" aria-label="The same point on other data" tabindex="0"><table class="numbers">
-    <thead><tr><th scope="col" class="text">results</th><th scope="col" class="text">data</th>${choice.names.map((name) => html`<th scope="col">${shown(name)}</th>`)}<th scope="col" class="text"></th></tr></thead>
+  : html`<div class="scroll" role="group" aria-label="The same point on other data" tabindex="0"><table class="numbers">
+    <thead><tr><th scope="col" class="text">results</th><th scope="col" class="text">data</th>${choice.names.map((name) => html`<th scope="col">${shown(name)}</th>`)}<th scope="col" class="text">note</th></tr></thead>
     <tbody>${found.map((one) => html`<tr key=${one.id}><th scope="row"><a href=${address(["o", one.id])}><${Name} of=${one.name} /></a></th><td class="text"><${Name} of=${one.dataset} /></td>
       ${one.values.map((value, i) => html`<td>${number(value)}${one.ends && range(one.ends[0][i], one.ends[1][i])}</td>`)}<td class="text">${one.front ? "on the front" : "dominated there"}</td></tr>`)}</tbody></table></div>`}`;

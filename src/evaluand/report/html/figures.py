@@ -511,7 +511,7 @@ def _rated(caption: str, rows: Sequence[Facts]) -> str:
     if not lines:
         return ""
     heads = "".join(th(head, "text") for head in ("Group", "metric", "task"))
-    heads += "".join(th(head) for head in ("rows", "raw", "interval", "shrunk", "interval")) + th("", "text")
+    heads += "".join(th(head) for head in ("rows", "raw", "interval", "shrunk", "interval")) + th("note", "text")
     note = (
         '<p class="note">Shrunk: drawn towards the mean of all groups as far as chance may have moved the raw value'
         " (empirical Bayes). Disparities are those of the raw values.</p>"

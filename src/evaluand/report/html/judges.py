@@ -79,7 +79,7 @@ def _card(card: Facts) -> str:
             f'<tr><th scope="row">{clean(what)}</th><td class="text">{clean(part)}</td><td class="value">{value}</td>'
             f'<td>{interval}</td><td>{row["n"]:,}</td><td class="text">{clean(note)}</td></tr>'
         )
-    heads = th("Measure", "text") + th("of", "text") + "".join(map(th, ("value", "interval", "n"))) + th("", "text")
+    heads = th("Measure", "text") + th("of", "text") + "".join(map(th, ("value", "interval", "n"))) + th("note", "text")
     caption = f"{name(card['judge']['name'])}: {clean(card['basis'])} (card {clean(card['id'])[:SHORT_ID]})"
     cost = cost_text(card)
     note = f'<p class="note">{clean(cost)}</p>' if cost else ""

@@ -125,7 +125,7 @@ def table(caption: str, heads: str, body: str, kind: str = "") -> str:
     """A table that scrolls by itself if it is wider than the page."""
     label = re.sub(r"<[^>]*>", "", caption)
     return (
-        f'<div class="scroll" role="region" aria-label="{label}" tabindex="0"><table class="numbers {kind}">'
+        f'<div class="scroll" role="group" aria-label="{label}" tabindex="0"><table class="numbers {kind}">'
         f"<caption><span>{caption}</span></caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
     )
 

@@ -49,14 +49,15 @@ def ratings_section(facts: Facts) -> str:
 
 def _ratings(facts: Facts, several: bool) -> str:
     heading = f'<h3 dir="auto">{name(facts["title"])}</h3>\n' if several else ""
+    level = "h4" if several else "h3"
     return "\n".join(
         part
         for part in (
             heading,
             _plot(facts),
             _ranking(facts),
-            _win_rates(facts),
-            _biases(facts),
+            _win_rates(facts, level),
+            _biases(facts, level),
             _parameters(facts),
             _differences(facts),
             _method(facts),
@@ -150,7 +151,7 @@ def _win_rate_title(row: Facts) -> str:
     return f"{against}, interval {_interval(row['win_rate_low'], row['win_rate_high'], _percent)}"
 
 
-def _win_rates(facts: Facts) -> str:
+def _win_rates(facts: Facts, level: str) -> str:
     """Each system against each other one, a cell the darker the further it is from half."""
     systems = [row["system"] for row in facts["ratings"]][:_MATRIX]
     if len(systems) < 2:
@@ -176,7 +177,7 @@ def _win_rates(facts: Facts) -> str:
     )
     caption = "Win rates: blue cells are above 50 %, brown ones below"
     body = f"<tbody>{''.join(lines)}</tbody>"
-    return f"<h4>Who wins against whom</h4>\n{table(caption, heads, body, 'matrix wins')}{note}"
+    return f"<{level}>Who wins against whom</{level}>\n{table(caption, heads, body, 'matrix wins')}{note}"
 
 
 def _win_cell(row: Mapping[str, Any] | None, same: bool) -> str:
@@ -197,12 +198,12 @@ def _win_cell(row: Mapping[str, Any] | None, same: bool) -> str:
     return f'<td{kind} title="{clean(title, 6 * LABEL)}">{_percent(row["win_rate"])}</td>'
 
 
-def _biases(facts: Facts) -> str:
+def _biases(facts: Facts, level: str) -> str:
     rows, n_others = select_bias(facts["bias"])
     texts = [*bias_texts(rows)]
     texts += [f"Each of {n_others:,} judges is in the table bias of `evaluand export`."] if n_others else []
     sentences = "".join(f"<li>{clean(text, 2 * _CELL)}</li>" for text in texts)
-    heading = "<h4>Position bias and inconsistency of the judges</h4>"
+    heading = f"<{level}>Position bias and inconsistency of the judges</{level}>"
     return f'{heading}\n<ul class="words">{sentences}</ul>' if sentences else ""
 
 

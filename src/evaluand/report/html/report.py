@@ -275,7 +275,8 @@ def _alone_rows(row: Facts, bounded: bool, skipped: bool) -> str:
     """Rows with what the judge and people alone say."""
     lines = []
     for alone in values_alone(row):
-        value, interval, n = alone.cells()
+        value, low, high, n = alone.cells()
+        interval = between(low, high)
         cells = f'<td class="value">{value}</td><td>{interval}</td>{"<td></td>" * bounded}<td class="count">{n}</td>'
         more = "<td></td>" * (3 + skipped)
         lines.append(f'<tr class="alone"><th scope="row">{_name(row["task"])}: {alone.who}</th>{cells}{more}</tr>')

@@ -357,7 +357,7 @@ def _bar(spots: Sequence[float]) -> str:
 
 def _points_table(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], choices: Choices) -> str:
     heads = th("System", "text", True) + th("model", "text", True) + th("threshold", "", True)
-    heads += "".join(th(one.name, "", True) for one in objectives) + th("", "text", True)
+    heads += "".join(th(one.name, "", True) for one in objectives) + th("note", "text", True)
     fronts = choices.fronts.items()
     lines = [_line(system, front, place) for system, front in fronts for place in choices.listed[system]]
     body = f"<tbody>{''.join(lines)}</tbody>"

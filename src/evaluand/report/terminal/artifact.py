@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -14,6 +14,7 @@ from evaluand.core.errors import plural, singular
 from evaluand.core.identity import stored_form
 from evaluand.core.provenance import experiment_origin
 from evaluand.models.usage_total import usage_text
+from evaluand.report.counts import format_counts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, NOT_SENT, SENT, feedback_calls
 from evaluand.report.facts.run import CHATS
@@ -46,30 +47,11 @@ from evaluand.report.text import (
     seconds,
 )
 from evaluand.report.usage import brief_usage, spent_text, usage_lines
-from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
+from evaluand.store.statuses import SCORE_STATUSES
 from evaluand.store.store import Manifest
 
 _NOTES = 20
 _POINTS = 20
-_ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "worst_groups", "curves", "pairs", "ranking", "flips")
-_NOUNS = {  # of the rows of tables, singular and plural
-    "examples": ("example", "examples"),
-    "metrics": ("value", "values"),
-    "disparities": ("disparity", "disparities"),
-    "worst_groups": ("worst group", "worst groups"),
-    "curves": ("point of curves", "points of curves"),
-    "pairs": ("pair compared", "pairs compared"),
-    "ranking": ("place ranked", "places ranked"),
-    "flips": ("example listed", "examples listed"),
-    "left_out": ("metric left out", "metrics left out"),
-    "ratings": ("system rated", "systems rated"),
-    "measures": ("measure", "measures"),
-    "misses": ("miss", "misses"),
-}
-_DETAILS = (  # of ratings and cards, whose number says little
-    *("win_rates", "differences", "parameters", "bias"),
-    *("confusion", "calibration"),
-)
 
 
 def artifact_table(facts: Facts) -> RenderableType:
@@ -124,7 +106,7 @@ def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
     names = safe(", ".join(entry["names"]), 2 * CELL)
     if not entry["names"] and entry["name"]:
         names = f"({safe(entry['name'], 2 * CELL)})"  # a later artifact has the name now
-    counts = _format_counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
+    counts = format_counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
     if usage := brief_usage(entry):
         counts += f"; {safe(usage, CELL)}"
     return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
@@ -134,7 +116,7 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     manifest: Manifest = facts["manifest"]
     origin = manifest.get("provenance") or {}
     if facts["status"] == "sealed":
-        yield "counts", _format_counts(manifest.get("counts", {}))
+        yield "counts", format_counts(manifest.get("counts", {}))
     else:
         yield "status", Text("open: not finished yet", "yellow")
         for step in facts["progress"]:
@@ -374,7 +356,7 @@ def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
 
 
 def _recording_body(facts: Facts) -> Iterator[RenderableType]:
-    yield name_values([(safe(name, CELL), _format_counts(counts)) for name, counts in facts["feedbacks"].items()])
+    yield name_values([(safe(name, CELL), format_counts(counts)) for name, counts in facts["feedbacks"].items()])
     yield from _loss_lines(facts)
 
 
@@ -398,21 +380,6 @@ _BODIES = {
     "cards": lambda facts: card_parts(facts["card"]),
     "datasets": _dataset_body,
 }
-
-
-def _format_counts(counts: Mapping[str, Any]) -> str:
-    """`7 scored, 3 failed`, by scorer if counts are nested; or the number of rows by table."""
-    parts = []
-    known = [name for name in _ORDER if name in counts]
-    for name in dict.fromkeys([*known, *counts]):
-        count = counts[name]
-        if isinstance(count, Mapping):
-            parts.append(f"{safe(name, CELL)}: {_format_counts(count)}")
-        elif name in _DETAILS:
-            continue
-        elif count or name not in ("ranking", "flips"):
-            parts.append(plural(count, *(safe(noun, CELL) for noun in _NOUNS.get(name, (name, name)))))
-    return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(parts)
 
 
 def _json(value: Any) -> str:

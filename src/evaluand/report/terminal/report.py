@@ -209,8 +209,9 @@ class _Metrics:
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
             indent = " " * (4 if row["by"] else 2)
             for alone in values_alone(row):
-                mean, ends, n = alone.cells()
-                cells = (f"{indent}  {alone.who}", mean, ends and f"[{ends}]", *[""] * wide, n)
+                mean, low, high, n = alone.cells()
+                interval = "" if alone.low is None else f"[{low} – {high}]"
+                cells = (f"{indent}  {alone.who}", mean, interval, *[""] * wide, n)
                 table.add_row(*(Text(cell, "dim") for cell in cells))
             if bounds and not wide:
                 table.add_row(Text(f"{indent}worst … best", "dim"), "", Text(bounds, "dim"))

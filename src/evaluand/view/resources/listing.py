@@ -10,6 +10,7 @@ from evaluand.core.errors import EvaluandError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.commands import format_command
+from evaluand.report.counts import format_counts
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts, Names, usage_facts
 from evaluand.report.text import SHORT_ID, measure_creation
@@ -18,7 +19,7 @@ from evaluand.store.catalog import DAMAGED, OPEN_STATUS, Entry
 from evaluand.view.live import LiveRun
 from evaluand.view.resources.base import Source, resource
 
-_LISTED: Final = ("kind", "id", "status", "created", "counts")
+_LISTED: Final = ("kind", "id", "status", "created")
 _MOST_TILES: Final = 6
 _TILE: Final = ("label", "target", "value", "low", "high", "n", "n_scored", "reason")
 
@@ -36,6 +37,7 @@ def read_index(source: Source) -> Facts:
 def _describe(source: Source, names: Names, entry: Entry) -> Facts:
     return {
         "names": names.find(entry["kind"], entry["id"], entry["name"]),
+        "counts": format_counts(entry["counts"]),
         "used": brief_usage(usage_facts(dict(entry))),
         "command": _find_command(source, entry),
     }
