@@ -405,7 +405,7 @@ def describe_columns(columns: RowColumns, scores: Iterable[Mapping[str, Any]], a
 
 
 def _describe_attribute(name: str, words: Words) -> Facts:
-    """The number of its values, None if there are too many to be told apart; and the values, unless they are many."""
+    """The number of its values, None if they are too many to be numbered; and the values, unless they are many."""
     n = None if words.known is None else len(words.known)
     return {"name": name, "n": n, "values": None if has_many(words) else words.known}
 

@@ -13,7 +13,7 @@ _WORDS: Final = {
     "detectable difference": "The true difference that a test of these rows finds in 80 of 100 cases. Smaller ones are"
     " often missed, so “not shown” does not mean “equal”.",
     "flips": "Examples on which the two disagree: won by one, lost by the other. All others are tied.",
-    "letters": "Systems that share a letter cannot be told apart by these rows. Those that share none differ"
+    "letters": "Between systems that share a letter these rows show no difference. Those that share none differ"
     " significantly.",
 }
 
