@@ -102,9 +102,9 @@ def test_a_report_shows_bubbles_that_fit_a_narrow_screen(tab: Any, tmp_path: Pat
         assert f"found {HOSTILE}" in call.inner_text()
         assert page.locator(".chat img, .chat script").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
-        page.get_by_label("Search the text").fill("How many?")
+        page.get_by_label("Search the text").fill("found </script>")
         page.keyboard.press("Enter")
-        page.locator(".lines .line mark").click()
+        page.locator(".lines .line").click()
         page.wait_for_selector(".bubble mark")
 
 

@@ -130,7 +130,37 @@ def test_each_example_has_the_answers_of_all_tasks_side_by_side(page: Any, tmp_p
 
 def test_of_too_many_rows_the_worst_of_each_task_are_in_the_report(page: Any, tmp_path: Path) -> None:
     opened(page, report(tmp_path, 40, ("mine", "theirs"), limit=5))
-    assert page.locator(".row-count").inner_text() == "5 of 5 rows; of each task the 5 worst of 40"
+    assert page.locator(".row-count").inner_text() == "5 of 5 rows; the 5 worst for any task of 40"
+    assert page.get_by_text("not in this report").count() == 0
+    page.goto(page.url.split("#")[0] + "#example=mine/39")
+    fault = page.locator(".examples .failed[role=alert]")
+    sync_api.expect(fault).to_have_text("There is no example 39 of mine here. This report has only some of the rows.")
+    page.goto(page.url.split("#")[0] + "#example=mine")
+    sync_api.expect(fault).to_contain_text("The link names no example of mine.")
+
+
+def test_links_to_sections_keep_what_is_chosen_in_the_address(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 20))
+    page.get_by_role("button", name="Failed", exact=True).click()
+    page.get_by_role("link", name="Summary").click()
+    assert page.url.endswith("#/?p=failed")
+    sync_api.expect(page.locator("#summary")).to_be_in_viewport()
+    page.reload()
+    sync_api.expect(page.locator(".row-count")).to_have_text("2 of 20 rows")
+    page.goto(page.url.split("#")[0])
+    page.get_by_role("link", name="Summary").click()
+    assert page.url.endswith("#summary")
+
+
+def test_the_filter_that_is_suggested_can_be_used(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 20))
+    field = page.get_by_label("Filter", exact=True)
+    names = page.locator("#grid-names option").evaluate_all("all => all.map((option) => option.value)")
+    for name in names:
+        field.fill(name)
+        page.keyboard.press("Enter")
+        sync_api.expect(page.locator(".chip[aria-label='Remove the filter']")).to_be_visible()
+        assert page.locator(".examples .failed[role=alert]").count() == 0, name
 
 
 @pytest.mark.parametrize("rows", [2500, pytest.param(100_000, marks=pytest.mark.slow)])
@@ -139,11 +169,12 @@ def test_search_finds_what_is_in_the_last_piece(page: Any, tmp_path: Path, rows:
     count = page.locator(".row-count")
     assert count.inner_text() == f"{rows:,} of {rows:,} rows"
     search(page, f"QUESTION {rows - 1}")
-    sync_api.expect(count).to_have_text(f"1 of {rows:,} rows", timeout=120_000)
+    searched = "; only texts that are in the report were searched"
+    sync_api.expect(count).to_have_text(f"1 of {rows:,} rows{searched}", timeout=120_000)
     assert page.locator(".lines .which").all_inner_texts() == [str(rows - 1)]
     assert page.locator(".lines mark").first.inner_text() == f"question {rows - 1}"
     search(page, "no answer to")
-    sync_api.expect(count).to_have_text(f"{rows // 10:,} of {rows:,} rows", timeout=120_000)
+    sync_api.expect(count).to_have_text(f"{rows // 10:,} of {rows:,} rows{searched}", timeout=120_000)
 
 
 def search(page: Any, text: str) -> None:

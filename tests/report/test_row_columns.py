@@ -108,6 +108,24 @@ def test_columns_of_each_of_several_tasks_are_those_of_its_chosen_rows(seed: int
         assert_are_those_of(columns, rows)
 
 
+def graded_part(store: MemoryStore, data: Dataset, values: list[float], name: str) -> Part:
+    run = Runner(store).run(FunctionTask(lambda i: values[i], name=name, version=name), data)
+    return Part(name, run, Evaluator(store).evaluate(run, {"graded": lambda output: output}))
+
+
+def test_the_worst_rows_are_those_with_the_worst_scores_of_any_task() -> None:
+    store = MemoryStore()
+    data = Dataset.from_rows([{"input": i} for i in range(20)]).save(store)
+    first = graded_part(store, data, [1 - i / 20 for i in range(20)], "first")
+    second = graded_part(store, data, [0.04 if i == 3 else 0.9 for i in range(20)], "second")
+    measures = [Measure("graded", Mean(range=(0, 1), direction="higher"))]
+    scores = scores_facts([first, second])
+    assert [row["index"] for row in Examples(first, scores, 3, measures)] == [17, 18, 19]
+    both = examples_of([first, second], scores, 3, measures)
+    assert [[row["index"] for row in each] for each in both] == [[3, 18, 19]] * 2
+    assert [each.columns().index.tolist() for each in both] == [[3, 18, 19]] * 2
+
+
 def test_an_attribute_of_too_many_values_has_none_to_choose_from() -> None:
     data = Dataset.from_rows(
         [{"input": i, "id": f"n{i}", "empty": None} for i in range(300)], attributes=["id", "empty"]

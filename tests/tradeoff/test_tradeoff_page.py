@@ -289,6 +289,19 @@ def test_the_script_shows_the_rates_of_what_is_chosen_as_the_page_does_without_i
     assert page.locator("table.rates tbody tr").count() == 0
 
 
+def test_points_are_sorted_up_then_down_then_as_they_were(opened: Any) -> None:
+    page = opened({"s": long_front(9)})
+    head = page.locator("table.points th button", has_text="accuracy").first
+    cells = page.locator("table.points tbody tr td:nth-child(3)")
+    usual = cells.all_inner_texts()
+    orders = []
+    for _ in range(3):
+        head.click()
+        orders.append((cells.all_inner_texts(), head.locator("..").get_attribute("aria-sort")))
+    up = sorted(usual, key=float)
+    assert orders == [(up, "ascending"), (up[::-1], "descending"), (usual, None)]
+
+
 def normal(markup: str) -> str:
     """Markup without what a browser writes otherwise."""
     return re.sub(r"\s*(/>|></rect>|></line>)", ">", markup).replace(' class=""', "").replace(".0", "")

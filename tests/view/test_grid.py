@@ -57,7 +57,7 @@ def show(store: DirectoryStore, tasks: dict[str, Evaluation], *asked: dict[str, 
 
 def counts(store: DirectoryStore, a: Evaluation, b: Evaluation) -> tuple[int, int]:
     """How many rows the grid shows as won and as lost by the first."""
-    better, worse = show(store, {"a": a, "b": b}, {"preset": "won"}, {"preset": "lost"})
+    better, worse = show(store, {"a": a, "b": b}, {"preset": "first"}, {"preset": "second"})
     return len(better), len(worse)
 
 

@@ -160,3 +160,14 @@ def test_readers_of_all_kinds_can_use_the_list_and_examples(tab: Any, store: Dir
     three = find(store, "comparisons", "three")
     for path in ("?k=all", f"d/{dataset}", f"x/{dataset}/3", f"t/{run}/3", f"r/{run}", f"c/{three}"):
         check_readable(tab, f"{tab.origin}/{path}")
+
+
+def test_two_evaluations_of_one_name_are_compared_by_their_ids(store: DirectoryStore) -> None:
+    data = Dataset.stored(store, find(store, "datasets", "letters"))
+    ids = []
+    for version in ("1", "2"):
+        task = FunctionTask(lambda text, version=version: text * int(version) + "!", name="title", version=version)
+        run = Runner(store).run(task, data, name="again/title")
+        ids.append(Evaluator(store).evaluate(run, {"right": right}, name="again/title").id)
+    found = read(store, f"compare/{ids[0]}/{ids[1]}")
+    assert [task["task"] for task in found["tasks"]] == [f"again/title {id[:12]}" for id in ids]

@@ -126,8 +126,8 @@ def test_rows_of_all_systems_stand_side_by_side(tab: Any, server: Server) -> Non
     [
         ("?p=failed", 24),
         ("?p=wrong", 80),
-        ("?p=won", 72),
-        ("?p=lost", 0),
+        ("?p=first", 72),
+        ("?p=second", 0),
         ('?f=score.right < 1 and topic == "plus"', 40),
         ('?f=first.outcome == "failed" or second.score.right == 0', 96),
         ('?f="second".outcome == "wrong" and first.score.right', 72),
@@ -256,7 +256,7 @@ def test_two_systems_are_compared_from_their_results(tab: Any, server: Server) -
 
 
 def test_what_differs_between_two_answers_is_marked(tab: Any, server: Server) -> None:
-    tab.goto(f"{server.origin}/c?a=big%252Fquiz%2Ffirst&b=big%252Fquiz%2Fsecond&p=won&s=index&x=3")
+    tab.goto(f"{server.origin}/c?a=big%252Fquiz%2Ffirst&b=big%252Fquiz%2Fsecond&p=first&s=index&x=3")
     diff = tab.locator(".diff")
     expect(diff).to_contain_text("none")
     texts = {kind: "".join(diff.locator(kind).all_text_contents()) for kind in ("del", "ins")}

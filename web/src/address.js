@@ -48,9 +48,20 @@ export function change(values, replace = true) {
   go(address(path.value, { ...Object.fromEntries(state.value), ...values }), replace);
 }
 
+/** Whether a link led to a place on this page that has a state, which the place would take out of the address. */
+function keepsState(link, event) {
+  const to = link.getAttribute("href");
+  const place = /^#[\w-]+$/.test(to) ? document.getElementById(to.slice(1)) : null;
+  if (!place || here.value === "/" || event.defaultPrevented) return false;
+  event.preventDefault();
+  place.scrollIntoView();
+  return true;
+}
+
 /** Follows links of the page without loading it again. */
 addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
+  if (link && inHash && keepsState(link, event)) return;
   if (!link || inHash || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || link.target || link.download) return;
   if (link.origin !== location.origin || link.pathname.startsWith("/api/")) return;
   if (link.hash && link.pathname === location.pathname) return;

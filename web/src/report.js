@@ -4,7 +4,7 @@ import { render } from "preact";
 import { Grid } from "./grid/grid.js";
 import { Loaded } from "./parts/frame.js";
 import { act, openExample } from "./parts/markup.js";
-import { Pairs } from "./matches/browser.js";
+import { PairBrowser } from "./matches/browser.js";
 import { useRead } from "./source.js";
 import { offerThemes } from "./theme.js";
 import { Chooser } from "./tradeoff/chooser.js";
@@ -19,7 +19,7 @@ function Tradeoff({ section, figures }) {
 }
 
 const PARTS = {
-  pairs: () => html`<${Pairs} sets="report" />`,
+  pairs: () => html`<${PairBrowser} sets="report" />`,
   rows: () => html`<${Rows} />`,
   tradeoff: (place) => html`<${Tradeoff} section=${place.dataset.section} figures=${place.querySelector(".tradeoff-figures").innerHTML} />`,
 };

@@ -115,6 +115,14 @@ class RowColumns:
         """
         return self._map(lambda column: column[chosen], lambda words, most: Words(words.codes[chosen], words.known))
 
+    def rank_badness(self) -> np.ndarray:
+        """Of rows with the same outcome the one with the lower number is worse: the first scorer's that is compared."""
+        compared = (of.compared for of in self.scorers.values() if of.compared is not None and of.compared.direction)
+        if (first := next(compared, None)) is None:
+            return np.zeros(len(self))
+        badness = first.value if first.direction == "higher" else -first.value
+        return np.where(np.isnan(badness), np.inf, badness)
+
     def limit_words(self) -> RowColumns:
         """The same rows with the labels and values that occur, where there are not too many of them."""
         return self._map(lambda column: column, Words.limit)
@@ -136,6 +144,22 @@ class RowColumns:
             },
             {name: words(of, _MOST_WORDS) for name, of in self.attributes.items()},
         )
+
+
+def choose_worst(tasks: Sequence[RowColumns], most: int) -> RowKeys:
+    """The keys of the rows that are worst for any of some tasks over one dataset: by outcome, then by the score."""
+    keys, first = np.unique(
+        np.concatenate([np.stack([task.index, task.replication.astype(np.int64)], axis=1) for task in tasks]),
+        axis=0,
+        return_inverse=True,
+    )
+    outcome, badness = np.full(len(keys), len(OUTCOMES)), np.full(len(keys), np.inf)
+    row = first.reshape(-1)
+    np.minimum.at(outcome, row, np.concatenate([task.outcome for task in tasks]))
+    is_worst = np.concatenate([task.outcome for task in tasks]) == outcome[row]
+    np.minimum.at(badness, row[is_worst], np.concatenate([task.rank_badness() for task in tasks])[is_worst])
+    chosen = np.sort(np.lexsort([badness, outcome])[:most])
+    return RowKeys(keys[chosen, 0], keys[chosen, 1])
 
 
 def read_row_columns(

@@ -60,7 +60,7 @@ function Sides({ grid, cells, search }) {
   return html`${!isOne && html`<h4>Input</h4><${Block} cell=${any.input} search=${search} command=${commandOf(rows[0])} />
       ${any.expected !== null && html`<h4>Expected</h4><${Block} cell=${any.expected} search=${search} command=${commandOf(rows[0])} />`}`}
     ${rows.length === 2 && first && second && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}
-    ${rows.map((each) => html`<details class="side" open key=${each.task.run}><summary><h3><${Name} of=${each.task.task} /></h3></summary>
+    ${rows.map((each) => html`<details class="side" open key=${`${each.task.run}/${each.task.evaluation}`}><summary><h3><${Name} of=${each.task.task} /></h3></summary>
       <${RowDetail} row=${each.row} head=${each.task.head} search=${search} run=${each.task.run} command=${commandOf(each)} hasExample=${isOne} /></details>`)}`;
 }
 

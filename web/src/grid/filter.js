@@ -172,12 +172,12 @@ function column(grid, names, wrong) {
 }
 
 /** A name as a filter has it. */
-export const quoted = (name) => (/^\p{N}*[\p{L}_][\p{L}\p{N}_-]*$/u.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`);
+export const quotedName = (name) => (/^\p{N}*[\p{L}_][\p{L}\p{N}_-]*$/u.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`);
 
 export function known(grid) {
-  const scorers = [...new Set(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `score.${quoted(scorer.name)}`)))];
-  const systems = grid.tasks.length > 1 ? grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `${quoted(task.task)}.score.${quoted(scorer.name)}`)) : [];
-  return [...scorers, ...systems, ...new Set(grid.tasks.flatMap((task) => task.head.attributes.map((each) => each.name))), "outcome", "duration", "index", "disagree"];
+  const scorers = [...new Set(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `score.${quotedName(scorer.name)}`)))];
+  const systems = grid.tasks.length > 1 ? grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `${quotedName(task.task)}.score.${quotedName(scorer.name)}`)) : [];
+  return [...scorers, ...systems, ...new Set(grid.tasks.flatMap((task) => task.head.attributes.map((each) => quotedName(each.name)))), "outcome", "duration", "index", "disagree"];
 }
 
 function reader(grid, number, what, of, wrong) {

@@ -3,12 +3,13 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { change, decode, state } from "../address.js";
 import { Problem, Waiting } from "../parts/frame.js";
+import { isReport } from "../source.js";
 import { plainly, plural, shown, word } from "../text.js";
 import { findText, isCut, joinTasks, readColumns, readWords, rowAt } from "./columns.js";
 import { Detail } from "./detail.js";
-import { known } from "./filter.js";
+import { known, quotedName } from "./filter.js";
 import { Line, Heads } from "./line.js";
-import { PRESETS, select, sorts } from "./select.js";
+import { presetsOf, select, sorts } from "./select.js";
 import { ColumnChoice, shownColumns } from "./shown.js";
 
 const HEIGHT = 58; // of a row, as in the style sheet
@@ -30,10 +31,10 @@ export function Grid({ tasks, usual = "all" }) {
     return () => { wanted = false; };
   }, [key]);
   if (found.error) return html`<${Problem} text=${found.error} />`;
-  return found.grid ? html`<${Loaded} grid=${found.grid} usual=${usual} />` : html`<${Waiting} what="Reading the rows" />`;
+  return found.grid ? html`<${JoinedGrid} grid=${found.grid} usual=${usual} />` : html`<${Waiting} what="Reading the rows" />`;
 }
 
-function Loaded({ grid, usual }) {
+function JoinedGrid({ grid, usual }) {
   const missing = useExample(grid);
   const text = (state.value.get("q") ?? "").trim();
   const [marks, tell] = useState({ text: "", found: null, error: null });
@@ -66,7 +67,7 @@ function Loaded({ grid, usual }) {
     ${chosen.fault && !chosen.isWaiting && html`<${Problem} text=${words.filter === filter && words.error ? words.error : `The filter is not understood: ${chosen.fault}.`} />`}
     ${missing && html`<${Problem} text=${missing} />`}
     ${marks.error && marks.text === text && html`<${Problem} text=${marks.error} />`}
-    <p class="row-count" role="status">${isSearching ? "Searching …" : `${word.format(chosen.rows.length)} of ${plural(grid.n, "row")}${ofMore(grid)}`}</p>
+    <p class="row-count" role="status">${isSearching ? "Searching …" : `${word.format(chosen.rows.length)} of ${plural(grid.n, "row")}${ofMore(grid)}${text && isReport ? "; only texts that are in the report were searched" : ""}`}</p>
     <${Table} grid=${grid} rows=${chosen.rows} search=${text.toLowerCase()} />
   </div>`;
 }
@@ -76,7 +77,10 @@ function useExample(grid) {
   const example = state.value.get("example");
   const row = useMemo(() => (example === null ? -1 : rowOf(grid, ...example.split("/").map(decode))), [grid, example]);
   useEffect(() => { if (row >= 0) change({ example: null, x: keyOf(grid, row) }); }, [row]);
-  return example !== null && row < 0 ? `There is no example ${example.split("/")[1]} of ${decode(example.split("/")[0])} here.` : null;
+  if (example === null || row >= 0) return null;
+  const [task, index] = example.split("/").map(decode);
+  const missing = index === undefined ? `The link names no example of ${task}.` : `There is no example ${index} of ${task} here.`;
+  return grid.tasks.some(isCut) ? `${missing} This report has only some of the rows.` : missing;
 }
 
 function rowOf(grid, name, index, replication = "0") {
@@ -90,12 +94,13 @@ function rowOf(grid, name, index, replication = "0") {
 /** What a report says of the rows that it has no room for. */
 function ofMore({ tasks }) {
   const [task] = tasks.filter(isCut).sort((a, b) => b.head.total - a.head.total);
-  return task ? `; of each task the ${word.format(task.head.rows)} worst of ${word.format(task.head.total)}` : "";
+  if (!task) return "";
+  return `; the ${word.format(task.head.rows)} worst${tasks.length > 1 ? " for any task" : ""} of ${word.format(task.head.total)}`;
 }
 
 function Filters({ grid, preset, usual }) {
   const values = state.value;
-  const presets = Object.entries(PRESETS).filter(([, one]) => !one.pairs || grid.tasks.length > 1);
+  const presets = useMemo(() => presetsOf(grid), [grid]);
   const set = (name) => (event) => change({ [name]: event.target.value, x: null });
   const [draft, type] = useState(values.get("f") ?? "");
   useEffect(() => type(values.get("f") ?? ""), [values.get("f")]);
@@ -119,7 +124,7 @@ function Filters({ grid, preset, usual }) {
 function example(grid) {
   const scorer = grid.tasks.flatMap((task) => task.head.scorers)[0];
   const attribute = grid.tasks.flatMap((task) => task.head.attributes).find((each) => each.values?.length);
-  const parts = [scorer && `score.${scorer.name} < 1`, attribute && `${attribute.name} == "${attribute.values[0]}"`].filter(Boolean);
+  const parts = [scorer && `score.${quotedName(scorer.name)} < 1`, attribute && `${quotedName(attribute.name)} == ${JSON.stringify(attribute.values[0])}`].filter(Boolean);
   return parts.join(" and ") || 'outcome == "failed"';
 }
 

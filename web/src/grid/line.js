@@ -9,7 +9,7 @@ export function Heads({ columns }) {
     <span role="columnheader">#</span>${columns.map((column) => html`<span role="columnheader"><${Name} of=${column.title} /></span>`)}</div></div>`;
 }
 
-export const OUTCOME_CLASS = { failed: "failed", "not scored": "unscored", wrong: "wrong", right: "good", scored: "good", answered: "none" };
+const CLASS_OF_OUTCOME = { failed: "failed", "not scored": "unscored", wrong: "wrong", right: "good", scored: "good", answered: "none" };
 
 const template = (columns) => ({ gridTemplateColumns: ["4.5rem", ...columns.map((column) => column.width)].join(" "), minWidth: `${columns.reduce((sum, column) => sum + column.least, 5)}rem` });
 
@@ -52,7 +52,7 @@ export function said(row, search) {
 /** A pill for each scorer: its value, numbers or label, else its status; a call that failed or is not graded has one for itself. */
 function pills(head, columns, place, outcome, scorers, held) {
   const graded = head.scorers.map((scorer, s) => [scorer, s]).filter(([, s]) => columns[`status-${s}`][place]);
-  if (!graded.length) return html`<span class=${`pill ${OUTCOME_CLASS[outcome]}`}>${outcome}</span>`;
+  if (!graded.length) return html`<span class=${`pill ${CLASS_OF_OUTCOME[outcome]}`}>${outcome}</span>`;
   return graded.filter(([scorer]) => scorers.has(scorer.name)).map(([scorer, s]) => {
     const status = head.statuses[columns[`status-${s}`][place]];
     const value = columns[`value-${s}`][place];

@@ -7,10 +7,14 @@ export function holder(text) {
 }
 
 /** The texts of a row as it is shown. */
-export const textsOf = ({ id, input, expected, attributes, metadata, error, responses, scores }) => textsIn([id, input, expected, attributes, metadata, error, responses,
-  scores.map(({ label, reason, explanation }) => [label, reason, explanation])]);
+export const textsOf = ({ id, input, expected, attributes, metadata, error, responses, scores, chats, spans }) => textsIn([id, input, expected, attributes, metadata, error, responses,
+  scores.map(({ label, reason, explanation }) => [label, reason, explanation]), chats, spans]);
 
 function textsIn(value) {
   if (typeof value === "string") return [value];
-  return value === null || typeof value !== "object" ? [] : Object.values(value).flatMap(textsIn);
+  if (value === null || typeof value !== "object") return [];
+  return typeof value.j === "string" ? [withoutEscapes(value.j)] : Object.values(value).flatMap(textsIn);
 }
+
+/** JSON with the characters that it escapes, such as quotes in its texts; it may be cut. */
+const withoutEscapes = (json) => json.replace(/(?:\\u[0-9a-fA-F]{4})+|\\[^u]/g, (escaped) => JSON.parse(`"${escaped}"`));

@@ -7,14 +7,14 @@ const outcomeIs = (...names) => (grid) => (row) => grid.tasks.some((task, t) => 
 });
 
 /** Name → (grid → test); those of pairs need two tasks. */
-export const PRESETS = {
+const PRESETS = {
   all: { title: "All", test: () => null },
   failed: { title: "Failed", test: outcomeIs("failed") },
   wrong: { title: "Wrong", test: outcomeIs("wrong") },
   unscored: { title: "Not scored", test: outcomeIs("not scored", "failed") },
   differ: { title: "Differ", test: (grid) => (row) => disagree(grid, row), pairs: true },
-  won: { title: "first right, second wrong", names: (a, b) => `${a} better than ${b}`, test: (grid) => flipped(grid, 0, 1), pairs: true },
-  lost: { title: "first wrong, second right", names: (a, b) => `${b} better than ${a}`, test: (grid) => flipped(grid, 1, 0), pairs: true },
+  first: { names: (a, b) => `${a} better than ${b}`, test: (grid) => flipped(grid, 0, 1), pairs: true, compares: true },
+  second: { names: (a, b) => `${b} better than ${a}`, test: (grid) => flipped(grid, 1, 0), pairs: true, compares: true },
 };
 
 /** Rows in which one task does better than another, as a comparison counts them by the first metric that both have. */
@@ -54,11 +54,15 @@ export function sorts(grid) {
   return found;
 }
 
-const isKnown = (grid, preset) => Object.hasOwn(PRESETS, preset) && (grid.tasks.length > 1 || !PRESETS[preset].pairs);
+/** The presets that a grid has: those that compare need a metric that both tasks were summarised by. */
+export function presetsOf(grid) {
+  const [a, b] = grid.tasks;
+  return Object.entries(PRESETS).filter(([, one]) => !one.pairs || (b && (!one.compares || findCompared(a, b).length > 0)));
+}
 
 /** The rows that are shown, in order. Throws an Error if the filter is wrong. */
 export function select(grid, { preset = "all", filter = "", found = null, sort = "" }) {
-  const tests = [isKnown(grid, preset) ? PRESETS[preset].test(grid) : null, filter ? compile(filter, grid) : null, found ? (row) => found[row] === 1 : null].filter(Boolean);
+  const tests = [presetsOf(grid).some(([name]) => name === preset) ? PRESETS[preset].test(grid) : null, filter ? compile(filter, grid) : null, found ? (row) => found[row] === 1 : null].filter(Boolean);
   const rows = new Uint32Array(grid.n);
   let n = 0;
   for (let row = 0; row < grid.n; row++) if (tests.every((test) => test(row))) rows[n++] = row;
@@ -74,7 +78,26 @@ function order(grid, rows, by) {
     const values = grid.tasks[t]?.columns[`value-${s}`];
     if (values) return byKey(rows, grid.n, (row) => (grid.places[t][row] < 0 ? NaN : sign * values[grid.places[t][row]]));
   }
-  return byKey(rows, grid.n, (row) => -most(grid, row, (task, place) => -task.columns.outcome[place]));
+  const outcome = (row) => -most(grid, row, (task, place) => -task.columns.outcome[place]);
+  const graded = grid.tasks.map(badnessOf);
+  if (!graded.some(Boolean)) return byKey(rows, grid.n, outcome);
+  return byKey(byKey(rows, grid.n, (row) => worstOf(grid, graded, row)), grid.n, outcome);
+}
+
+/** Of each row of a task how bad it is among those with its outcome: the lower, the worse; null if all are alike. As `rank_badness`. */
+function badnessOf({ head, columns }) {
+  const s = head.scorers.findIndex(({ compared }) => compared?.direction);
+  if (s < 0 || head.scorers[s].binary) return null;
+  const sign = head.scorers[s].compared.direction === "lower" ? -1 : 1;
+  return (place) => sign * columns[`compared-${s}`][place];
+}
+
+/** How bad a row is for the tasks for which its outcome is the worst. */
+function worstOf(grid, graded, row) {
+  const places = grid.tasks.map((_, t) => grid.places[t][row]);
+  const outcomes = grid.tasks.map((task, t) => (places[t] < 0 ? Infinity : task.columns.outcome[places[t]]));
+  const least = Math.min(...outcomes);
+  return Math.min(...graded.map((bad, t) => { const value = outcomes[t] === least && bad ? bad(places[t]) : NaN; return Number.isNaN(value) ? Infinity : value; }));
 }
 
 function most(grid, row, value) {
@@ -86,7 +109,7 @@ function most(grid, row, value) {
   return found;
 }
 
-/** Rows in the order of a key, lowest first, rows without one last. Few distinct keys are counted, which is linear. */
+/** Rows in the order of a key, lowest first, rows without one last, those with one key as they were. Few distinct keys are counted, which is linear. */
 function byKey(rows, n, key) {
   const keys = new Float64Array(n);
   const distinct = new Map();
@@ -95,7 +118,7 @@ function byKey(rows, n, key) {
     keys[row] = Number.isNaN(value) ? Infinity : value;
     if (distinct.size <= MOST_DISTINCT) distinct.set(keys[row], (distinct.get(keys[row]) ?? 0) + 1);
   }
-  if (distinct.size > MOST_DISTINCT) return rows.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
+  if (distinct.size > MOST_DISTINCT) return rows.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0));
   const starts = new Map();
   let at = 0;
   for (const value of [...distinct.keys()].sort((a, b) => (a < b ? -1 : 1))) { starts.set(value, at); at += distinct.get(value); }

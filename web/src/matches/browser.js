@@ -7,12 +7,12 @@ import { Problem, Waiting } from "../parts/frame.js";
 import { pathOf } from "../source.js";
 import { Name, plainly, plural, shown, snippet, word } from "../text.js";
 import { Pair, rounded, whichOf } from "./pair.js";
-import { countOutcomes, isContradictory, ORDERS, OUTCOME_CLASS, readPairs, selectPairs, winnerOf } from "./select.js";
+import { countOutcomes, isContradictory, ORDERS, PAIR_CLASS, readPairs, selectPairs, winnerOf } from "./select.js";
 
 const PAGE = 20;
 
 /** All pairs of some sets of matches: filtered, sorted, and one of them open. */
-export function Pairs({ sets }) {
+export function PairBrowser({ sets }) {
   const [found, tell] = useState({ pairs: null, error: null });
   useEffect(() => {
     let wanted = true;
@@ -109,7 +109,7 @@ function Lines({ sets, pairs, rows, open }) {
     const named = (system) => (system === won ? html`<b><${Name} of=${head.systems[system]} /></b>` : html`<${Name} of=${head.systems[system]} />`);
     const outcome = columns.outcome[row];
     return html`<li key=${row}><button type="button" class="pair-line" aria-current=${row === open ? "true" : null} onClick=${() => change({ pair: String(row), page: null })}>
-      <span class=${`pill ${OUTCOME_CLASS[outcome] || "none"}`}>${head.outcomes[outcome]}</span> <span class="which">${pair ? whichOf(pair) : String(columns.index[row])}</span>
+      <span class=${`pill ${PAIR_CLASS[outcome] || "none"}`}>${head.outcomes[outcome]}</span> <span class="which">${pair ? whichOf(pair) : String(columns.index[row])}</span>
       <span class="between">${named(a)} – ${named(b)}</span><span class="shares">${pair?.said.slice(0, 4).map((said) => rounded(said[2])).join(" · ")}</span>
       <span class="asked-of">${pair ? shown(snippet(pair.input, 160)) : "…"}</span></button></li>`;
   })}</ol>`;
@@ -124,6 +124,6 @@ function Panel({ sets, pairs, place, at, of, step }) {
       <span class="muted" role="status">${at >= 0 ? `${word.format(at + 1)} of ${plural(of, "pair")}` : "not among the pairs shown"}</span>
       <button type="button" aria-label="Close the pair" onClick=${() => change({ pair: null })}>Close</button></p>
     ${!exists ? html`<${Problem} text="There is no such pair here." />` : found.error ? html`<${Problem} text=${found.error} />` : !pair ? html`<${Waiting} />`
-      : html`<h3>Example ${whichOf(pair)} <span class=${`pill ${OUTCOME_CLASS[pair.outcome] || "none"}`}>${pairs.head.outcomes[pair.outcome]}</span></h3>
+      : html`<h3>Example ${whichOf(pair)} <span class=${`pill ${PAIR_CLASS[pair.outcome] || "none"}`}>${pairs.head.outcomes[pair.outcome]}</span></h3>
         <${Pair} key=${place} pair=${pair} head=${pairs.head} won=${winnerOf(pairs.columns, place)} />`}</aside>`;
 }

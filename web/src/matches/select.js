@@ -2,7 +2,7 @@
 import { readAt } from "../grid/columns.js";
 import { isServed, pathOf, read } from "../source.js";
 
-export const OUTCOME_CLASS = ["wrong", "good", "", "unscored", "failed"];
+export const PAIR_CLASS = ["wrong", "good", "", "unscored", "failed"];
 const [CONTRADICTORY, DECIDED] = [0, 1];
 
 export const ORDERS = { "": "contradictory first", decisive: "most decisive", index: "example" };

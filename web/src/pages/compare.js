@@ -51,7 +51,7 @@ function Compared({ a, b, tasks, pairs, left_out: leftOut, meanings, confidence,
       <p class="meta">Differences are <${Name} of=${second} /> minus <${Name} of=${first} /> over the rows that both have. <a href=${address(["c"], { a: b, b: a })}>Swap them</a></p></${Head}>
     <ul class="words verdicts">${pairs.map((pair) => html`<li>${shown(ended(`${pair.label}${pair.target === null ? "" : ` · ${pair.target}`}: ${pair.verdict ?? pair.reason ?? "not compared"}`))}</li>`)}</ul>
     <p><${Command} text=${command} /></p>
-    <${Pairs} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
+    <${Differences} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
     <${Markup} of=${meanings} />
     ${leftOut.length > 0 && html`<p class="note">Not compared: ${shown(leftOut.map((each) => `${each.metric} · ${each.scorer}: ${each.reason}`).join("; "))}.</p>`}
     <section aria-labelledby="gate-title"><h2 id="gate-title">Gate</h2><${Gate} a=${a} b=${b} names=${[first, second]} /></section>
@@ -65,7 +65,7 @@ const percent = (level) => `${Number((level * 100).toPrecision(6))} %`;
 const p = (value) => (value === null ? "–" : value < 0.0001 ? "< 0.0001" : String(Number(value.toPrecision(2))));
 const signed = (value) => (value === null ? "–" : value > 0 ? `+${number(value)}` : number(value));
 
-function Pairs({ pairs, names, confidence }) {
+function Differences({ pairs, names, confidence }) {
   const heads = ["metric", ...names, "difference", `${percent(confidence)} interval`, "p", "won", "tied", "lost", "detectable", "rows"];
   return html`<div class="scroll" role="region" aria-label="Differences" tabindex="0"><table class="numbers"><caption><span>Differences, with p values for all metrics together</span></caption>
     <thead><tr>${heads.map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>

@@ -1,7 +1,7 @@
 // A dataset: what its columns hold, its examples page by page, the runs over it, and how it differs from another one.
 import { html } from "htm/preact";
 import { address, change, state } from "../address.js";
-import { Pairs } from "../parts/cell.js";
+import { Definitions } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
 import { isServed, pathOf, useRead } from "../source.js";
@@ -18,7 +18,7 @@ function Dataset({ dataset }) {
   const { id, name, digest, examples, origin, runs, created } = dataset;
   const pairs = [["digest", digest], ...Object.entries(origin).map(([key, cell]) => [key, textOf(cell)])];
   return html`<${Head} title=${name ?? id.slice(0, SHORT)} kind="Dataset"><p class="meta">${plural(examples, "example")} · ${plural(dataset.n_runs, "run")} · ${minute(created)}</p></${Head}>
-    <${Pairs} pairs=${pairs} />
+    <${Definitions} pairs=${pairs} />
     <section aria-labelledby="columns-title"><h2 id="columns-title">Columns</h2><${Columns} id=${id} /></section>
     <section aria-labelledby="examples-title"><h2 id="examples-title">Examples</h2>${examples ? html`<${Examples} dataset=${dataset} />` : html`<p class="muted">There are no examples.</p>`}</section>
     <section aria-labelledby="runs-title"><h2 id="runs-title">Runs over it</h2>${runs.length ? html`<ul>${runs.map((run) => html`<li>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { address } from "../address.js";
 import { isServed, pathOf, useRead } from "../source.js";
 import { minute, plural, seconds, shown, snippet, textOf, word } from "../text.js";
-import { Block, Heading, Level, Pairs } from "../parts/cell.js";
+import { Block, Heading, Level, Definitions } from "../parts/cell.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { Answer, OUTCOMES, OUTCOME_CLASS, Outcome, RowDetail, traceAddress } from "../parts/row.js";
 import { ScoreList, scoreValues } from "../parts/scores.js";
@@ -41,7 +41,7 @@ const MOST = 24; // characters of an id in a heading
 
 function Facts({ of, title }) {
   const pairs = Object.entries(of).map(([name, cell]) => [name, cell === null ? "none" : textOf(cell).slice(0, 2000)]);
-  return pairs.length > 0 && html`<${Heading}>${title}</${Heading}><${Pairs} pairs=${pairs} />`;
+  return pairs.length > 0 && html`<${Heading}>${title}</${Heading}><${Definitions} pairs=${pairs} />`;
 }
 
 /** What one run answered: one repeat at a time, and all of its row when asked. */

@@ -41,5 +41,5 @@ function Views({ names, views, search = "" }) {
 }
 
 /** Names and values; a value is a text, nodes or a cell. */
-export const Pairs = ({ pairs, search = "", kind = "" }) => html`<dl class=${`pairs ${kind}`}>${pairs.map(([name, value]) => html`
+export const Definitions = ({ pairs, search = "", kind = "" }) => html`<dl class=${`pairs ${kind}`}>${pairs.map(([name, value]) => html`
   <dt>${shown(name)}</dt><dd dir="auto">${typeof value === "string" ? shown(value, search) : value}</dd>`)}</dl>`;

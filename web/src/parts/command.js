@@ -14,4 +14,4 @@ export function Command({ text, label = "Copy as command" }) {
 }
 
 /** A word of a command line, for any shell of Unix. */
-export const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
+export const shellQuoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);

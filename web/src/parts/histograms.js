@@ -1,7 +1,7 @@
 // How the numbers of the rows of a task are distributed; a bar sets the filter of the grid to its rows.
 import { html } from "htm/preact";
 import { change, state } from "../address.js";
-import { quoted } from "../grid/filter.js";
+import { quotedName } from "../grid/filter.js";
 import { pathOf, useRead } from "../source.js";
 import { Name, number, plural, seconds, shown, word } from "../text.js";
 import { Loaded } from "./frame.js";
@@ -25,7 +25,7 @@ function Quantity({ of, rows }) {
 
 /** A button over each bar. */
 function Bins({ name, drawn: { edges, counts }, text }) {
-  const column = name.map(quoted).join(".");
+  const column = name.map(quotedName).join(".");
   const last = counts.length - 1;
   const filter = state.value.get("f");
   return html`<div class="bins" role="group" aria-label=${`Rows by ${name.at(-1)}`}>${counts.map((n, i) => {

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { address } from "../address.js";
 import { isServed } from "../source.js";
 import { seconds, shown, word } from "../text.js";
-import { Block, Cut, Heading, Pairs } from "./cell.js";
+import { Block, Cut, Heading, Definitions } from "./cell.js";
 import { Boxes } from "./boxes.js";
 import { Chats } from "./chat.js";
 import { Marks } from "./marks.js";
@@ -62,7 +62,7 @@ export function About({ row, search = "" }) {
   for (const [name, value] of Object.entries(row.metadata)) pairs.push([name, value]);
   pairs.push(["call", callText(row)]);
   if (row.usage) pairs.push(["used", row.usage]);
-  return html`<${Pairs} pairs=${pairs} search=${search} />`;
+  return html`<${Definitions} pairs=${pairs} search=${search} />`;
 }
 
 const callText = (row) => `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}${

@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { plural, seconds, shown, word } from "../text.js";
-import { Block, Heading, Pairs } from "./cell.js";
+import { Block, Heading, Definitions } from "./cell.js";
 import { Held, parseJson } from "./json.js";
 import { HELD, byParent, spanTime } from "./trace.js";
 
@@ -100,7 +100,7 @@ function Detail({ span, command }) {
   if (tokens(used)) pairs.push(["tokens", `${word.format(used.input_tokens ?? 0)} in, ${word.format(used.output_tokens ?? 0)} out`]);
   if (cost(used)) pairs.push(["cost", cost(used)]);
   const none = HELD.every((_, i) => held[i] === null || held[i] === undefined);
-  return html`<div class="span-detail detail" role="region" aria-label=${`What ${name} held`}><${Pairs} pairs=${pairs} />
+  return html`<div class="span-detail detail" role="region" aria-label=${`What ${name} held`}><${Definitions} pairs=${pairs} />
     ${HELD.map((what, i) => held[i] !== null && held[i] !== undefined && html`<${Heading}>${what[0].toUpperCase() + what.slice(1)}</${Heading}>${
       what === "events" ? html`<${Events} cell=${held[i]} command=${command} />` : html`<${Block} cell=${held[i]} command=${command} />`}`)}
     ${none && html`<p class="cut">It held no input, output, attributes or events.</p>`}</div>`;

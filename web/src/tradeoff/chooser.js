@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { change, state } from "../address.js";
-import { Command, quoted } from "../parts/command.js";
+import { Command, shellQuoted } from "../parts/command.js";
 import { Problem } from "../parts/frame.js";
 import { Name, number, plainly, plural, shown, word } from "../text.js";
 import { limitAt, nameOf, pick, readLimit, slideOf, stopsOf, VALUES } from "./pick.js";
@@ -91,5 +91,5 @@ function commandOf({ choice, metrics, command }, best, numbers) {
   const store = command.at(-1);
   const where = numbers.flatMap((limit, i) => (limit === null ? [] : ["--where", `${metrics[i]} ${choice.lower[i] ? "<=" : ">="} ${limit}`]));
   const words = ["evaluand", "tradeoff", "pick", ...command.slice(0, -1), "--best", metrics[best], ...where];
-  return words.map(quoted).join(" ") + (store ? ` ${store}` : "");
+  return words.map(shellQuoted).join(" ") + (store ? ` ${store}` : "");
 }

@@ -18,7 +18,7 @@ export function Points({ choice, place, onPick }) {
   const rows = [...points.keys()].filter((i) => points[i][ROW] !== null || i === place);
   if (by >= 0) rows.sort((a, b) => sign * compare(valueOf(points[a]), valueOf(points[b])) || a - b);
   const turn = (i) => sort(by !== i ? [i, 1] : sign > 0 ? [i, -1] : [-1, 1]);
-  return html`<div class="scroll" role="group" aria-label="The points of the fronts" tabindex="0"><table class="numbers points sortable">
+  return html`<div class="scroll" role="group" aria-label="The points of the fronts" tabindex="0"><table class="numbers points">
     <caption><span>The points of the fronts; choose one to set the limits to its values</span></caption>
     <thead><tr>${heads.map((head, i) => html`<th scope="col" class=${i < first - 1 ? "text" : ""} aria-sort=${by !== i ? null : sign > 0 ? "ascending" : "descending"}>
       <button type="button" onClick=${() => turn(i)}>${shown(head)}</button></th>`)}<th scope="col" class="text">note</th></tr></thead>

@@ -36,7 +36,16 @@ from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import PRETTY, SHORT, TEXT, TRACED, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.report.html.chats import chat_cells
-from evaluand.report.row_columns import RowColumns, describe_columns, read_attributes, read_row_columns, short_text
+from evaluand.report.row_columns import (
+    Attributes,
+    RowColumns,
+    RowKeys,
+    choose_worst,
+    describe_columns,
+    read_attributes,
+    read_row_columns,
+    short_text,
+)
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
@@ -78,6 +87,7 @@ class Examples:
         spans: how many spans of a row are shown.
         room: a budget of characters for spans and calls, shared by all rows; by default each row has its own.
         rows: how many rows, of all tasks that are shown together, decide how large that of each row is.
+        keys: of the rows that are shown, instead of a limit.
 
     Attributes:
         total: the number of rows, chosen or not.
@@ -93,8 +103,9 @@ class Examples:
         spans: int = _SPANS,
         room: Budget | None = None,
         rows: int | None = None,
+        keys: RowKeys | None = None,
     ) -> None:
-        self.part, self._limit = part, limit
+        self.part, self._limit, self._keys = part, limit, keys
         self._measures, self._metrics = measures, first_metrics(measures)
         self._spans, self._shared = spans, room
         self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
@@ -121,14 +132,18 @@ class Examples:
         return bool(detectors(self.part))
 
     def __iter__(self) -> Iterator[Facts]:
-        chosen = itertools.repeat(True) if self._is_whole() else self._choose(self._read_columns()).tolist()
+        chosen = itertools.repeat(True) if self._is_whole() else self._choose(self.read_columns()).tolist()
         for row, is_chosen in zip(self._rows(), chosen, strict=False):
             if is_chosen:
                 yield row()
 
-    def columns(self) -> RowColumns:
-        """The rows as columns by which they are filtered and sorted."""
-        columns = self._read_columns()
+    def columns(self, attributes: Attributes | None = None) -> RowColumns:
+        """The rows as columns by which they are filtered and sorted.
+
+        Args:
+            attributes: of the run's dataset, where they are known.
+        """
+        columns = self.read_columns(attributes)
         return (columns if self._is_whole() else columns.take(self._choose(columns))).limit_words()
 
     def describe(self, columns: RowColumns) -> Facts:
@@ -140,16 +155,18 @@ class Examples:
 
     def _is_whole(self) -> bool:
         """Whether all rows are shown."""
-        return self._limit is None or self.total <= self._limit
+        return self._keys is None and (self._limit is None or self.total <= self._limit)
 
     def _choose(self, columns: RowColumns) -> np.ndarray:
-        """Whether each row is shown: the worst first."""
-        chosen = np.zeros(len(columns), np.bool_)
-        chosen[np.argsort(columns.outcome, kind="stable")[: self._limit]] = True
+        """Whether each row is shown."""
+        keys = choose_worst([columns], self._limit or 0) if self._keys is None else self._keys
+        chosen: np.ndarray = keys.places(columns.index, columns.replication) >= 0
         return chosen
 
-    def _read_columns(self) -> RowColumns:
-        return read_row_columns(self.part, self._binary, self._measures, read_attributes(self.part.run))
+    def read_columns(self, attributes: Attributes | None = None) -> RowColumns:
+        """The columns of all rows."""
+        known = read_attributes(self.part.run) if attributes is None else attributes
+        return read_row_columns(self.part, self._binary, self._measures, known)
 
     def _rows(self) -> Iterator[Any]:
         """For each row, in the order of the key, a function that builds it."""
@@ -259,9 +276,24 @@ class Examples:
 def examples_of(
     parts: Sequence[Part], scores: Sequence[Facts], limit: int | None = None, measures: Sequence[Measure] = ()
 ) -> list[Examples]:
-    """The rows of some tasks that are shown together; of each task at most so many."""
+    """The rows of some tasks that are shown side by side.
+
+    Args:
+        limit: how many examples and replications of a dataset: those that are worst for any of its tasks.
+    """
     rows = sum(_count_shown(part, limit) for part in parts)
-    return [Examples(part, scores, limit, measures, rows=rows) for part in parts]
+    found = [Examples(part, scores, limit, measures, rows=rows) for part in parts]
+    keys = {}
+    for dataset in dict.fromkeys(each.dataset for each in found):
+        tasks = [each for each in found if each.dataset == dataset]
+        if limit is not None and any(each.total > limit for each in tasks):
+            keys[dataset] = choose_worst([each.read_columns() for each in tasks], limit)
+    return [
+        Examples(each.part, scores, limit, measures, rows=rows, keys=keys[each.dataset])
+        if each.dataset in keys
+        else each
+        for each in found
+    ]
 
 
 def _count_shown(part: Part, limit: int | None) -> int:

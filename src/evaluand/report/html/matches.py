@@ -75,7 +75,7 @@ class MatchRows:
         self.total = sum(chosen.total for chosen in self._chosen)
         self.systems = list(dict.fromkeys(label for matches in sets.values() for label in matches.systems))
         self.n = 0
-        kinds = {"set": "H", "case": "I", "place": "I", "a": "H", "b": "H", "outcome": "B", "share": "f", "gap": "f"}
+        kinds = {"set": "H", "case": "I", "place": "I", "a": "H", "b": "H", "outcome": "B", "share": "d", "gap": "d"}
         self._columns = {name: array(kind) for name, kind in kinds.items()} | {"index": array("q")}
 
     def pieces(self) -> Iterator[bytes]:

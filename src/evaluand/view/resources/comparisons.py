@@ -64,14 +64,14 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
     tasks = [_find_task(source, name) for name in (a, b)]
     comparison = _compare(source, tasks)
     return {
-        "tasks": tasks,
+        "tasks": [task | {"task": name} for task, name in zip(tasks, _name_sides(tasks), strict=True)],
         "confidence": comparison.confidence,
         "pairs": [
             {name: pair.get(name) for name in _COLUMNS} | {"p_adjusted": adjusted_p(pair)}
             for pair in add_labels(comparison.pairs)
         ],
         "left_out": comparison.left_out,
-        "meanings": explain(adjustment(comparison.pairs), "detectable difference", "flips"),
+        "meanings": explain(adjustment(comparison.pairs), "detectable difference"),
         "attributes": _list_attributes(source, tasks),
         "command": format_command("compare", [task["evaluation"][:SHORT_ID] for task in tasks], source.root),
     }

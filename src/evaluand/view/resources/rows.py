@@ -29,7 +29,6 @@ from evaluand.report.row_columns import (
     has_many,
     iterate_columns,
     read_attributes,
-    read_row_columns,
 )
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
@@ -52,10 +51,8 @@ class Rows:
     def __init__(self, part: Part, attributes: Attributes) -> None:
         self.part = part
         self.scores, self.measures = read_scales(part)
-        binary = [each["scorer"] for each in self.scores if each["binary"]]
-        columns = read_row_columns(part, binary, self.measures, attributes)
-        self.columns: RowColumns = columns.limit_words()
-        self.shown = Examples(part, self.scores)
+        self.shown = Examples(part, self.scores, None, self.measures)
+        self.columns: RowColumns = self.shown.columns(attributes)
 
     @cached_property
     def keys(self) -> RowKeys:
