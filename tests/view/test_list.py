@@ -171,3 +171,25 @@ def test_two_evaluations_of_one_name_are_compared_by_their_ids(store: DirectoryS
         ids.append(Evaluator(store).evaluate(run, {"right": right}, name="again/title").id)
     found = read(store, f"compare/{ids[0]}/{ids[1]}")
     assert [task["task"] for task in found["tasks"]] == [f"again/title {id[:12]}" for id in ids]
+
+
+def same_length(output: str, expected: str) -> bool:
+    return len(output) == len(expected)
+
+
+def test_a_comparison_says_what_its_differences_may_come_from(store: DirectoryStore) -> None:
+    upper = find(store, "evaluations", join_name("trial", "upper"))
+    data = Dataset.stored(store, find(store, "datasets", "letters"))
+    run = Runner(store, Policy(concurrency=1)).run(FunctionTask(fail_at_3, name="some", version="1"), data)
+    other = Evaluator(store).evaluate(run, {"right": same_length})
+    found = read(store, f"compare/{upper}/{other.id}")
+    first, second = found["caveats"]
+    assert first.startswith("the scorer 'right' of ")
+    assert second == "accuracy · right leaves out 1 of 8 rows without a score"
+    assert found["grouped"] == ["accuracy · right"]
+
+
+def fail_at_3(text: str) -> str:
+    if text.endswith("3"):
+        raise ValueError("no")
+    return text

@@ -1,6 +1,6 @@
 """Examples that two evaluations have by the same id, but with different content, and so do not pair."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -59,6 +59,20 @@ def check_examples(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> 
         )
         warn(f"{message}; {they_are} left out of the comparison")
     return found
+
+
+def describe_other_scorers(
+    evaluations: Sequence[Evaluation], labels: Sequence[str], scorers: Iterable[str]
+) -> Iterator[str]:
+    """A sentence for each scorer that is not the same everywhere: then a difference may come from it."""
+    specs = [evaluation.manifest["spec"]["scorers"] for evaluation in evaluations]
+    for scorer in dict.fromkeys(scorers):
+        others = [label for label, spec in zip(labels, specs, strict=True) if spec.get(scorer) != specs[0].get(scorer)]
+        if others:
+            yield (
+                f"the scorer {scorer!r} of {', '.join(others)} is not that of {labels[0]}, so "
+                f"differences may come from it; grade both with the same scorer to compare the systems"
+            )
 
 
 def _find_changed(evaluations: Sequence[Evaluation]) -> Iterator[ChangedExamples]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,16 +30,18 @@ class Compared:
         target: the first one by name; None without targets.
         direction: `higher`, `lower` or None.
         value: of each row; NaN where a comparison would use none.
+        rank: its place among the metrics of all scorers, in the order in which a comparison has them.
     """
 
     signature: str
     target: str | None
     direction: str | None
     value: np.ndarray
+    rank: int = 0
 
     def describe(self) -> Facts:
         """What the numbers are."""
-        return {"signature": self.signature, "target": self.target, "direction": self.direction}
+        return {"signature": self.signature, "target": self.target, "direction": self.direction, "rank": self.rank}
 
 
 def read_compared(evaluation: Evaluation, measures: Sequence[Measure], keys: RowKeys) -> Mapping[str, Compared]:
@@ -54,7 +56,7 @@ def read_compared(evaluation: Evaluation, measures: Sequence[Measure], keys: Row
         for measure in _resolve(evaluation, measures):
             if measure.scorer not in found and measure.metric.averages:
                 try:
-                    found[measure.scorer] = _read(evaluation, measure, keys)
+                    found[measure.scorer] = replace(_read(evaluation, measure, keys), rank=len(found))
                 except EvaluandError:  # the metric refuses these scores, so that they are not compared by it
                     continue
     return found

@@ -29,11 +29,17 @@ function flipped(grid, better, worse) {
   };
 }
 
+/** By what the first two tasks are compared, in words; empty if by nothing. */
+export function comparedBy({ tasks: [a, b] }) {
+  const [first] = b ? findCompared(a, b) : [];
+  return first ? `by ${first.signature} of ${a.head.scorers[first.number].name}` : "";
+}
+
 /** What two tasks are compared by: of each the number of the scorer and the numbers of its rows; empty if there is nothing. */
 function findCompared(a, b) {
   const [first, second] = [a, b].map((task) => task.head.scorers.flatMap(({ name, compared }, number) => (compared
-    ? [{ number, key: JSON.stringify([name, compared.signature, compared.target]), values: task.columns[`compared-${number}`] }] : [])));
-  const pairs = first.map((each) => [each, second.find((other) => other.key === each.key)]);
+    ? [{ number, rank: compared.rank, signature: compared.signature, key: JSON.stringify([name, compared.signature, compared.target]), values: task.columns[`compared-${number}`] }] : [])));
+  const pairs = first.sort((one, other) => one.rank - other.rank).map((each) => [each, second.find((other) => other.key === each.key)]);
   return pairs.find(([, other]) => other) ?? [];
 }
 

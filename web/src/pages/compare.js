@@ -45,18 +45,19 @@ function Chosen() {
   return html`<${Loaded} found=${found}>${(facts) => html`<${Compared} a=${a} b=${b} ...${facts} />`}</${Loaded}>`;
 }
 
-function Compared({ a, b, tasks, pairs, left_out: leftOut, meanings, confidence, attributes, command }) {
+function Compared({ a, b, tasks, pairs, left_out: leftOut, caveats, grouped, meanings, confidence, attributes, command }) {
   const [first, second] = tasks.map((task) => task.task);
   return html`<${Head} title=${`${second} compared with ${first}`} kind="Comparison">
       <p class="meta">Differences are <${Name} of=${second} /> minus <${Name} of=${first} /> over the rows that both have. <a href=${address(["c"], { a: b, b: a })}>Swap them</a></p></${Head}>
     <ul class="words verdicts">${pairs.map((pair) => html`<li>${shown(ended(`${pair.label}${pair.target === null ? "" : ` · ${pair.target}`}: ${pair.verdict ?? pair.reason ?? "not compared"}`))}</li>`)}</ul>
+    ${caveats.length > 0 && html`<ul class="words warn" aria-label="Caveats">${caveats.map((each) => html`<li>${shown(ended(each))}</li>`)}</ul>`}
     <p><${Command} text=${command} /></p>
     <${Differences} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
     <${Markup} of=${meanings} />
     ${leftOut.length > 0 && html`<p class="note">Not compared: ${shown(leftOut.map((each) => `${each.metric} · ${each.scorer}: ${each.reason}`).join("; "))}.</p>`}
     <section aria-labelledby="gate-title"><h2 id="gate-title">Gate</h2><${Gate} a=${a} b=${b} names=${[first, second]} /></section>
     <section aria-labelledby="groups-title"><h2 id="groups-title">Groups</h2>${attributes.length
-      ? html`<${Groups} a=${a} b=${b} names=${[first, second]} />`
+      ? html`<${Groups} a=${a} b=${b} names=${[first, second]} grouped=${grouped} />`
       : html`<p class="note">The dataset has no attributes to group by.</p>`}</section>
     <section aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks.map((task) => ({ ...task, task: task.task }))} usual="differ" /></section>`;
 }
@@ -76,9 +77,12 @@ function Differences({ pairs, names, confidence }) {
       <td>${number(pair.detectable)}</td><td>${word.format(pair.n_used)} of ${word.format(pair.n)}</td></tr>`)}</tbody></table></div>`;
 }
 
-function Groups({ a, b, names }) {
-  const found = useRead(pathOf("compare-groups", a, b));
-  return html`<${Loaded} found=${found}>${(groups) => (groups.length === 0
+function Groups({ a, b, names, grouped }) {
+  const chosen = Number(state.value.get("metric") ?? 0) || 0;
+  const found = useRead(`${pathOf("compare-groups", a, b)}?metric=${chosen}`);
+  return html`${grouped.length > 1 && html`<p class="pairs-of"><label>By <select value=${chosen} onChange=${(event) => change({ metric: event.target.value })}>
+      ${grouped.map((metric, i) => html`<option value=${i} selected=${i === chosen}>${plainly(metric)}</option>`)}</select></label></p>`}
+    <${Loaded} found=${found}>${(groups) => (groups.length === 0
     ? html`<p class="note">No metric of both has a direction, or no attribute makes groups.</p>`
     : html`<div class="scroll" role="region" aria-label="Changes by group" tabindex="0"><table class="numbers">
       <caption><span>${shown(groups[0].metric)} in each group, the largest loss first; p values are adjusted for all groups, each interval is that of its group alone</span></caption>
@@ -99,5 +103,6 @@ function Gate({ a, b, names }) {
       <div class="field"><button type="submit">Check</button></div></form>
     ${text && (found.error ? html`<${Problem} text=${found.error} />` : found.value === null ? html`<${Waiting} what="Checking" />` : html`
       <div role="status"><ul class="words">${found.value.results.map((each) => html`<li><span class=${`pill ${each.passed ? "good" : each.decided ? "failed" : "unscored"}`}>${each.passed ? "passed" : each.decided ? "failed" : "undecided"}</span> ${each.scorer !== undefined && html`scores of <b><${Name} of=${each.scorer} /></b>: `}${shown(ended(each.message))}</li>`)}</ul></div>
-      <p><${Command} text=${found.value.command} /></p>`)}`;
+      <p><${Command} text=${found.value.command} /></p>`)}
+    <p class="note">A gate counts a row without a score as wrong on its side; the table above leaves it out.</p>`;
 }

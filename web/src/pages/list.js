@@ -15,6 +15,7 @@ const ROUTES = {
 
 export function ListPage() {
   const found = useRead("index");
+  useEffect(() => () => forget("index"), []); // what is stored meanwhile is there at the next visit
   return html`<${Loaded} found=${found}>${(index) => html`<${List} index=${index} />`}</${Loaded}>`;
 }
 
@@ -24,7 +25,8 @@ function List({ index }) {
   const named = state.value.get("k") ?? (index.experiments.length ? "experiments" : "all");
   const kind = named === "all" ? "" : named;
   const text = (state.value.get("q") ?? "").toLowerCase();
-  const chosen = entries.filter((entry) => (!kind || entry.kind === kind) && (!text || `${entry.title} ${entry.id}`.toLowerCase().includes(text)));
+  const isUnfinished = (entry) => !state.value.has("k") && entry.kind === "runs" && entry.status === "open";
+  const chosen = entries.filter((entry) => (!kind || entry.kind === kind || isUnfinished(entry)) && (!text || `${entry.title} ${entry.id}`.toLowerCase().includes(text)));
   const [n, more] = useState(PAGE);
   const [picked, pick] = useState([]);
   const toggle = (id) => pick(picked.includes(id) ? picked.filter((each) => each !== id) : [...picked, id].slice(-2));

@@ -103,11 +103,11 @@ def _describe_groups(facts: Facts, measures: Sequence[Measure]) -> Answer:
 
 
 def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
-    """The group in which the first metric of each task is worst, where one was computed by group."""
+    """The group in which the first metric of each task is worst, of all groupings that it was computed by."""
     directions = {(each.scorer, each.metric.kind): each.metric.direction for each in measures}
     for entry in facts["tasks"]:
         rows = [row for row in facts["metrics"] if row["task"] == entry["task"] and row["by"]]
-        first = [row for row in rows if _key(row) == _key(rows[0])]
+        first = [row for row in rows if _key(row)[:3] == _key(rows[0])[:3]]
         for row in first:
             if row["n"] and not row["n_scored"]:
                 yield f"{entry['task']} has no score for {group_name(row['by'])}, {row['n']:,} rows"
@@ -118,7 +118,8 @@ def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
         worst = (max if direction == "lower" else min)(known, key=lambda row: row["value"])
         value, low, high = numbers(worst["value"], worst["low"], worst["high"])
         interval = "" if worst["low"] is None else f" [{low}, {high}]"
-        yield f"{entry['task']} is worst for {group_name(worst['by'])}: {worst['metric']} {value}{interval}"
+        missing = f", {worst['n_scored']:,} of {worst['n']:,} rows scored" if worst["n_scored"] < worst["n"] else ""
+        yield f"{entry['task']} is worst for {group_name(worst['by'])}: {worst['metric']} {value}{interval}{missing}"
 
 
 def _is_shown(row: Facts) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.score_shards import dataset_of
+from evaluand.comparison.changed import describe_other_scorers
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.group_changes import GroupChange, group_changes
@@ -20,11 +21,12 @@ from evaluand.report.commands import format_command
 from evaluand.report.contents import read_parts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
+from evaluand.report.facts.judges import judge_facts
 from evaluand.report.html.explanations import explain
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.text import SHORT_ID
 from evaluand.store.overlay import OverlayStore
-from evaluand.view.resources.base import Source, resource
+from evaluand.view.resources.base import Source, read_number, resource
 
 _COLUMNS: Final = (
     *("scorer", "label", "target", "direction", "value_a", "value_b", "difference", "low", "high", "p"),
@@ -71,10 +73,25 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
             for pair in add_labels(comparison.pairs)
         ],
         "left_out": comparison.left_out,
+        "caveats": [*_list_caveats(source, tasks, comparison)],
+        "grouped": [_label_measure(each) for each in _find_measures(_read_evaluations(source, tasks))],
         "meanings": explain(adjustment(comparison.pairs), "detectable difference"),
         "attributes": _list_attributes(source, tasks),
         "command": format_command("compare", [task["evaluation"][:SHORT_ID] for task in tasks], source.root),
     }
+
+
+def _list_caveats(source: Source, tasks: list[Facts], comparison: Comparison) -> Iterator[str]:
+    """What a reader must know of the differences: other scorers, judges that nobody has measured, rows left out."""
+    evaluations, names = _read_evaluations(source, tasks), _name_sides(tasks)
+    scorers = [pair["scorer"] for pair in comparison.pairs]
+    yield from describe_other_scorers(evaluations, names, scorers)
+    for judge in judge_facts(dict(zip(names, evaluations, strict=True))):
+        if judge["status"] != "measured":
+            yield f"the judge {judge['judge']} of {judge['task']} is {judge['text']}"
+    for pair in add_labels(comparison.pairs):
+        if pair["n_used"] < pair["n"]:
+            yield f"{pair['label']} leaves out {pair['n'] - pair['n_used']:,} of {pair['n']:,} rows without a score"
 
 
 def _find_task(source: Source, name: str) -> Facts:
@@ -126,15 +143,16 @@ def _list_attributes(source: Source, tasks: list[Facts]) -> list[str]:
 
 
 @resource("compare-groups/{a}/{b}")
-def read_group_changes(source: Source, a: str, b: str) -> list[Facts]:
-    """The difference in each group of an attribute, the largest loss first, by the first metric with a direction."""
+def read_group_changes(source: Source, a: str, b: str, query: Mapping[str, str]) -> list[Facts]:
+    """The difference in each group of an attribute, the largest loss first, by one of the metrics in `grouped`."""
     tasks = [_find_task(source, name) for name in (a, b)]
     attributes = _list_attributes(source, tasks)
     evaluations = _read_evaluations(source, tasks)
-    measure = _find_measure(evaluations)
-    if measure is None or not attributes:
+    measures, number = _find_measures(evaluations), read_number(query.get("metric") or "0", "metric")
+    if number >= len(measures) or not attributes:
         return []
-    label = f"{measure.metric.kind} · {measure.scorer}"
+    measure = measures[number]
+    label = _label_measure(measure)
     lower = measure.metric.direction == "lower"
     return [
         _describe_group(each, label) | {"lower_is_better": lower}
@@ -142,10 +160,15 @@ def read_group_changes(source: Source, a: str, b: str) -> list[Facts]:
     ]
 
 
-def _find_measure(evaluations: list[Evaluation]) -> Measure | None:
+def _find_measures(evaluations: list[Evaluation]) -> list[Measure]:
+    """The metrics with a direction, by which groups can be compared."""
     with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
         found = resolve_measures(evaluations, None, None, None, declared_measures(evaluations)).compared
-    return next((each for each in found if each.metric.direction is not None), None)
+    return [each for each in found if each.metric.direction is not None]
+
+
+def _label_measure(measure: Measure) -> str:
+    return f"{measure.metric.kind} · {measure.scorer}"
 
 
 def _describe_group(each: GroupChange, label: str) -> Facts:
