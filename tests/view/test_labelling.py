@@ -183,8 +183,9 @@ def test_a_number_and_a_word_are_not_compared(source: Source) -> None:
     ):
         label(source, run, {"by": "ann", "key": key, **ann})
         label(source, run, {"by": "bob", "key": key, **bob})
-    [found] = read(source, run, by="ann")["agreement"]
-    assert (found["answers"], found["agreed"]) == (2, 1)
+    progress = read(source, run, by="ann")
+    [found] = progress["agreement"]
+    assert (found["answers"], found["agreed"], progress["most_compared"]) == (2, 1, None)
 
 
 def test_many_names_are_compared_in_a_moment(source: Source, folder: Path) -> None:
@@ -193,7 +194,8 @@ def test_many_names_are_compared_in_a_moment(source: Source, folder: Path) -> No
     said = [row | {"value": number % 2, "by": f"name {number}"} for number in range(1000) for row in rows]
     (folder / "labels-many.jsonl").write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in said))
     began = time.process_time()
-    assert len(read(source, run, by="ann")["agreement"]) == 20
+    found = read(source, run, by="ann")
+    assert (len(found["agreement"]), found["most_compared"]) == (20, 20)
     assert time.process_time() - began < 10
 
 

@@ -110,11 +110,24 @@ class PeopleAgreement(NamedTuple):
     high: float | None
 
 
-def agreement_of_people(labels: HumanLabels, answers: Iterable[Placed], most: int = 20) -> list[PeopleAgreement]:
+class Agreements(NamedTuple):
+    """How often people agree, pair by pair.
+
+    Attributes:
+        pairs: those with an answer that both have labelled, the most answers first.
+        is_complete: false if there are too many people or pairs, and some are left out.
+    """
+
+    pairs: list[PeopleAgreement]
+    is_complete: bool
+
+
+def agreement_of_people(labels: HumanLabels, answers: Iterable[Placed], most: int = 20) -> Agreements:
     """How often people who have given their names agree on some answers.
 
     Args:
-        most: so many pairs, of as many people: those with the most answers in common, and with the most labels.
+        most: at most so many people are compared, those with the most labels; and of their pairs at most as many, those
+            with the most answers in common.
     """
     said: dict[str, dict[str, Label]] = {}
     examples: dict[str, int] = {}
@@ -124,10 +137,13 @@ def agreement_of_people(labels: HumanLabels, answers: Iterable[Placed], most: in
                 said.setdefault(label.by, {})[placed.key] = label
                 examples[placed.key] = placed.example
     people = sorted(heapq.nlargest(most, said, key=lambda by: len(said[by])))
-    pairs = itertools.combinations(people, 2)
-    closest = heapq.nlargest(most, pairs, key=lambda pair: len(said[pair[0]].keys() & said[pair[1]].keys()))
+    common = {pair: len(said[pair[0]].keys() & said[pair[1]].keys()) for pair in itertools.combinations(people, 2)}
+    pairs = [pair for pair, n in common.items() if n]
+    closest = heapq.nlargest(most, pairs, key=lambda pair: common[pair])
     found = [_compare(one, other, said, examples) for one, other in closest]
-    return sorted(found, key=lambda each: -each.answers)
+    compared = [each for each in found if each.answers]
+    compared.sort(key=lambda each: -each.answers)
+    return Agreements(compared, len(people) == len(said) and len(closest) == len(pairs))
 
 
 def _compare(
@@ -145,7 +161,7 @@ def _compare(
 
 
 def _as_words(one: Label, other: Label) -> tuple[str, str] | None:
-    """What both have given, a number or a word or both, as a word each; None if it is not the same."""
+    """What both have given, a number or a word or both, as a word each; None if they gave no comparable label."""
     pairs = [(one.value, other.value), (one.label, other.label)]
     both = [pair for pair in pairs if None not in pair]
-    return tuple(" ".join(map(str, side)) for side in zip(*both, strict=True)) if both else None  # type: ignore[return-value]
+    return (" ".join(str(pair[0]) for pair in both), " ".join(str(pair[1]) for pair in both)) if both else None

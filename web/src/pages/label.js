@@ -135,12 +135,13 @@ function Session({ run, by, other, scale }) {
     <${Stored} run=${run} by=${by} other=${other} facts=${facts} />`;
 }
 
-function Progress({ facts: { done, total, noun, by, agreement, damaged }, by: own, place }) {
+function Progress({ facts: { done, total, noun, by, agreement, most_compared: most, damaged }, by: own, place }) {
   const others = by.filter((each) => each.by !== own);
   return html`<p class="meta" role="status">${word.format(done)} of ${plural(total, noun)} labelled by <${Name} of=${own} />${
       place !== undefined && html` · this is number ${word.format(place + 1)}`}${others.map((each) => html` · <${Name} of=${each.by} />: ${word.format(each.n)}`)}</p>
     <progress class="label-done" max=${total || 1} value=${done} aria-label="Labelled"></progress>
     <${Agreements} agreement=${agreement} noun=${noun} />
+    ${most !== null && html`<p class="note">Only the ${word.format(most)} people with the most labels are compared, and of them the ${word.format(most)} pairs with the most answers in common.</p>`}
     ${damaged.map((at) => html`<p class="note">Nothing in this file counts until it is mended: ${shown(at)}</p>`)}`;
 }
 

@@ -88,7 +88,7 @@ def _describe_progress(work: Work, known: Known) -> Facts:
     by = [{"by": person, "n": len(keys & known.keys_of(person))} for person in known.people]
     mine = len(keys & known.keys_of(work.by))
     done = {"total": len(keys), "done": mine, "by": [each for each in by if each["n"]]}
-    return done | {"agreement": known.agreement, "damaged": known.damaged}
+    return done | {name: getattr(known, name) for name in ("agreement", "most_compared", "damaged")}
 
 
 def label(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
@@ -136,6 +136,7 @@ class Known(NamedTuple):
         keys_of: person → the keys of what they have labelled.
         said: person and key → what they said, or None.
         agreement: how often they agree.
+        most_compared: the most people and pairs that `agreement` holds, if others are left out of it.
         damaged: file and line of what cannot be read; nothing in these files counts.
     """
 
@@ -143,6 +144,7 @@ class Known(NamedTuple):
     keys_of: Callable[[str], set[str]]
     said: Callable[[str, str], Facts | None]
     agreement: list[Facts]
+    most_compared: int | None
     damaged: list[str]
 
 
@@ -251,13 +253,14 @@ class AnswersWork(Work):
                 if each.by is not None:
                     by_person.setdefault(each.by, {})[key] = each
         people = agreement_of_people(labels, self._answers, _MOST_AGREEMENTS)
-        agreed = [each._asdict() for each in people if each.answers]
+        agreed = [each._asdict() for each in people.pairs]
+        most = None if people.is_complete else _MOST_AGREEMENTS
 
         def said(by: str, key: str) -> Facts | None:
             own = by_person.get(by, {}).get(key)
             return None if own is None else own._asdict()
 
-        return Known(sorted(by_person), lambda by: set(by_person.get(by, ())), said, agreed, damaged)
+        return Known(sorted(by_person), lambda by: set(by_person.get(by, ())), said, agreed, most, damaged)
 
     def _read_labels(self) -> tuple[HumanLabels, list[str]]:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
@@ -338,7 +341,7 @@ class PairsWork(Work):
             return None if own is None else {"winner": own.winner, "explanation": own.explanation}
 
         # Each person is shown a pair in an order of their own, under another key; so only their own progress is known.
-        return Known([self.by], lambda by: set(by_person.get(by, ())), said, [], damaged)
+        return Known([self.by], lambda by: set(by_person.get(by, ())), said, [], None, damaged)
 
     def fill_in(self, place: int, said: Mapping[str, Any]) -> Facts:
         pair, winner = self._pairs[place], said.get("winner")
