@@ -47,7 +47,7 @@ check: $(ALL) ## Check format, lint, types and import order, then run the tests
 	@$(MAKE) --no-print-directory page-check
 	@echo "tests"; $(MAKE) --no-print-directory test
 
-page: ## Make the script and the style sheet of `evaluand view` from web/ (needs Node.js)
+page: ## Make the scripts and style sheets of `evaluand view` and of reports from web/ (needs Node.js)
 	@cd web && npm ci --silent --no-audit --no-fund && npm run --silent build
 
 page-check:

@@ -121,8 +121,8 @@ def command(
 
 
 class BrowserFile:
-    """A file that leads a browser to a link, and that only this user can read: what programs are given, everybody on a
-    machine can see.
+    """A file that leads a browser to a link, and that only this user can read: command-line arguments are visible to
+    every user of the machine.
     """
 
     def __init__(self) -> None:

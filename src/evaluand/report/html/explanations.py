@@ -7,7 +7,7 @@ from typing import Final
 
 _WORDS: Final = {
     "Holm": "Of many tests some look significant by chance. Holm's procedure raises the p values of tests that were"
-    " made together so far that the chance of any false finding among them is at most 5 %, at a confidence of 95 %.",
+    " made together enough that the chance of any false finding is at most 5 %.",
     "Shaffer": "As Holm's procedure, for all pairs of several systems. Not every pair can differ if some others do not,"
     " so p values need to be raised less.",
     "detectable difference": "The true difference that a test of these rows finds in 80 of 100 cases. Smaller ones are"

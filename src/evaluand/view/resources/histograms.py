@@ -45,7 +45,7 @@ def draw_histogram(values: np.ndarray) -> Facts | None:
 def read_histograms(source: Source, run: str, evaluation: str) -> Facts:
     """How the scores, durations, tokens and costs of the rows of a run are distributed.
 
-    `name` is what a filter of the rows calls the numbers, as its parts; None for those that it does not know.
+    `name` is what a filter of the rows calls the numbers, as its parts; None for those that filters cannot name.
     """
     key = "histograms", run, evaluation, source.list_ids("aggregations")
     return source.facts.get(key, lambda: _describe_all(source, run, evaluation))
