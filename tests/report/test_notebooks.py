@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -65,4 +66,6 @@ def test_a_comparison_shows_each_difference_with_its_verdict(run: Run) -> None:
     comparison = compare(*graded, metrics="accuracy", labels=[HOSTILE, "strip"])
     page = shown(comparison)
     assert [line[:4] for line in page.lines if line[0] == HOSTILE] == [[HOSTILE, "strip", "accuracy · right", "0.364"]]
-    assert "#example" not in comparison._repr_html_()
+    html = comparison._repr_html_()
+    assert "#example" not in html
+    assert re.findall("<dt>(.*?)</dt>", html) == ["Holm"]

@@ -48,7 +48,7 @@ def comparisons_section(facts: Facts) -> str:
     heads = "".join(th(n, "text") for n in ("a", "b", "metric"))
     heads += "".join(map(th, ("difference", "interval", f"p ({adjusted})", "won", "lost", "n")))
     differences = table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
-    return differences + explain(adjusted, "detectable difference", "flips") + below
+    return differences + explain(adjusted) + below
 
 
 def prompts_section(changes: Sequence[Facts]) -> str:
