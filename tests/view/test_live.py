@@ -163,6 +163,28 @@ def test_the_page_of_a_killed_run_ends_too(folder: Path) -> None:
         wait_for(lambda: not answers(int(link[1])))
 
 
+def test_what_a_killed_run_has_forked_does_not_keep_its_page(folder: Path) -> None:
+    code = (
+        "import os, time; from pathlib import Path; from evaluand.cli.watched import watch_in_browser\n"
+        "with watch_in_browser(Path('.evaluand')):\n"
+        "    worker = os.fork()\n"
+        "    if worker: print(worker, flush=True)\n"
+        "    time.sleep(600)"
+    )
+    environment, pipe = os.environ | {"BROWSER": "true"}, subprocess.PIPE
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        worker = int(process.stdout.readline())
+        try:
+            [link] = islice((found for line in process.stderr if (found := LINK.search(line))), 1)
+            process.kill()
+            wait_for(lambda: not answers(int(link[1])))
+        finally:
+            os.kill(worker, signal.SIGKILL)
+
+
 def answers(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port)).close()

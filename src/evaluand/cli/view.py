@@ -111,7 +111,7 @@ def command(
         label.mkdir(parents=True, exist_ok=True)
     run = find_stoppable()
     if run is not None:
-        end_with_parent()
+        end_with_parent(run)
     stop = None if run is None else partial(interrupt, run)
     try:
         source = Source(DirectoryStore(folder), labels=label)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ STOPS: Final = "EVALUAND_VIEW_STOPS"
 """Set for the page of a run: the id of the process that the page may interrupt, as Ctrl-C does."""
 
 _PATIENCE: Final = 5  # seconds for requests that are being answered
+_GLANCE: Final = 0.5  # seconds between two looks whether the run has ended
 
 
 @contextmanager
@@ -26,9 +28,11 @@ def watch_in_browser(folder: Path) -> Iterator[None]:
     """Serves the page of a run: in a terminal until Ctrl-C, otherwise until the block ends."""
     command = [sys.executable, "-m", "evaluand.cli", "view", "--live", "--store", str(folder)]
     environment = os.environ | {STOPS: str(os.getpid())}
-    # In a separate session, so that Ctrl-C interrupts only the run and the page can show how it ended. The pipe closes
-    # when this process ends, however it ends, see `end_with_parent`.
-    page = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=sys.stderr, env=environment, start_new_session=True)
+    # In a separate session, so that Ctrl-C interrupts only the run and the page can show how it ended. However this
+    # process ends, the page ends too, see `end_with_parent`.
+    page = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment, start_new_session=True
+    )
     try:
         yield
     finally:
@@ -41,8 +45,6 @@ def watch_in_browser(folder: Path) -> Iterator[None]:
             page.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             page.kill()
-        if page.stdin is not None:
-            page.stdin.close()
 
 
 def find_stoppable() -> int | None:
@@ -51,11 +53,15 @@ def find_stoppable() -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and int(text) == os.getppid() else None
 
 
-def end_with_parent() -> None:
-    """Ends this process when its parent ends, which closes the pipe to stdin."""
+def end_with_parent(parent: int) -> None:
+    """Ends this process when its parent ends.
+
+    A pipe would not tell: what the parent has forked, such as workers, may keep it open.
+    """
 
     def wait() -> None:
-        sys.stdin.buffer.read()
+        while os.getppid() == parent:
+            time.sleep(_GLANCE)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, name="parent", daemon=True).start()
