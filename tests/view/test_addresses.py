@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +22,7 @@ from support.commands import Folder
 from support.patience import PATIENCE
 from support.view_server import SECRET, Answer, Server, make_store, serve_store
 
+from evaluand.cli import view
 from evaluand.core.errors import SpecError
 from evaluand.view.access import Access
 from evaluand.view.addresses import check_url, choose_address, read_login
@@ -320,6 +322,24 @@ def test_what_a_browser_is_given_has_no_token(tmp_path: Path) -> None:
         assert server.ask(link[2], cookie="").status == 303
         until(lambda: not file.exists())
         process.send_signal(signal.SIGINT)
+
+
+def test_a_server_that_is_terminated_leaves_no_link_behind(tmp_path: Path) -> None:
+    environment = os.environ | {"BROWSER": "true", "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "evaluand.cli", "view", "--store", str(tmp_path / "store")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        until(lambda: any(file.stat().st_size for file in tmp_path.glob("evaluand-*.html")))
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    assert [*tmp_path.glob("evaluand-*.html")] == []
+
+
+def test_a_link_that_no_browser_follows_is_soon_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(webbrowser, "open", lambda _: True)
+    monkeypatch.setattr(view, "_OPENING", 0.2)
+    view.BrowserFile().open("http://127.0.0.1/")
+    until(lambda: not [*tmp_path.glob("evaluand-*.html")])
 
 
 def until(holds: Callable[[], bool]) -> None:

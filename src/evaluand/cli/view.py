@@ -1,6 +1,8 @@
 """`evaluand view`: serves the page on a store to a browser."""
 
 import os
+import signal
+import threading
 import webbrowser
 from functools import partial
 from html import escape
@@ -113,6 +115,9 @@ def command(
     if run is not None:
         end_with_parent(run)
     stop = None if run is None else partial(interrupt, run)
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # they end it as Ctrl-C does
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     try:
         source = Source(DirectoryStore(folder), labels=label)
         serve(source, address, started, "/live" if live else "/", stop, leading.remove)
@@ -129,11 +134,14 @@ class BrowserFile:
         self._path: Path | None = None
 
     def open(self, link: str) -> None:
-        """Opens the link in a browser."""
+        """Opens the link in a browser; the file is there for a minute at most."""
         number, name = mkstemp(".html", "evaluand-")
         self._path = Path(name)
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(_LEADING.format(link=escape(link)))
+        timer = threading.Timer(_OPENING, self.remove)
+        timer.daemon = True
+        timer.start()
         webbrowser.open(self._path.as_uri())
 
     def remove(self) -> None:
@@ -141,6 +149,8 @@ class BrowserFile:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
+
+_OPENING: Final = 60  # seconds for a browser to read the file
 
 _LEADING: Final = """<!DOCTYPE html>
 <html lang="en">
