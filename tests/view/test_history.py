@@ -12,9 +12,10 @@ from support.accessible import check_readable
 from support.view_page import open_page
 from support.view_server import HOSTILE
 
-from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
+from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, FBeta, Runner
 from evaluand.aggregation.aggregator import Measure
 from evaluand.core.labels import join_name
+from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.run.task import FunctionTask
 from evaluand.view.resources.base import Source, find_resources, list_paths, read_resource
 
@@ -98,6 +99,60 @@ def test_an_evaluation_that_is_taken_up_again_is_the_current_one(tmp_path: Path)
     [task] = read(store, HOSTILE)
     assert [each["current"] for each in task["evaluations"]] == [True, False]
     assert [row["differs"] for row in task["metrics"][0]["values"]] == [[], [OTHER_EXAMPLES]]
+
+
+def measure(store: DirectoryStore, version: str, *measures: Measure) -> None:
+    """Evaluates classes that a task says, by metrics that may be others each time."""
+    data = Dataset.from_rows([{"input": f"{i}", "expected": i % 2} for i in range(8)])
+    task = FunctionTask(lambda input: int(int(input) > int(version)), name=TASK, version=version)
+    run = Runner(store).run(task, data, name=join_name("classes", TASK))
+    graded = Evaluator(store).evaluate(run, {"p": Prediction(type="integer")}, name=join_name("classes", TASK))
+    Aggregator(store).aggregate([graded], measures, name="classes")
+
+
+def test_a_metric_is_the_same_whatever_is_measured_beside_it(tmp_path: Path) -> None:
+    store, one, none = DirectoryStore(tmp_path), Measure("p", FBeta(label=1)), Measure("p", FBeta(label=0))
+    for version in ("1", "2"):
+        measure(store, version, one)
+    measure(store, "3", one, none)
+    [[metric]] = [task["metrics"] for task in read(store, "classes")]
+    assert (metric["label"], metric["current"]) == ("f1(label=1) · p", True)
+    assert [(row["number"], row["differs"]) for row in metric["values"]] == [(1, []), (2, []), (3, [])]
+
+
+def test_other_settings_of_a_metric_are_not_another_metric(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    measure(store, "1", Measure("p", Accuracy(confidence=0.9)))
+    measure(store, "2", Measure("p", Accuracy()))
+    [[metric]] = [task["metrics"] for task in read(store, "classes")]
+    assert [row["differs"] for row in metric["values"]] == [["other settings of the metric"], []]
+
+
+def test_a_metric_that_the_current_evaluation_lacks_is_not_compared_with_it(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    for version in ("1", "2"):
+        measure(store, version, Measure("p", FBeta(label=1)))
+    measure(store, "3", Measure("p", Accuracy()))
+    [[metric]] = [task["metrics"] for task in read(store, "classes")]
+    assert ([row["number"] for row in metric["values"]], metric["current"]) == ([1, 2], False)
+    with open_page(Path(store.root), tmp_path / "errors") as tab:
+        tab.goto(f"{tab.origin}/e/classes")
+        section = tab.get_by_role("region", name="Earlier evaluations")
+        section.get_by_text("The current evaluation has no value of it").wait_for()
+        assert "as now" not in section.inner_text()
+
+
+def test_without_a_metric_in_common_there_is_no_history(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    measure(store, "1", Measure("p", FBeta(label=1)))
+    measure(store, "2", Measure("p", Accuracy()))
+    assert read(store, "classes") == []
+    with open_page(Path(store.root), tmp_path / "errors") as tab:
+        with tab.expect_response("**/api/history/**") as answered:
+            tab.goto(f"{tab.origin}/e/classes")
+        answered.value.finished()
+        tab.get_by_role("heading", name="Provenance").wait_for()
+        assert tab.get_by_role("region", name="Earlier evaluations").count() == 0
 
 
 def test_one_evaluation_has_no_history(store: DirectoryStore) -> None:

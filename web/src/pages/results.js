@@ -14,12 +14,14 @@ export function ResultsPage({ parts }) {
   const name = parts.join("/");
   const found = useRead(pathOf("results", name));
   const said = useRead(pathOf("answers", name));
+  const past = useRead(found.value?.history ? pathOf("history", name) : null);
   const sections = useRead(said.value && pathOf("sections", name));
   if (found.error) return html`<${Problem} text=${found.error} /><p><a href=${address(["live", name])}>Watch it, if it is being made</a></p>`;
-  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} name=${name} said=${said} sections=${sections} />`}</${Loaded}>`;
+  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} past=${past} sections=${sections} />`}</${Loaded}>`;
 }
 
-function Results({ name, title, tasks, history, judges, said, sections }) {
+function Results({ title, tasks, judges, said, past, sections }) {
+  const hasPast = past.error || past.value?.length > 0;
   const shownSections = sections.value ?? [];
   const graded = tasks.filter((task) => task.evaluation);
   return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
@@ -29,10 +31,10 @@ function Results({ name, title, tasks, history, judges, said, sections }) {
     ${judges.length > 0 && html`<p class="judges-of">Judges: ${listed(judges.map(({ id, name }) => html`<a href=${address(["j", id])}><${Name} of=${name} /></a>`))}</p>`}
     ${canLabel && tasks.length > 0 && html`<p class="label-of">Label: ${listed(tasks.slice(0, MOST_PAIRS).map((task) => html`<a href=${address(["l", task.run])}><${Name} of=${task.task} /></a>`))}${tasks.length > 1 && html`; pairs with <${Name} of=${tasks[0].task} />: ${listed(tasks.slice(1, MOST_PAIRS).map((task) => html`<a href=${address(["l", tasks[0].run], { other: task.run })}><${Name} of=${task.task} /></a>`))}`}</p>`}
     <nav class="within" aria-label="Sections"><ul>${tasks.length === 1 && html`<li><a href="#distributions">Distributions</a></li>`}${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
-      ${history && html`<li><a href="#history">Earlier evaluations</a></li>`}${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
+      ${hasPast && html`<li><a href="#history">Earlier evaluations</a></li>`}${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
     ${tasks.length === 1 && html`<section id="distributions" aria-labelledby="distributions-title"><h2 id="distributions-title">Distributions</h2><${Histograms} task=${tasks[0]} /></section>`}
     ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
-    ${history && html`<section id="history" aria-labelledby="history-title"><h2 id="history-title">Earlier evaluations</h2><${History} name=${name} /></section>`}
+    ${hasPast && html`<section id="history" aria-labelledby="history-title"><h2 id="history-title">Earlier evaluations</h2><${History} found=${past} /></section>`}
     ${shownSections.map(({ id, title: name, html: markup }) => html`<section id=${id} key=${id} aria-labelledby=${`${id}-title`} class="of-report">
       <h2 id=${`${id}-title`}>${name}</h2><${Markup} of=${markup} /></section>`)}
     ${sections.error && html`<${Problem} text=${sections.error} />`}`;

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.labels import experiment_of
+from evaluand.metrics.base.signature import words_of
+from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.charts import Axis, Plot, Series, key
+from evaluand.report.metric_labels import metric_labels
 from evaluand.view.resources.base import Source, resource
 from evaluand.view.resources.listing import list_values
 
@@ -60,18 +63,23 @@ def read_history(source: Source, name: str) -> list[Facts]:
     """The values of each metric of each task of an experiment, evaluation by evaluation, oldest first.
 
     Values that were measured on other examples or by another scorer than the current one are marked, and no line joins
-    them with it.
+    them with it. Tasks without a metric that has several values are left out.
     """
     attempts, current = list_attempts(source, name), _list_current(source)
     key = "history", name, *(current[task] for task in attempts), source.list_ids("evaluations", "aggregations")
-    return source.contents.get(
-        key, lambda: [_describe(source, task, ids, current[task]) for task, ids in attempts.items()]
-    )
+    return source.contents.get(key, lambda: _describe_all(source, attempts, current))
+
+
+def _describe_all(source: Source, attempts: Mapping[str, Sequence[str]], current: Mapping[str, str]) -> list[Facts]:
+    found = (_describe(source, task, ids, current[task]) for task, ids in attempts.items())
+    return [task for task in found if task["metrics"]]
 
 
 def _describe(source: Source, name: str, ids: Sequence[str], current: str) -> Facts:
     evaluations: list[Facts] = []
-    values: dict[tuple[str, str | None], list[Facts]] = {}
+    listed = [list_values(source, id) for id in ids]
+    identify = _identify_metrics(listed)
+    values: dict[_Metric, list[Facts]] = {}
     before = None
     for number, id in enumerate(ids, 1):
         manifest = source.store.manifest("evaluations", id)
@@ -80,13 +88,66 @@ def _describe(source: Source, name: str, ids: Sequence[str], current: str) -> Fa
         about = {"id": id, "created": manifest["created"], "current": id == current}
         evaluations.append(about | {"changed": before is not None and system != before})
         before = system
-        for row in list_values(source, id):
+        for row in listed[number - 1]:
             own = {name: row[name] for name in ("value", "low", "high", "n", "n_scored", "reason")}
-            own |= {"number": number, "setting": _find_setting(source, manifest, run, row)}
-            values.setdefault((row["label"], row["target"]), []).append(own)
+            own |= {"number": number, "scorer": row["scorer"], "signature": row["signature"]}
+            own |= {"setting": _find_setting(source, manifest, run, row)}
+            values.setdefault(identify(row), []).append(own)
     now = ids.index(current) + 1 if current in ids else len(ids)
-    metrics = [_describe_metric(*key, rows, now) for key, rows in values.items() if len(rows) > 1]
+    newest = {metric: next((row for row in rows if row["number"] == now), rows[-1]) for metric, rows in values.items()}
+    labels = metric_labels([*newest.values()])
+    metrics = [
+        _describe_metric(labels[metric.scorer, newest[metric]["signature"]], metric.target, rows, newest[metric], now)
+        for metric, rows in values.items()
+        if sum(row["value"] is not None for row in rows) > 1
+    ]
     return {"task": name.partition("/")[2], "evaluations": evaluations, "metrics": metrics}
+
+
+class _Metric(NamedTuple):
+    """What the values of a trend have in common.
+
+    Attributes:
+        name: in tables, without parameters.
+        words: the parameters that distinguish it from metrics of the same name.
+    """
+
+    scorer: str
+    target: str | None
+    kind: str
+    name: str
+    words: tuple[tuple[str, str | None], ...]
+
+
+def _identify_metrics(evaluations: Sequence[Sequence[Facts]]) -> Callable[[Facts], _Metric]:
+    """Says of a value of some evaluations of a task what metric it is of.
+
+    Parameters that differ within an evaluation make different metrics; those that differ only from one evaluation to
+    another are other settings of one metric.
+    """
+    differing: dict[tuple[str, ...], set[str]] = {}
+    for rows in evaluations:
+        alike: dict[tuple[str, ...], list[dict[str, str]]] = {}
+        for row in rows:
+            alike.setdefault(_find_kind(row), []).append(words_of(row["signature"]))
+        for kind, words in alike.items():
+            names = {name for each in words for name in each}
+            own = {name for name in names if len({each.get(name) for each in words}) > 1}
+            differing.setdefault(kind, {*_ALWAYS}).update(own)
+
+    def identify(row: Facts) -> _Metric:
+        kind, words = _find_kind(row), words_of(row["signature"])
+        told = tuple((name, words.get(name)) for name in sorted(differing[kind]))
+        return _Metric(row["scorer"], row["target"], *kind[1:], told)
+
+    return identify
+
+
+_ALWAYS: Final = ("k", "where")  # as in labels: the answers and the rows that a metric is of
+
+
+def _find_kind(row: Facts) -> tuple[str, str, str]:
+    return row["scorer"], row["signature"].partition(" ")[0], name_in_tables(row["signature"])
 
 
 def _read_run(source: Source, manifest: Facts) -> Facts:
@@ -111,20 +172,30 @@ def _find_setting(source: Source, manifest: Facts, run: Facts, row: Facts) -> _S
     return _Setting(data, rows, _encode(spec["scorers"].get(row["scorer"])), row["signature"])
 
 
-def _describe_metric(label: str, target: str | None, rows: list[Facts], now: int) -> Facts:
+def _describe_metric(label: str, target: str | None, rows: list[Facts], newest: Facts, now: int) -> Facts:
     """A metric of a task, with a chart that joins only what can be compared.
 
     Args:
         rows: its values.
+        newest: the one with which they are compared: that of the current evaluation, or the last if it has none.
         now: the number of the current evaluation.
+
+    Returns:
+        Also `current`, whether the current evaluation has a value.
     """
-    current = next((row["setting"] for row in rows if row["number"] == now), rows[-1]["setting"])
+    current = newest["setting"]
     settings = [current, *dict.fromkeys(row["setting"] for row in rows if row["setting"] != current)]
     marks = {setting: number for number, setting in enumerate(settings)}
     values = [
-        row | {"key": key(marks[row["setting"]]), "differs": _list_differences(row["setting"], current)} for row in rows
+        {name: row[name] for name in _SHOWN}
+        | {"key": key(marks[row["setting"]]), "differs": _list_differences(row["setting"], current)}
+        for row in rows
     ]
-    return {"label": label, "target": target, "chart": _draw(label, rows, marks), "values": values}
+    described = {"label": label, "target": target, "chart": _draw(label, rows, marks), "values": values}
+    return described | {"current": newest["number"] == now}
+
+
+_SHOWN: Final = ("number", "value", "low", "high", "n", "n_scored", "reason")
 
 
 def _list_differences(setting: _Setting, other: _Setting) -> list[str]:
