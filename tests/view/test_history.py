@@ -155,6 +155,19 @@ def test_without_a_metric_in_common_there_is_no_history(tmp_path: Path) -> None:
         assert tab.get_by_role("region", name="Earlier evaluations").count() == 0
 
 
+def test_values_over_another_view_of_the_examples_are_not_comparable(tmp_path: Path) -> None:
+    store, data = DirectoryStore(tmp_path), make_data(4)
+    viewed = data.view([{"kind": "TransformJSON", "configuration": {"text": "$.input"}}])
+    task = FunctionTask(lambda input: str(input).upper(), name=TASK, version="1")
+    for rows in (data, viewed):
+        run = Runner(store).run(task, rows, name=join_name(HOSTILE, TASK))
+        graded = Evaluator(store).evaluate(run, {"right": strict}, name=join_name(HOSTILE, TASK))
+        Aggregator(store).aggregate([graded], [Measure("right", Accuracy())], name=HOSTILE)
+    [[metric]] = [task["metrics"] for task in read(store, HOSTILE)]
+    assert [row["differs"] for row in metric["values"]] == [["another view of the examples"], []]
+    assert metric["chart"].count("points=") == 2
+
+
 def test_one_evaluation_has_no_history(store: DirectoryStore) -> None:
     assert read(store, "alone") == []
     paths = [path for path in list_paths(Source(store)) if path.startswith("history/")]

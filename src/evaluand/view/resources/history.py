@@ -25,6 +25,7 @@ class _Setting(NamedTuple):
     """What a value was measured with: only values with the same one can be compared."""
 
     data: str
+    view: str
     rows: tuple[int, int]
     scorer: str
     metric: str
@@ -32,6 +33,7 @@ class _Setting(NamedTuple):
 
 _WORDS: Final = {
     "data": "other examples",
+    "view": "another view of the examples",
     "rows": "another number of rows",
     "scorer": "another scorer",
     "metric": "other settings of the metric",
@@ -169,7 +171,9 @@ def _find_setting(source: Source, manifest: Facts, run: Facts, row: Facts) -> _S
     except NotFound:
         data = spec["dataset"]
     rows = asked.get("examples", 0), asked.get("replications", 0)
-    return _Setting(data, rows, _encode(spec["scorers"].get(row["scorer"])), row["signature"])
+    return _Setting(
+        data, _encode(asked.get("view")), rows, _encode(spec["scorers"].get(row["scorer"])), row["signature"]
+    )
 
 
 def _describe_metric(label: str, target: str | None, rows: list[Facts], newest: Facts, now: int) -> Facts:
