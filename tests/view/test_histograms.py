@@ -14,10 +14,14 @@ from support.view_page import open_page
 from support.view_server import HOSTILE
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.models.usage import report_usage
-from evaluand.run.task import FunctionTask
+from evaluand.report.facts.report import Part, scores_facts
+from evaluand.report.histograms import BINS
+from evaluand.run.runner import Run
+from evaluand.run.task import Candidates, FunctionTask
 from evaluand.view.resources.base import Source, find_resources, read_resource
-from evaluand.view.resources.histograms import BINS, draw_histogram
+from evaluand.view.resources.histograms import draw_histogram
 
 ROWS = 40
 
@@ -32,6 +36,14 @@ def share(output: int) -> float:
     return output / ROWS
 
 
+def offer(i: int) -> Candidates:
+    return Candidates([i, i + 10])
+
+
+def size(output: int) -> float:
+    return float(output)
+
+
 def word(output: int) -> str:
     return "even" if output % 2 == 0 else "odd"
 
@@ -44,6 +56,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
     run = Runner(store).run(FunctionTask(answer, name="counts", version="1"), data, name="counts")
     Evaluator(store).evaluate(run, {HOSTILE: share, "word": word}, name="counts")
     Runner(store).run(FunctionTask(str, name="plain", version="1"), data, name="plain")
+    few, several = Dataset.from_rows([{"input": i} for i in range(4)]), FunctionTask(offer, name="several", version="1")
+    for name in ("several", "both/one", "both/two"):
+        run = Runner(store).run(several, few, name=name)
+        Evaluator(store).evaluate(run, {"size": size}, name=name)
     return store
 
 
@@ -72,6 +88,33 @@ def test_scores_durations_tokens_and_costs_are_counted_where_they_are_known(stor
     assert by_title[HOSTILE]["name"] == ["score", HOSTILE]
     assert sum(by_title[HOSTILE]["drawn"]["counts"]) == ROWS
     assert "<script" not in by_title[HOSTILE]["drawn"]["chart"]
+
+
+def test_of_several_scores_of_a_row_the_lowest_is_counted_and_the_page_says_so(store: DirectoryStore) -> None:
+    found = read(store, find(store, "runs", "several"), find(store, "evaluations", "several"))
+    by_title = {each["title"]: each for each in found["quantities"]}
+    assert {title: each["lowest"] for title, each in by_title.items()} == {"size": True, "duration": False}
+    assert (by_title["size"]["n"], by_title["size"]["ends"]) == (4, [0, 3])
+
+
+def test_a_page_and_a_report_count_between_the_same_edges(store: DirectoryStore) -> None:
+    run, evaluation = find(store, "runs", "counts"), find(store, "evaluations", "counts")
+    page = next(each for each in read(store, run, evaluation)["quantities"] if each["title"] == HOSTILE)
+    report, _ = scores_facts([Part("counts", Run(store, run), Evaluation(store, evaluation))])
+    assert page["lowest"] is False
+    assert {name: page["drawn"][name] for name in ("edges", "counts")} == {
+        name: report[name] for name in ("edges", "counts")
+    }
+
+
+def test_a_page_of_one_task_shows_the_distribution_of_a_scorer_once(store: DirectoryStore) -> None:
+    def count(name: str) -> int:
+        sections = json.loads(read_resource(Source(store), f"sections/{name}", {}))
+        return sum(section["html"].count('<svg class="histogram"') for section in sections)
+
+    find_resources()
+    assert count(find(store, "evaluations", "several")) == 0
+    assert count("both") == 2
 
 
 def test_a_run_that_reports_no_usage_says_so(store: DirectoryStore) -> None:

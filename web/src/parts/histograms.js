@@ -17,7 +17,7 @@ function Quantity({ of, rows }) {
   const text = (value) => (of.unit === "seconds" ? seconds(value) : number(value));
   const [low, high] = of.ends;
   const unit = of.unit === "seconds" ? "" : of.unit;
-  return html`<figure><figcaption><b><${Name} of=${of.title} /></b> <span class="muted">${shown(unit)} ${of.n < rows && `${word.format(of.n)} of `}${plural(rows, "row")}</span></figcaption>
+  return html`<figure><figcaption><b><${Name} of=${of.title} /></b> <span class="muted">${shown(unit)} ${of.lowest && "lowest score of each row, "}${of.n < rows && `${word.format(of.n)} of `}${plural(rows, "row")}</span></figcaption>
     ${of.drawn === null ? html`<p class="cut">${low === high ? `${text(low)} in each of them` : `${text(low)} to ${text(high)}`}</p>` : html`
       <div class="bars"><div dangerouslySetInnerHTML=${{ __html: of.drawn.chart }} />${of.name && html`<${Bins} name=${of.name} drawn=${of.drawn} text=${text} />`}</div>
       <p class="ends" aria-hidden="true"><span>${text(low)}</span><span>${text(high)}</span></p>`}</figure>`;

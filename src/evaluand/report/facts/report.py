@@ -109,6 +109,8 @@ def scores_facts(parts: Sequence[Part]) -> list[Facts]:
     `binary`: every value of the scorer is 0 or 1, so 0 is wrong; there is no histogram then, since the mean says
     everything. `unit`: every value lies between 0 and 1, so lower is worse.
     """
+    from evaluand.report.histograms import count_together  # on use: `evaluand list` does without NumPy
+
     found = []
     for scorer in dict.fromkeys(s for part in parts if part.evaluation for s in part.evaluation.scorers):
         graded = [(p.task, p.evaluation) for p in parts if p.evaluation and scorer in p.evaluation.scorers]
@@ -120,9 +122,9 @@ def scores_facts(parts: Sequence[Part]) -> list[Facts]:
             "binary": scored and all(r["binary"] for r in ranges),
             "unit": scored and low >= 0 and high <= 1,
         }
-        spread = low / _BINS < high / _BINS and not kind["binary"]
-        for (task, evaluation), seen in zip(graded, ranges, strict=True):
-            edges, counts = _count_histogram(evaluation, scorer, low, high) if spread else (None, None)
+        values = [() if kind["binary"] else _iterate_values(evaluation, scorer) for _, evaluation in graded]
+        edges, counted = count_together(values)
+        for (task, _), seen, counts in zip(graded, ranges, counted, strict=True):
             found.append({"task": task, "scorer": scorer} | seen | kind | {"edges": edges, "counts": counts})
     return found
 
@@ -157,18 +159,6 @@ def _measure_range(evaluation: Evaluation, scorer: str) -> Facts:
     return seen
 
 
-def _count_histogram(evaluation: Evaluation, scorer: str, low: float, high: float) -> tuple[list[float], list[int]]:
-    """The edges of a histogram and the counts between them; the last interval includes its upper edge."""
-    width = high / _BINS - low / _BINS
-    edges = [low + width * i for i in range(_BINS)] + [high]
-    counts = [0] * _BINS
-    for values in _iterate_values(evaluation, scorer):
-        places = ((values / _BINS - low / _BINS) / width * _BINS).astype("int64").clip(0, _BINS - 1)
-        for place, count in Counter(places.tolist()).items():
-            counts[place] += count
-    return edges, counts
-
-
 def _iterate_values(evaluation: Evaluation, scorer: str) -> Iterator[Any]:
     for batch in evaluation.batches(scorer, ["value"]):
         yield batch.column("value").drop_null().to_numpy(zero_copy_only=False)
@@ -187,9 +177,6 @@ def _count_ungraded_calls(evaluation: Evaluation) -> dict[str, Counter[str]]:
         }
         found[scorer] = Counter(status for *_, status in keys)
     return found
-
-
-_BINS = 20
 
 
 class TaskResult(Protocol):

@@ -23,13 +23,14 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts, Names
+from evaluand.report.histograms import BINS
 from evaluand.report.html.cells import cell
 from evaluand.report.text import SHORT_ID
 from evaluand.store.tables import is_json
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, read_number, resource
 from evaluand.view.resources.examples import list_runs
-from evaluand.view.resources.histograms import BINS, draw_histogram
+from evaluand.view.resources.histograms import draw_histogram
 
 _LONGEST: Final = 300  # characters of a value in a list
 _LONGEST_WORD: Final = 80

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from evaluand.models.usage_total import costs_of
 from evaluand.report.facts.base import Facts
+from evaluand.report.histograms import count_between, find_edges
 from evaluand.report.html.charts import histogram
 from evaluand.run.runner import Run
 from evaluand.view.resources.base import Source, resource
 from evaluand.view.resources.rows import find_rows, list_parts
 
-BINS: Final = 20
-_LEAST_WIDTH: Final = 1e-290
-
 
 def draw_histogram(values: np.ndarray) -> Facts | None:
-    """The histogram of finite numbers, as a chart with its edges and counts; None if they do not differ.
-
-    Edges between two bars have few digits, so that a filter with them can be read.
-    """
-    distinct = np.unique(values).tolist()
-    n = min(BINS, len(distinct))
-    width = (distinct[-1] - distinct[0]) / n if distinct else 0
-    if not _LEAST_WIDTH < width < math.inf:
+    """The histogram of numbers, as a chart with its edges and counts; None if they do not differ."""
+    edges = find_edges(values)
+    if edges is None:
         return None
-    edges = np.linspace(distinct[0], distinct[-1], n + 1)
-    rounded = np.round(edges[1:-1], 2 - math.floor(math.log10(width)))
-    if np.all(np.diff([edges[0], *rounded, edges[-1]]) > 0):
-        edges[1:-1] = rounded
-    counts, _ = np.histogram(values, edges)
-    return {
-        "edges": edges.tolist(),
-        "counts": counts.tolist(),
-        "chart": histogram(edges.tolist(), counts.tolist()),
-    }
+    counts = count_between(values, edges)
+    return {"edges": edges, "counts": counts, "chart": histogram(edges, counts)}
 
 
 @resource("histograms/{run}/{evaluation}", list_parts)
 def read_histograms(source: Source, run: str, evaluation: str) -> Facts:
     """How the scores, durations, tokens and costs of the rows of a run are distributed.
 
-    `name` is what a filter of the rows calls the numbers, as its parts; None for those that filters cannot name.
+    `name` is what a filter of the rows calls the numbers, as its parts; None for those that filters cannot name. With
+    `lowest` a number is the lowest score of a row, of which some rows have several.
     """
     key = "histograms", run, evaluation, source.list_ids("aggregations")
     return source.facts.get(key, lambda: _describe_all(source, run, evaluation))
@@ -56,11 +41,14 @@ def _describe_all(source: Source, run: str, evaluation: str) -> Facts:
     numbers: list[tuple[str, list[str] | None, str, np.ndarray]] = [
         (name, ["score", name], "", of.value) for name, of in rows.columns.scorers.items()
     ]
+    scores = {each["scorer"]: each["n"] for each in rows.scores}
     numbers.append(("duration", ["duration"], "seconds", rows.columns.duration))
     tokens, costs = _read_usage(rows.part.run)
     numbers.append(("tokens", None, "", tokens))
     numbers += (("cost", None, currency, values) for currency, values in (costs or {"": np.zeros(0)}).items())
     described = [_describe(*each) for each in numbers]
+    for each in described:
+        each["lowest"] = each["name"] is not None and scores.get(each["name"][-1], 0) > each["n"] and each["n"] > 0
     return {
         "rows": len(rows.columns),
         "quantities": [each for each in described if each["n"]],

@@ -72,7 +72,9 @@ def _list_links(name: str, contents: Contents) -> Iterator[Facts]:
 @resource("sections/{name}", list_results)
 def read_sections(source: Source, name: str) -> list[Facts]:
     """All sections of a report but its rows, as markup."""
-    contents = _find_contents(source, name, distributions=True)
+    contents = _find_contents(source, name, distributions=False)
+    if len(contents.facts["tasks"]) > 1:  # of one, the page shows distributions beside its rows
+        contents = _find_contents(source, name, distributions=True)
     sections = write_sections(contents.facts, contents.tradeoffs)
     return [{"id": id, "title": title, "html": html} for id, title, html in sections if id not in _OF_ROWS]
 
