@@ -125,8 +125,8 @@ def test_what_is_missing_is_bounded_beside_the_mean(better: bool | None, bounds:
     assert (one["mean"], one["n_scored"], one["n"]) == (1.0, 4, 30)
     assert (one["worst"], one["best"]) == pytest.approx(bounds)
     assert (other["worst"], other["best"]) == (1.0, 1.0)
-    shown = "0.133 – 1" if better is not False else "1.000 – 0.133"
-    assert "worst – best" in leaderboard_section(board.to_dict())
+    shown = "0.133 … 1" if better is not False else "1.000 … 0.133"
+    assert "worst … best" in leaderboard_section(board.to_dict())
     assert shown in leaderboard_section(board.to_dict())
     assert "with all" in str(board)
 

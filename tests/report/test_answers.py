@@ -61,7 +61,7 @@ def test_the_best_system_comes_with_its_interval_and_the_most_frequent_failure_w
 def test_without_a_comparison_values_stand_alone_with_how_to_compare_them(tmp_path: Path) -> None:
     found = said(stored(tmp_path, Measure("same", Accuracy()), is_compared=False))
     sentences, hint = found["Which is better, and how sure is it?"]
-    assert sentences[0].startswith("e/perfect: accuracy · same 1.000 [")
+    assert sentences[0].startswith("e/perfect: accuracy · same 1.000 (0.981 to 1.000), ")
     assert sentences[1].endswith("199 of 200 rows scored")
     assert hint is not None
     assert "evaluand compare" in hint
@@ -93,5 +93,7 @@ def test_groups_are_worse_where_that_was_tested_and_else_it_is_said_that_it_was_
 def test_one_system_is_as_good_as_its_values(tmp_path: Path) -> None:
     store = stored(tmp_path, Measure("same", Accuracy()))
     found = said(store, "e/perfect")
-    assert found["How good is it, and how sure is it?"][0][0].startswith("e/perfect: accuracy · same 1.000 [")
+    assert found["How good is it, and how sure is it?"][0][0].startswith(
+        "e/perfect: accuracy · same 1.000 (0.981 to 1.000), "
+    )
     assert found["What fails most?"][0] == ["No call failed, and every row was scored"]

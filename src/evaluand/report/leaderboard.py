@@ -11,7 +11,7 @@ from evaluand.report.html.charts import Axis, Dot, strip
 from evaluand.report.html.explanations import explain
 from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.terminal.cells import CELL, count_text, plain_table
-from evaluand.report.text import between, number_format, numbers, safe, seconds
+from evaluand.report.text import between, bounds_text, number_format, numbers, safe, seconds
 
 _STYLES: Final = {"failed": "red", "abstained": "yellow", "waiting": "yellow"}
 _CLASSES: Final = {"failed": "failed", "abstained": "unscored", "skipped": "unscored", "waiting": "unscored"}
@@ -19,7 +19,7 @@ _LISTED: Final = 10
 _WITHOUT: Final = ("failed", "abstained", "skipped", "waiting")
 _WORDS: Final = {"higher": "higher is better", "lower": "lower is better"}
 _SPENT: Final = "spent by feedbacks, in addition to the cost of calls"
-_BOUNDS: Final = "worst – best"
+_BOUNDS: Final = "worst … best"
 _NOTE: Final = "versions that share a letter do not differ significantly at {level:g} % (Holm)"
 
 
@@ -123,7 +123,7 @@ def _cells(row: Facts, form: str) -> tuple[str, str, str, str, str]:
     texts = ("–" if row[n] is None else format(row[n], form) for n in ("mean", "low", "high", "worst", "best"))
     mean, low, high, worst, best = texts
     interval = between(low, high)
-    bounds = "" if row["worst"] is None or row["n_scored"] == row["n"] else f"{worst} – {best}"
+    bounds = "" if row["worst"] is None or row["n_scored"] == row["n"] else bounds_text(worst, best)
     return mean, interval, f"{row['n_scored']:,} of {row['n']:,}", bounds, row["letters"] or ""
 
 

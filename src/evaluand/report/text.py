@@ -90,6 +90,16 @@ def between(low: str, high: str) -> str:
     return f"{'-∞' if low == '–' else low} to {'∞' if high == '–' else high}".replace("-", "−")
 
 
+def bracketed(low: str, high: str) -> str:
+    """An interval of two formatted numbers as a terminal shows it beside a value; empty without one.
+
+    Example:
+        >>> bracketed("0.208", "0.939"), bracketed("–", "–")
+        ('[0.208 – 0.939]', '')
+    """
+    return "" if low == high == "–" else f"[{low} – {high}]"
+
+
 def group_name(by: Mapping[str, str | None]) -> str:
     """The name of a group; a missing value is written so that no value looks like it.
 

@@ -28,7 +28,7 @@ from evaluand.problem.problem import Problem
 from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import plain_table
-from evaluand.report.text import numbers, safe
+from evaluand.report.text import between, numbers, safe
 from evaluand.store.directory import DirectoryStore
 
 
@@ -222,7 +222,7 @@ def _render(scores: Scores) -> RenderableType:
     table = plain_table("metric", "target", *(["repeat", "fold"] if several else []), "value", "interval", "n")
     for row in scores.rows:
         part = [str(row.repeat), str(row.fold)] if several else []
-        interval = "" if math.isnan(row.low) else " – ".join(numbers(row.low, row.high))
+        interval = "" if math.isnan(row.low) else between(*numbers(row.low, row.high))
         cells = (row.metric, row.target or "all", *part, _format(row.value), interval, f"{row.n:,}")
         table.add_row(*(Text(safe(cell)) for cell in cells))
     parts: list[RenderableType] = [table]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evaluand.report.facts.base import Facts
-from evaluand.report.text import disparity_phrase, group_name, numbers
+from evaluand.report.text import between, disparity_phrase, group_name, numbers
 from evaluand.report.usage import brief_usage, total_spent
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _overall_values(facts: Facts) -> list[Facts]:
 
 def _format_value(row: Facts) -> str:
     value, low, high = numbers(row["value"], row["low"], row["high"])
-    interval = "" if row["low"] is None else f" [{low}, {high}]"
+    interval = "" if row["low"] is None else f" ({between(low, high)})"
     target = "" if row["target"] is None else f" · {row['target']}"
     scored = f"{row['n_scored']:,} of {row['n']:,} rows scored"
     return f"{row.get('label') or row['metric']}{target} {value}{interval}, {scored}"
@@ -117,7 +117,7 @@ def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
             continue
         worst = (max if direction == "lower" else min)(known, key=lambda row: row["value"])
         value, low, high = numbers(worst["value"], worst["low"], worst["high"])
-        interval = "" if worst["low"] is None else f" [{low}, {high}]"
+        interval = "" if worst["low"] is None else f" ({between(low, high)})"
         missing = f", {worst['n_scored']:,} of {worst['n']:,} rows scored" if worst["n_scored"] < worst["n"] else ""
         yield f"{entry['task']} is worst for {group_name(worst['by'])}: {worst['metric']} {value}{interval}{missing}"
 
@@ -133,8 +133,8 @@ def _is_shown(row: Facts) -> bool:
 def _describe_disparity(row: Facts) -> str:
     value, low, high = numbers(row["value"], row["low"], row["high"])
     ends = [group_name(row[end]) for end in ("lowest", "highest") if row[end]]
-    between = f" between {' and '.join(ends)}" if len(ends) == 2 else ""
-    return f"{row['task']}: {row['metric']} {disparity_phrase(row)} is {value} [{low}, {high}]{between}"
+    groups = f" between {' and '.join(ends)}" if len(ends) == 2 else ""
+    return f"{row['task']}: {row['metric']} {disparity_phrase(row)} is {value} ({between(low, high)}){groups}"
 
 
 def _describe_cost(facts: Facts) -> Answer:

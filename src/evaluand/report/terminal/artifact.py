@@ -38,6 +38,7 @@ from evaluand.report.terminal.spans import request_and_reply, span_contents, spa
 from evaluand.report.terminal.worst_groups import worst_groups_table
 from evaluand.report.text import (
     SHORT_ID,
+    between,
     defaulted_text,
     format_creation,
     git_text,
@@ -335,7 +336,7 @@ def points_table(points: Sequence[Facts]) -> RenderableType:
         head = (safe(point["model"], CELL), threshold, "yes" if point["front"] else "")
         for objective, come in point["values"].items():
             value, low, high = ("–" if come.get(n) is None else numbers(come[n])[0] for n in ("value", "low", "high"))
-            interval = "" if low == "–" else f"{low} – {high}"
+            interval = between(low, high)
             table.add_row(*map(Text, (*head[:2], safe(objective, CELL), value, interval, head[2])))
             head = ("", "", "")
     if len(points) > _POINTS:

@@ -9,7 +9,7 @@ from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import CELL, plain_table
-from evaluand.report.text import disparity_phrase, group_name, join_names, numbers, safe
+from evaluand.report.text import between, disparity_phrase, group_name, join_names, numbers, safe
 
 
 def disparities_table(rows: Sequence[Facts]) -> RenderableType:
@@ -21,8 +21,7 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
         if row["decided_by"]:
             what += f"\n  of {safe(row['decided_by'], CELL)}"
         ends = ["" if row[name] is None else group_name(row[name]) or "all rows" for name in ("lowest", "highest")]
-        between = "" if row["low"] is None else f"{low} – {high}"
-        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, *ends)))
+        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between(low, high), *ends)))
     notes = (Text(note, "dim") for note in dict.fromkeys(_list_notes(rows)))
     return Group(table, *notes, *_rated_tables(rows))
 
@@ -54,7 +53,7 @@ def _rated_tables(rows: Sequence[Facts]) -> Iterator[RenderableType]:
             cells = [f"{each['metric']}  {group_name(each['by'])}", safe(row["task"], CELL), f"{each['n']:,.0f}"]
             for prefix in ("", "shrunk_"):
                 value, low, high = numbers(*(each[f"{prefix}{name}"] for name in ("value", "low", "high")))
-                cells += [value, "" if each[f"{prefix}low"] is None else f"{low} – {high}"]
+                cells += [value, between(low, high)]
             table.add_row(*map(Text, (*cells, "" if each["judged"] else "not judged")))
         yield Text("")
         yield table

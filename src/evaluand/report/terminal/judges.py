@@ -13,7 +13,7 @@ from rich.text import Text
 from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
 from evaluand.report.facts.evaluation import NOT_SENT, SENT
 from evaluand.report.terminal.cells import CELL, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, numbers, safe, safe_lines
+from evaluand.report.text import SHORT_ID, bracketed, numbers, safe, safe_lines
 
 Facts = Mapping[str, Any]
 
@@ -130,7 +130,7 @@ def _corrected(row: Facts) -> str:
     if corrected["value"] is None:
         return f"not corrected: {safe(corrected['reason'])}"
     raw, value, low, high = numbers(row["raw"]["value"], *(corrected[name] for name in ("value", "low", "high")))
-    return f"{raw} judged right, {value} [{low} – {high}] corrected for its errors{row['overlap']}"
+    return f"{raw} judged right, {value} {bracketed(low, high)} corrected for its errors{row['overlap']}"
 
 
 def _measures(rows: Sequence[Facts]) -> RenderableType:

@@ -29,6 +29,7 @@ from evaluand.report.terminal.worst_groups import worst_groups_table
 from evaluand.report.text import (
     SHORT_ID,
     bounds_text,
+    bracketed,
     clusters_text,
     group_name,
     number_format,
@@ -204,13 +205,13 @@ class _Metrics:
             value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
             if row["metric"] == _CONFUSION:  # its value is the number of rows
                 value = "see below"
-            interval = "" if row["low"] is None else f"[{low} – {high}]"
+            interval = bracketed(low, high)
             bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
             indent = " " * (4 if row["by"] else 2)
             for alone in values_alone(row):
                 mean, low, high, n = alone.cells()
-                interval = "" if alone.low is None else f"[{low} – {high}]"
+                interval = bracketed(low, high)
                 cells = (f"{indent}  {alone.who}", mean, interval, *[""] * wide, n)
                 table.add_row(*(Text(cell, "dim") for cell in cells))
             if bounds and not wide:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import CELL, plain_table
-from evaluand.report.text import group_name, numbers, safe, worst_groups_notes
+from evaluand.report.text import between, group_name, numbers, safe, worst_groups_notes
 
 _HEADS: Final = ("worst groups", "task", "value", "interval", "rows", "other rows", "worse")
 
@@ -20,10 +20,10 @@ def worst_groups_table(rows: Sequence[Facts]) -> RenderableType:
         if row["by"] is None:
             continue
         value, low, high, rest = numbers(row["value"], row["low"], row["high"], row["rest"])
-        between = "" if row["low"] is None else f"{low} – {high}"
+        interval = between(low, high)
         what = f"{safe(row['label'], 2 * CELL)}\n  {group_name(row['by'])}"
         sure = "yes" if row["confirmed"] else "unclear"
-        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, f"{row['n']:,}", rest, sure)))
+        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, interval, f"{row['n']:,}", rest, sure)))
     return Group(*_parts(table if table.row_count else None, rows))
 
 
