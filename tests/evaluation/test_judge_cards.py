@@ -190,6 +190,16 @@ def test_the_worst_misses_come_first() -> None:
     assert first["explanation"] == "why 2"
 
 
+def test_a_miss_on_which_people_disagree_has_what_each_says() -> None:
+    rows = [{"id": f"r{n}", "ann": n % 2, "bob": 0, "cid": None, "judgement": 0} for n in range(4)]
+    card = make_card(read_labelled_file(rows, "mine", columns={"label": ["ann", "bob", "cid"]}))
+    assert [(miss["id"], miss["people"]) for miss in card.misses] == [
+        ("r1", "disagree (0, 1)"),
+        ("r3", "disagree (0, 1)"),
+    ]
+    assert "nan" not in str(card.to_dict()["misses"])
+
+
 # What is refused
 
 

@@ -71,15 +71,18 @@ def _corrected(judges: Sequence[Facts]) -> str:
 
 def _card(card: Facts) -> str:
     lines = []
+    has_parts = any(row["part"] for row in card["measures"])
     for row in card["measures"]:
         what, part = measure_name(row)
+        of = f'<td class="text">{clean(part)}</td>' if has_parts else ""
         value, interval = measure_cells(row)
         note = "; ".join(filter(None, (row["note"], row["reason"])))
         lines.append(
-            f'<tr><th scope="row">{clean(what)}</th><td class="text">{clean(part)}</td><td class="value">{value}</td>'
+            f'<tr><th scope="row">{clean(what)}</th>{of}<td class="value">{value}</td>'
             f'<td>{interval}</td><td>{row["n"]:,}</td><td class="text">{clean(note)}</td></tr>'
         )
-    heads = th("Measure", "text") + th("of", "text") + "".join(map(th, ("value", "interval", "n"))) + th("note", "text")
+    heads = th("Measure", "text") + (th("of", "text") if has_parts else "")
+    heads += "".join(map(th, ("value", "interval", "n"))) + th("note", "text")
     caption = f"{name(card['judge']['name'])}: {clean(card['basis'])} (card {clean(card['id'])[:SHORT_ID]})"
     cost = cost_text(card)
     note = f'<p class="note">{clean(cost)}</p>' if cost else ""

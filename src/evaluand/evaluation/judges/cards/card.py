@@ -21,7 +21,7 @@ from evaluand.core.text.html_table import escape_text, html_notes, html_table
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity, LabelledSet
 from evaluand.evaluation.judges.cards.measures import Measure, measure_grades
-from evaluand.evaluation.judges.cards.misses import calibration_rows, confusion_rows, miss_rows
+from evaluand.evaluation.judges.cards.misses import DISAGREE, calibration_rows, confusion_rows, miss_rows
 from evaluand.evaluation.judges.cards.pair_measures import measure_pairs
 from evaluand.evaluation.judges.cards.scales import Readings, read_items
 from evaluand.evaluation.judges.cards.wording import measure_cells, measure_name, measure_text
@@ -167,6 +167,8 @@ class JudgeCard(Artifact):
         head = {"id": self.id, "digest": self.digest, "name": self.name, "judge": spec["judge"], "basis": self.basis}
         tables = {table: self.read_rows(table) for table in TABLES}
         for miss in tables["misses"]:
+            if miss["people"] == "nan":  # as cards were written before these rows said what each person gave
+                miss["people"] = DISAGREE
             miss["texts"] = None if miss["texts"] is None else identity.decode(miss["texts"])
         return head | facts | {"part": spec.get("part")} | costs | tables
 

@@ -20,6 +20,7 @@ MOST_MISSES: Final = 20
 MOST_LABELS: Final = 20
 BINS: Final = 10
 ABSTAINED: Final = "abstained"
+DISAGREE: Final = "disagree"
 _MOST_TEXT: Final = 2000  # characters of a text
 
 
@@ -89,7 +90,7 @@ def miss_rows(items: Sequence[Item], readings: Readings, threshold: float | None
     return [
         {
             "id": items[place].id,
-            "people": readings.name(float(truth[place])),
+            "people": _name_truth(readings, place, float(truth[place])),
             "judge": said[place],
             "difference": None if readings.kind == "labels" else float(difference[place]),
             "explanation": _shorten(_explanation(items[place])),
@@ -97,6 +98,16 @@ def miss_rows(items: Sequence[Item], readings: Readings, threshold: float | None
         }
         for place in worst
     ]
+
+
+def _name_truth(readings: Readings, place: int, truth: float) -> str:
+    """What people say together about an item or, where no label has a majority, each of their labels."""
+    if not np.isnan(truth):
+        return readings.name(truth)
+    given = readings.people[place]
+    counts = sorted(Counter(given[~np.isnan(given)].tolist()).items())
+    names = [readings.name(label) + (f" {n} times" if n > 1 else "") for label, n in counts[:MOST_LABELS]]
+    return f"{DISAGREE} ({', '.join(names)}{', …' if len(counts) > MOST_LABELS else ''})"
 
 
 def _differences(readings: Readings, threshold: float | None) -> tuple[list[str], np.ndarray]:
