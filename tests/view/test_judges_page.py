@@ -61,6 +61,7 @@ def test_a_judge_has_its_card_its_confusion_and_links_to_what_people_see_otherwi
     assert (found["judge"], found["status"]) == ("fine", "measured")
     for measure in ("agreement", "sensitivity", "specificity", "kappa"):
         assert measure in found["section"]
+    assert ">of</th>" not in found["section"]  # no measure is of a part of the answers
     cells = {(row["people"], row["judge"]): row["n"] for row in found["confusion"]}
     assert cells == {("0", "0"): 50, ("1", "0"): 0, ("0", "1"): len(DISPUTED), ("1", "1"): 50 - len(DISPUTED)}
     assert [miss["texts"]["input"] for miss in found["misses"]] == [str(number) for number in DISPUTED]
@@ -76,6 +77,23 @@ def test_a_judge_without_a_card_has_no_numbers(store: DirectoryStore) -> None:
     assert "unmeasured" in found["section"]
     assert "<script" not in found["section"]
     assert "<img" not in found["section"]
+
+
+def test_a_judge_of_unlabelled_answers_says_to_label_first_and_later_where_to_measure(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    judged = judge_numbers(store, NUMBERS)
+    assert judged.run is not None
+    found = find(store, "fine")
+    assert found["label"] == judged.run.id
+    assert "nobody has labelled what it judged; label the answers of numbers/mine first" in found["text"]
+    page = read(store, f"judge/{found['id']}")
+    assert page["label"] == judged.run.id
+    assert "nobody has labelled" in page["section"]
+    label_numbers(judged.run, tmp_path, {"ann": [int(n >= 50) for n in NUMBERS]})
+    Evaluator(store).evaluate(play_numbers(store, [1, 2, 3]), {"fine": Rounding()}, name="newer")
+    found = find(store, "fine")
+    assert (found["label"], found["n_uses"]) == (None, 2)
+    assert "measure it with `evaluand judge card numbers/mine --scorer fine`" in found["text"]
 
 
 def test_cards_are_found_by_their_ids_even_if_their_judge_judged_nothing_here(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import { Block, Heading } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
-import { pathOf, useRead } from "../source.js";
+import { canLabel, pathOf, useRead } from "../source.js";
 import { Name, interval, minute, number, plural, shown, word } from "../text.js";
 import { ExampleLink } from "./dataset.js";
 
@@ -24,9 +24,12 @@ function List({ judges, cards }) {
     ${!judges.length && html`<p class="muted">No model has judged anything here.</p>`}
     <ul class="entries">${judges.map((judge) => html`<li class="entry" key=${judge.id}><div class="title"><a href=${address(["j", judge.id])}><${Name} of=${judge.judge} /></a> <${Status} of=${judge.status} />
       ${judge.model && html`<span class="muted">model <${Name} of=${judge.model} /></span>`}<span class="muted">${plural(judge.n_uses, "use")}</span></div>
-      <p>${shown(judge.text)}</p><${Uses} uses=${judge.uses.slice(0, 5)} n=${judge.n_uses} /></li>`)}</ul>
+      <p>${shown(judge.text)}</p><${ToLabel} run=${judge.label} /><${Uses} uses=${judge.uses.slice(0, 5)} n=${judge.n_uses} /></li>`)}</ul>
     ${cards.length > 0 && html`<h2>Cards of other judges</h2><ul class="entries">${cards.map((card) => html`<li class="entry" key=${card.id}><div class="title"><a href=${address(["j", card.id])}><${Name} of=${card.name} /></a></div><p>${shown(card.text)}</p></li>`)}</ul>`}`;
 }
+
+/** The way to label what a judge judged, if that is to be done first. */
+const ToLabel = ({ run }) => canLabel && run && html`<p><a href=${address(["l", run])}>Label these answers</a></p>`;
 
 const ROUTES = { evaluations: "v", matches: "v" };
 
@@ -34,13 +37,13 @@ const Uses = ({ uses, n }) => html`<ul class="tiles">${uses.map((use) => html`<l
   ${n > uses.length && html`<li class="muted">and ${word.format(n - uses.length)} more</li>`}</ul>`;
 
 function Judge({ facts }) {
-  const { judge, status, asked, section, uses, n_uses: n, confusion, calibration, misses, command } = facts;
+  const { judge, status, asked, label, section, uses, n_uses: n, confusion, calibration, misses, command } = facts;
   return html`<${Head} title=${judge} kind="Judge"><p class="meta"><${Status} of=${status} /> <a href=${address(["j"])}>all judges</a></p></${Head}>
     ${asked.length > 0 && html`<${Asked} asked=${asked} />`}
-    <section class="of-report" aria-labelledby="card-title"><h2 id="card-title">Agreement with people</h2><${Markup} of=${section} /></section>
+    <section class="of-report" aria-labelledby="card-title"><h2 id="card-title">Agreement with people</h2><${Markup} of=${section} /><${ToLabel} run=${label} /></section>
     ${confusion.length > 0 && html`<section aria-labelledby="confusion-title"><h2 id="confusion-title">Labels of people and judge</h2><${Confusion} rows=${confusion} /></section>`}
     ${calibration.length > 0 && html`<section aria-labelledby="calibration-title"><h2 id="calibration-title">Calibration</h2><${Calibration} rows=${calibration} /></section>`}
-    ${misses.length > 0 && html`<section aria-labelledby="misses-title"><h2 id="misses-title">Where people disagree most</h2><div class="cards">${misses.map((miss) => html`<${Miss} miss=${miss} command=${command} />`)}</div></section>`}
+    ${misses.length > 0 && html`<section aria-labelledby="misses-title"><h2 id="misses-title">Where people disagree most with the judge</h2><div class="cards">${misses.map((miss) => html`<${Miss} miss=${miss} command=${command} />`)}</div></section>`}
     <section aria-labelledby="uses-title"><h2 id="uses-title">What it judged</h2>${n ? html`<${Uses} uses=${uses} n=${n} />` : html`<p class="muted">Nothing in this store.</p>`}</section>
     ${command && html`<p class="links"><${Command} text=${command} /></p>`}`;
 }

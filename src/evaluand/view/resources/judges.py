@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.human_labels import human_scorers
 from evaluand.evaluation.judges.cards.card import JudgeCard
 from evaluand.evaluation.judges.cards.from_evaluation import judge_of
 from evaluand.evaluation.judges.cards.from_matches import judge_of_matches
@@ -90,10 +91,10 @@ def read_judges(source: Source) -> Facts:
 
 def _describe(source: Source, names: Names, uses: list[Use]) -> Facts:
     try:
-        found = _find_facts(source, uses[0])
+        found = _find_facts(source, uses)
     except EvaluandError as error:  # a damaged card must not hide the other judges
-        found = {"judge": uses[0].name, "status": None, "text": str(error), "card": None, "asked": []}
-    places = {name: found[name] for name in ("judge", "status", "text", "card", "asked")}
+        found = {"judge": uses[0].name, "status": None, "text": str(error), "card": None, "asked": [], "label": None}
+    places = {name: found[name] for name in ("judge", "status", "text", "card", "asked", "label")}
     return places | {
         "id": uses[0].digest,
         "model": uses[0].model,
@@ -113,12 +114,42 @@ def _describe_use(source: Source, names: Names, use: Use) -> Facts:
     }
 
 
-def _find_facts(source: Source, use: Use) -> Facts:
-    """The standing of a judge, as `judge_facts` describes it."""
+def _find_facts(source: Source, uses: list[Use]) -> Facts:
+    """The standing of a judge, as `describe_standing` returns it, and `label`: the run to label first, or None.
+
+    It is measured where people have labelled what it judged, if they have anywhere.
+    """
+    labelled = next((use for use in uses if use.kind == "evaluations" and _is_labelled(source, use.id)), None)
+    use = labelled or uses[0]
     made = Matches(source.store, use.id) if use.kind == "matches" else Evaluation(source.store, use.id)
     judge = judge_of_matches(made) if isinstance(made, Matches) else judge_of(made, use.scorer or "")
     standing = find_standing(source.store, judge, made.name or made.id[:SHORT_ID], use.scorer)
-    return describe_standing(standing)
+    facts = describe_standing(standing) | {"label": None}
+    if labelled is not None or isinstance(made, Matches) or standing.status not in ("unmeasured", "stale"):
+        return facts
+    run = made.run
+    where = "its answers" if run is None else f"the answers of {run.name or run.id[:SHORT_ID]}"
+    text = (
+        f"{standing.finding}: nobody has labelled what it judged; label {where} first, on the page of"
+        f" evaluand view --label or with evaluand label, and then measure it with {standing.measure_it}"
+    )
+    return facts | {"text": text, "label": None if run is None else run.id}
+
+
+def _is_labelled(source: Source, id: str) -> bool:
+    """Whether people have labelled answers that an evaluation graded."""
+    run = source.store.manifest("evaluations", id)["spec"]["run"]
+    return any(_find_labelled_run(source, entry["id"]) == run for entry in source.finished("evaluations"))
+
+
+def _find_labelled_run(source: Source, id: str) -> str | None:
+    """The digest of the run of an evaluation that holds labels by people; None for other evaluations."""
+
+    def find() -> str | None:
+        evaluation = Evaluation(source.store, id)
+        return str(evaluation.manifest["spec"]["run"]) if human_scorers(evaluation) else None
+
+    return source.facts.get(("labelled run", id), find)
 
 
 def _list_cards(source: Source) -> list[Facts]:
@@ -154,7 +185,7 @@ def read_judge(source: Source, id: str) -> Facts:
             raise NotFound("this judge is not in this store")
         card = JudgeCard(source.store, id)
         uses = [use for use in _list_uses(source) if use.digest == card.judge_digest]
-    standing = _find_facts(source, uses[0]) if uses else None
+    standing = _find_facts(source, uses) if uses else None
     if card is None and standing is not None and standing["card"] is not None:
         card = JudgeCard(source.store, standing["card"])
     names = Names(source.store.refs())
@@ -165,6 +196,7 @@ def read_judge(source: Source, id: str) -> Facts:
         "judge": name,
         "status": None if standing is None else standing["status"],
         "asked": [] if standing is None else standing["asked"],
+        "label": None if standing is None else standing["label"],
         "section": judges_section(stood, _section_facts(source, uses, known)),
         "uses": [_describe_use(source, names, use) for use in uses[:_MOST_USES]],
         "n_uses": len(uses),
