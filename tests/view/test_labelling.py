@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from evaluand.cli import main
 from evaluand.core.errors import DataError, NotFound, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.human_labels import draw_labelling_rows, read_labels
+from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.run.runner import Run
 from evaluand.run.task import FunctionTask
 from evaluand.view.resources.base import Source, read_resource
@@ -436,6 +438,46 @@ def test_three_answers_are_labelled_by_the_keyboard(
     tab.set_viewport_size({"width": 390, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     assert faults == []
+
+
+@dataclass(frozen=True)
+class Sure(Scorer):
+    """A judge that takes every answer for right."""
+
+    kind = "sure"
+    version = 1
+    is_judge = True
+
+    def score(self, output: Any, expected: Any) -> Score:
+        return Score(1.0)
+
+
+def test_who_labels_is_asked_with_what_for_and_a_card_is_called_for_afterwards(
+    tab: Any, server: Server, store: DirectoryStore, source: Source
+) -> None:
+    name, value = server.cookie.split("=", 1)
+    tab.context.add_cookies([{"name": name, "value": value, "url": server.origin}])
+    run = Run.open(store, "exam/mine")
+    Evaluator(store).evaluate(run, {"fine judge": Sure()}, name="exam/judged")
+    command = f"evaluand judge card --scorer 'fine judge' exam/judged --store {store.root}"
+    [judge] = json.loads(read_resource(source, f"asked/{run.id}", {}))["judges"]
+    assert (judge["name"], judge["command"]) == ("fine judge", command)
+    tab.goto(f"{server.origin}/r/{run.id}")
+    for _ in range(2):
+        tab.locator(f"a[href='/l/{run.id}']").first.click()
+        tab.wait_for_function("document.activeElement?.id === 'who'")
+        tab.get_by_role("link", name="fine judge").wait_for()
+        tab.get_by_role("link", name="Back to the results").click()
+        tab.get_by_role("heading", name="Rows", exact=True).wait_for()
+    tab.locator(f"a[href='/l/{run.id}']").first.click()
+    tab.wait_for_function("document.activeElement?.id === 'who'")
+    tab.keyboard.type("ann")
+    tab.keyboard.press("Enter")
+    tab.get_by_text(f"0 of {ROWS} answers labelled").wait_for()
+    tab.keyboard.press("1")
+    tab.get_by_text(f"1 of {ROWS} answers labelled").wait_for()
+    tab.get_by_role("button", name="Store the labels").click()
+    tab.get_by_text(command, exact=True).wait_for()
 
 
 def test_a_page_that_only_shows_says_how_to_label(tab: Any, store: DirectoryStore, tmp_path: Path) -> None:

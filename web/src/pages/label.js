@@ -5,7 +5,7 @@ import { address, change, state } from "../address.js";
 import { Block, Heading, Level } from "../parts/cell.js";
 import { Command } from "../parts/command.js";
 import { Head, Problem, Waiting } from "../parts/frame.js";
-import { canLabel, forget, pathOf, read, send } from "../source.js";
+import { canLabel, forget, pathOf, read, send, useRead } from "../source.js";
 import { Name, interval, number, plural, shown, word } from "../text.js";
 
 export function LabelPage({ parts: [run = ""] }) {
@@ -14,18 +14,30 @@ export function LabelPage({ parts: [run = ""] }) {
       <p><${Command} text="evaluand view --label" /></p>`;
   }
   const [by, other, scale] = ["by", "other", "scale"].map((name) => state.value.get(name) ?? "");
-  if (!by) return html`<${WhoPage} />`;
+  if (!by) return html`<${WhoPage} run=${run} other=${other} />`;
   return html`<${Session} key=${JSON.stringify([run, by, other])} run=${run} by=${by} other=${other} scale=${scale} />`;
 }
 
-function WhoPage() {
+function WhoPage({ run, other }) {
+  const box = useRef(null);
+  useEffect(() => box.current.focus(), []); // `autofocus` is followed once in a document only
   const begin = (event) => {
     event.preventDefault();
     change({ by: new FormData(event.target).get("by").trim() }, false);
   };
   return html`<${Head} title="Label answers" kind="Labelling"><p class="meta">One answer at a time, in random order, without whose it is.</p></${Head}>
-    <form class="wanted" onSubmit=${begin}><div class="field"><label for="who">Who labels?</label><input id="who" name="by" required maxlength="60" autocomplete="nickname" autofocus /></div><button>Begin</button></form>`;
+    <form class="wanted" onSubmit=${begin}><div class="field"><label for="who">Who labels?</label><input id="who" name="by" required maxlength="60" autocomplete="nickname" ref=${box} /></div><button>Begin</button></form>
+    ${!other && html`<${AskedBy} run=${run} />`}<${Back} run=${run} />`;
 }
+
+/** The judges whose question people answer by their labels. */
+function AskedBy({ run }) {
+  const judges = useRead(pathOf("asked", run)).value?.judges ?? [];
+  return judges.length > 0 && html`<p class="meta">What is labelled: whatever ${judges.length > 1 ? "the judges" : "the judge"} ${judges.map(({ id, name }, i) => html`${i ? ", " : ""}<a href=${address(["j", id])}><${Name} of=${name} /></a>`)} ${
+    judges.length > 1 ? "are" : "is"} asked, so that people and judge can be compared</p>`;
+}
+
+const Back = ({ run }) => html`<p class="links"><a href=${address(["r", run])}>Back to the results</a> <span class="muted">which say whose answers these are</span></p>`;
 
 const WINNERS = [["1", "first is better", { winner: "first" }], ["2", "second is better", { winner: "second" }], ["t", "tie", { winner: "tie" }], ["s", "skip", { winner: "skip" }]];
 
@@ -132,7 +144,8 @@ function Session({ run, by, other, scale }) {
       : html`<${Ended} facts=${facts} again=${again} back=${past.current.length ? back : null} />`}
     <p class="label-keys"><label><input type="checkbox" checked=${hasKeys} onChange=${(event) => setKeys(event.target.checked)} /> Single keys label. A label given again replaces the first.</label></p>
     ${!isPair && html`<${Scale} scale=${scale} />`}
-    <${Stored} run=${run} by=${by} other=${other} facts=${facts} />`;
+    ${!isPair && html`<${AskedBy} run=${run} />`}
+    <${Stored} run=${run} by=${by} other=${other} facts=${facts} /><${Back} run=${run} />`;
 }
 
 function Progress({ facts: { done, total, noun, by, agreement, most_compared: most, damaged }, by: own, place }) {
@@ -178,8 +191,9 @@ function Stored({ run, by, other, facts }) {
   const [made, tell] = useState(null);
   const store = async () => {
     try {
-      tell(await send(pathOf("label", run, "store"), { by, other: other || null }));
-      forget("index");
+      const stored = await send(pathOf("label", run, "store"), { by, other: other || null });
+      tell(stored);
+      for (const path of ["index", "judges", ...(stored.judges ?? []).map(({ id }) => pathOf("judge", id))]) forget(path);
     } catch (error) {
       tell({ fault: error.message });
     }
@@ -188,6 +202,7 @@ function Stored({ run, by, other, facts }) {
     <p>Each label is in a file already. Stored, ${other ? "the pairs are matches that can be rated" : "the labels of all people are an evaluation, against which judges are measured"}; store again when there are more.</p>
     <p><button type="button" onClick=${store} disabled=${facts.by.length === 0}>Store the labels</button></p>
     <div role="status">${made?.id && html`<p>Stored as <a href=${address(["v", made.id])}><${Name} of=${made.name ?? made.id.slice(0, 12)} /></a>. <a href=${address(["r", run])}>See whose answers these are</a></p>
+      ${(made.judges ?? []).map(({ id, name, command }) => html`<p>The judge <a href=${address(["j", id])}><${Name} of=${name} /></a> is not measured by that alone; its card is made by</p><p><${Command} text=${command} /></p>`)}
       ${made.notes.map((note) => html`<p class="note">${shown(note)}</p>`)}<${Agreements} agreement=${made.agreement ?? []} noun="pair" />`}</div>
     ${made?.fault && html`<${Problem} text=${made.fault} />`}</section>`;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from evaluand.core.errors import EvaluandError, NotFound
@@ -75,6 +76,22 @@ def list_judges_of(source: Source, evaluations: list[str]) -> list[Facts]:
     """The judges of some evaluations, each once: `id` and `name`."""
     uses = [use for id in evaluations for use in _find_uses(source, "evaluations", id)]
     return [{"id": digest, "name": name} for digest, name in {use.digest: use.name for use in uses}.items()]
+
+
+def list_judges_of_run(source: Source, run: str) -> list[Facts]:
+    """The judges that graded a run, each once: `id`, `name` and the `command` that measures it against people."""
+    graded = [entry["id"] for entry in source.finished("evaluations")]
+    of_run = [id for id in graded if source.store.manifest("evaluations", id)["provenance"].get("run") == run]
+    newest: dict[str, Use] = {}
+    for use in (use for id in of_run for use in _find_uses(source, "evaluations", id)):
+        newest.setdefault(use.digest, use)
+    return [{"id": use.digest, "name": use.name, "command": _format_measuring(source, use)} for use in newest.values()]
+
+
+def _format_measuring(source: Source, use: Use) -> str:
+    made = Evaluation(source.store, use.id)
+    command = "judge card" if use.scorer is None else f"judge card --scorer {quote(use.scorer)}"
+    return format_command(command, made.name or made.id[:SHORT_ID], source.root)
 
 
 @resource("judges")

@@ -48,6 +48,7 @@ from evaluand.report.html.cells import cell
 from evaluand.run.runner import Run
 from evaluand.store.overlay import OverlayStore
 from evaluand.view.resources.base import Source, read_number, resource
+from evaluand.view.resources.judges import list_judges_of_run
 
 _LONGEST: Final = 100_000  # characters of a value
 _LONGEST_NAME: Final = 60
@@ -55,6 +56,7 @@ _LONGEST_LABEL: Final = 200
 _LONGEST_COMMENT: Final = 10_000
 _KEY: Final = re.compile(r"[0-9a-f]{8,128}")
 _MOST_AGREEMENTS: Final = 20
+_ONLY_SHOWS: Final = "this page only shows; start it with: evaluand view --label"
 _writing: Final = Lock()
 
 T = TypeVar("T")
@@ -81,6 +83,14 @@ def read_labelling(source: Source, run: str, query: Mapping[str, str]) -> Facts:
         raise NotFound(f"there are {plural(len(work.keys), work.noun)}")
     found = None if at is None else work.show(at) | {"place": at, "said": known.said(work.by, work.keys[at])}
     return {"noun": work.noun, "shown": found} | _describe_progress(work, known)
+
+
+@resource("asked/{run}")
+def read_asked(source: Source, run: str) -> Facts:
+    """What the labels of a run are for: the `judges` that graded it, which are measured against them."""
+    if source.labels is None:
+        raise NotFound(_ONLY_SHOWS)
+    return {"judges": list_judges_of_run(source, _open_run(source, run).id)}
 
 
 def _describe_progress(work: Work, known: Known) -> Facts:
@@ -119,12 +129,14 @@ def store(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
     """Stores what people have said so far, as `evaluand label` does.
 
     Returns:
-        The `kind` and the `id` of what is stored, and `notes`.
+        The `kind` and the `id` of what is stored, `notes`, and of answers the `judges` that can now be measured.
     """
     work = open_work(source, run, _read_text(said, "other", _LONGEST_LABEL), _read_text(said, "by", _LONGEST_NAME))
     with _writing, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EvaluandWarning)
         stored = work.store()
+    if stored["kind"] == "evaluations":
+        stored |= {"judges": list_judges_of_run(source, run)}
     return stored | {"notes": [str(each.message) for each in caught if issubclass(each.category, EvaluandWarning)]}
 
 
@@ -383,7 +395,7 @@ def open_work(source: Source, run: str, other: str | None, by: str | None) -> Wo
         SpecError: the person has no name, or it cannot be that of a file.
     """
     if source.labels is None:
-        raise NotFound("this page only shows; start it with: evaluand view --label")
+        raise NotFound(_ONLY_SHOWS)
     name = _check_name(by)
     runs = [_open_run(source, each) for each in ((run,) if other is None else (run, other))]
     if other is None:
