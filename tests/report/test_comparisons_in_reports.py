@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 from support.commands import Folder
+
+from evaluand.view.resources.base import Source, find_resources, read_resource
 
 EXPERIMENT = """
 name: NAME
@@ -67,7 +70,12 @@ def test_a_comparison_by_other_metrics_is_not_shown(folder: Folder) -> None:
     folder.done("report", "sums")
     page = (folder.path / "sums.html").read_text()
     assert "have not been compared yet: run `evaluand compare" in page
+    assert "and write the report again." in page
     assert "Differences b − a on the same examples" not in page
+    find_resources()
+    found = json.loads(read_resource(Source(folder.store), "answers/sums", {}))["answers"][0]["hint"]
+    assert found.startswith("The tasks have not been compared yet: run `evaluand compare ")
+    assert found.endswith("`.")
 
 
 def test_a_comparison_by_a_class_of_the_user_is_shown_with_the_experiment_that_has_it(folder: Folder) -> None:

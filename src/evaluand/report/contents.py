@@ -82,6 +82,7 @@ def read_contents(
     *,
     root: Path | None = None,
     distributions: bool = True,
+    is_written: bool = True,
 ) -> Contents:
     """Reads what is shown of artifacts.
 
@@ -92,6 +93,7 @@ def read_contents(
         folder: where to run the commands.
         root: what commands name the store; by default its path from here.
         distributions: whether to read those of all scores, which takes longest.
+        is_written: it is written once, so that what is computed later is shown only if it is written again.
 
     Raises:
         NotFound, SpecError: a name refers to nothing, or to something else.
@@ -107,7 +109,7 @@ def read_contents(
     facts = report_facts(title, parts, commands=listed, folder=folder, distributions=distributions, **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     summaries = [Aggregation(store, id)] if kind == "aggregations" else find_summaries(graded.values())
-    facts |= _comparisons(root, id, graded, summaries, facts)
+    facts |= _comparisons(root, id, graded, summaries, facts, is_written=is_written)
     facts["leaderboard"] = _leaderboard(store, parts)
     sets, ratings = _find_matches(store, judged, parts)
     facts |= match_facts(sets, ratings)
@@ -261,13 +263,20 @@ def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list
 
 
 def _comparisons(
-    root: Path, id: str, graded: Mapping[str, Evaluation], summaries: Sequence[Aggregation], facts: Facts
+    root: Path,
+    id: str,
+    graded: Mapping[str, Evaluation],
+    summaries: Sequence[Aggregation],
+    facts: Facts,
+    *,
+    is_written: bool,
 ) -> dict[str, Any]:
     """The stored comparison of the tasks, or how to make it, what it shows, and what their prompts differ in.
 
     Args:
         summaries: declare the metrics of the comparison.
         facts: with `metrics` and `judges` of the tasks.
+        is_written: as in `read_contents`.
     """
     if len(graded) < 2:
         return {"comparisons": [], "not_compared": None, "prompts": [], "headlines": []}
@@ -277,7 +286,7 @@ def _comparisons(
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
     if comparison is None:
         declared = [measure for summary in summaries for measure in summary.measures]
-        why = _explain_missing(root, id, graded, declared, facts["metrics"])
+        why = _explain_missing(root, id, graded, declared, facts["metrics"], is_written=is_written)
         return {"comparisons": [], "not_compared": why, "prompts": prompts, "headlines": []}
     left_out = left_out_text(comparison.left_out, comparison.pairs)
     return {
@@ -294,11 +303,14 @@ def _explain_missing(
     graded: Mapping[str, Evaluation],
     declared: Sequence[Measure],
     values: Sequence[Facts],
+    *,
+    is_written: bool,
 ) -> str | None:
     """How to make the comparison that the report lacks, or why nobody can; None without numbers to compare.
 
     Args:
         values: those of the tasks, with the reasons of missing ones.
+        is_written: as in `read_contents`.
     """
     try:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
@@ -314,7 +326,8 @@ def _explain_missing(
         return f"The tasks cannot be compared: {'; '.join(reasons.values())}."
     names = [id[:SHORT_ID]] if id else [each.called or each.id[:SHORT_ID] for each in graded.values()]
     command = format_command("compare", names, root)
-    return f"The tasks have not been compared yet: run `{command}` and write the report again."
+    then = " and write the report again" if is_written else ""
+    return f"The tasks have not been compared yet: run `{command}`{then}."
 
 
 def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:

@@ -84,4 +84,8 @@ def _find_contents(source: Source, name: str, *, distributions: bool) -> Content
     ids = tuple(sorted((ref.kind, ref.id) for ref in source.store.refs() if f"{ref.name}/".startswith(f"{name}/")))
     key = (name, ids, source.list_ids(*_SHOWN), distributions)
     root = source.root if source.is_published else None
-    return source.contents.get(key, lambda: read_contents(source.store, [name], root=root, distributions=distributions))
+
+    def read() -> Contents:
+        return read_contents(source.store, [name], root=root, distributions=distributions, is_written=False)
+
+    return source.contents.get(key, read)
