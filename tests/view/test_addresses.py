@@ -302,6 +302,16 @@ def test_ctrl_c_ends_the_server_at_once_and_a_taken_port_is_a_sentence(tmp_path:
     assert (tmp_path / "errors").read_text() == ""
 
 
+def test_a_server_that_ends_does_not_say_who_was_still_waiting(tmp_path: Path) -> None:
+    with serve_store(tmp_path / "store", tmp_path / "errors") as server, server.connect() as stream:
+        lines = ("GET /api/slow/4 HTTP/1.1", f"Host: {server.host}", f"Cookie: {server.cookie}", "", "")
+        stream.sendall("\r\n".join(lines).encode())
+        time.sleep(1)
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(PATIENCE) == 0
+    assert (tmp_path / "errors").read_text() == ""
+
+
 def test_what_a_browser_is_given_has_no_token(tmp_path: Path) -> None:
     """Its arguments can be seen by everybody on the machine; what they name is for this user alone."""
     browser, seen = tmp_path / "browser", tmp_path / "seen"

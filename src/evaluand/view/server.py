@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import logging
 import mimetypes
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -152,10 +153,17 @@ def serve(
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=MOST_HEAD,
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_of_interest)
         link = f"{origin}{first}" if access.trusted_header else f"{origin}{first}?{TOKEN}={access.issue_token()}"
         started(link, f"{address.host} port {port}")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
+
+
+def _is_of_interest(record: logging.LogRecord) -> bool:
+    """Whether people should see a record: not that a page was still waiting for an answer when the server ended."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, asyncio.CancelledError) or str(record.msg).startswith("Cancel %s running task"))
 
 
 _IDLE: Final = 30  # seconds
