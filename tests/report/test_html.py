@@ -118,10 +118,31 @@ def test_values_stand_with_intervals_bounds_and_counts() -> None:
     assert line[-4:] == counts
 
 
+def test_missing_rows_are_said_not_to_count_as_zero_only_where_they_do_not() -> None:
+    parts, metrics = made()
+    note = "such rows are not counted as 0"
+    assert note in page(parts, metrics)
+    measures = [Measure("same", Accuracy(missing="wrong")), Measure("same", Accuracy())]
+    assert parts[0].evaluation is not None
+    both = metrics_facts(Aggregator().aggregate([parts[0].evaluation], measures, labels=["mine"]))
+    mixed = page(parts, both)
+    assert note not in mixed
+    assert "such rows are wrong in values with missing=wrong, and left out of the others" in mixed
+    assert "such rows" not in page(parts, [row for row in both if "missing=wrong" in row["signature"]])
+
+
+def test_reasons_of_all_tasks_are_listed_by_how_often_they_occur() -> None:
+    parts = [made(name)[0][0] for name in ("mine", "theirs")]
+    found = [
+        int(line[3]) for line in Page(page(parts, [])).lines if line[:1] in (["mine"], ["theirs"]) and len(line) == 6
+    ]
+    assert found == [2, 2, 1, 1]
+
+
 def test_what_is_missing_is_reported_in_words_and_by_reason() -> None:
     text = page(*made())
     reported = "".join(Page(text).texts)
-    assert "mine: 1 of 10 calls failed; same abstained from an answer in 2 of the other 9." in reported
+    assert "mine: 1 of 10 calls failed; the scorer same abstained in 2 of the other 9." in reported
     lines = Page(text).lines
     assert ["mine", "the task", "failed", "1", "ValueError: bad 3", "3"] in lines
     assert ["mine", "same", "abstained", "2", "no number", "4"] in lines
@@ -211,7 +232,8 @@ def test_what_has_no_score_is_counted_in_calls_whatever_the_number_of_their_answ
     parts = [Part("t", run, Evaluator().evaluate(run, {"right": right}))]
     reported = "".join(Page(page(parts, [])).texts)
     assert (
-        "1 of 4 calls failed; right failed on 2 of the other 3; right abstained from an answer in 1 of the" in reported
+        "1 of 4 calls failed; the scorer right failed on 2 of the other 3; the scorer right abstained in 1 of the"
+        in reported
     )
 
 

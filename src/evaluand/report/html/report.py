@@ -216,13 +216,30 @@ def summary_section(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     if lines := "".join(f"<li>{_text(each)}.</li>" for each in facts.get("headlines") or ()):
         parts.insert(0, f'<ul class="words">{lines}</ul>')
     parts += [f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>', usage_section(facts["tasks"])]
-    if any(row["worst"] != row["best"] for row in whole):
+    bounded = [row for row in whole if row["worst"] != row["best"]]
+    if bounded:
+        filled = [_counts_missing_as_wrong(row) for row in bounded]
         parts.append(
             '<p class="note">The bounds are the values if every row without a score had the lowest, or the highest, '
-            "possible score; such rows are not counted as 0. The interval shows how far chance may have moved the "
+            f"possible score{_say_how_missing_count(filled)}. The interval shows how far chance may have moved the "
             "value.</p>"
         )
     return "\n".join(parts)
+
+
+def _counts_missing_as_wrong(row: Facts) -> bool:
+    return "missing=wrong" in row["signature"].split()
+
+
+def _say_how_missing_count(filled: Sequence[bool]) -> str:
+    """How values count the rows without a score.
+
+    Args:
+        filled: of each value, whether such rows are wrong in it.
+    """
+    if not any(filled):
+        return "; such rows are not counted as 0"
+    return "" if all(filled) else "; such rows are wrong in values with missing=wrong, and left out of the others"
 
 
 def _describe_missing(entry: Facts) -> Iterator[str]:
@@ -235,9 +252,9 @@ def _describe_missing(entry: Facts) -> Iterator[str]:
     rest = f"the other {rows - failed - skipped:,}" if failed or skipped else f"{rows:,} calls"
     for scorer, calls in entry["ungraded"].items():
         if calls["failed"]:
-            missing.append(f"{_name(scorer)} failed on {calls['failed']:,} of {rest}")
+            missing.append(f"the scorer {_name(scorer)} failed on {calls['failed']:,} of {rest}")
         if calls["abstained"]:
-            missing.append(f"{_name(scorer)} abstained from an answer in {calls['abstained']:,} of {rest}")
+            missing.append(f"the scorer {_name(scorer)} abstained in {calls['abstained']:,} of {rest}")
     if defaulted := defaulted_text(entry["run"]["provenance"]):
         yield f"{task}: asked with {_text(defaulted)}."
     if missing:
@@ -451,16 +468,16 @@ def _name_rates(result: TradeoffResult) -> dict[str, FrontRates]:
 
 def _missing(facts: Facts) -> str:
     lines = []
-    for entry in facts["tasks"]:
-        for reason in entry["missing"]:
-            kind = "failed" if reason["status"] == "failed" else "unscored"
-            link = f'<a href="{example_link(entry["task"], reason["first"])}">{reason["first"]}</a>'
-            by = "the task" if reason["scorer"] is None else reason["scorer"]
-            lines.append(
-                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_name(by)}</td>'
-                f'<td class="text {kind}">{_text(reason["status"])}</td><td>{reason["count"]:,}</td>'
-                f'<td class="text long">{_text(reason["reason"], 3 * _CELL)}</td><td>{link}</td></tr>'
-            )
+    reasons = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
+    for task, reason in sorted(reasons, key=lambda each: -each[1]["count"]):
+        kind = "failed" if reason["status"] == "failed" else "unscored"
+        link = f'<a href="{example_link(task, reason["first"])}">{reason["first"]}</a>'
+        by = "the task" if reason["scorer"] is None else reason["scorer"]
+        lines.append(
+            f'<tr><th scope="row">{_name(task)}</th><td class="text">{_name(by)}</td>'
+            f'<td class="text {kind}">{_text(reason["status"])}</td><td>{reason["count"]:,}</td>'
+            f'<td class="text long">{_text(reason["reason"], 3 * _CELL)}</td><td>{link}</td></tr>'
+        )
     if not lines:
         return "<p>No row is missing.</p>"
     heads = _th("Task", "text") + _th("by", "text") + _th("status", "text") + _th("rows")
