@@ -67,6 +67,10 @@ def relevance(question: str, response: Any) -> tuple[float, dict[str, str]]:
     return 0.5, {"reason": f"half of it {HOSTILE}"}
 
 
+def graded(output: Any) -> Any:
+    return Score(1.0, "8")
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
     """Four examples: two runs of `mine`, the newer one in two replications and graded, and one of `theirs`."""
@@ -81,6 +85,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
     runner.run(FunctionTask(earlier, name=HOSTILE, version="1"), data, name="other", limit=2)
     run = runner.run(FunctionTask(answer, name="mine", version="2"), data, name="mine/2", replications=2)
     scorers = {"right": right, HOSTILE: right, "relevant": Feedback(relevance, version="1").on_input().on_output()}
+    scorers["graded"] = graded
     Evaluator(store).evaluate(run, scorers, name="mine/2")
     return store
 
@@ -100,9 +105,9 @@ def test_an_example_has_the_calls_of_every_run_newest_first(store: DirectoryStor
         ("mine", ["mine/1"], 1),
     ]
     mine, other, _ = found["runs"]
-    assert [scorer["name"] for scorer in mine["scorers"]] == [HOSTILE, "relevant", "right"]
-    assert [score["value"] for score in mine["rows"][1]["scores"]] == [0.0, 0.5, 0.0]
-    assert mine["rows"][1]["scores"][1]["calls"][0]["ret"] == 0.5
+    assert [scorer["name"] for scorer in mine["scorers"]] == [HOSTILE, "graded", "relevant", "right"]
+    assert [score["value"] for score in mine["rows"][1]["scores"]] == [0.0, 1.0, 0.5, 0.0]
+    assert mine["rows"][1]["scores"][2]["calls"][0]["ret"] == 0.5
     assert (other["evaluation"], other["rows"][0]["scores"]) == (None, [])
     assert "--index 1 --json" in mine["command"]
 
@@ -211,7 +216,9 @@ def test_an_example_shows_the_newest_answer_of_each_task_and_the_history(page: A
     assert page.locator(".card h3").all_inner_texts() == ["mine", HOSTILE]
     mine = page.locator(".card").first
     assert mine.locator(".pill").inner_text() == "wrong"
-    assert mine.locator(".score-list li").all_inner_texts()[1].startswith("relevant 0.5")
+    scores = mine.locator(".score-list li")
+    assert [scores.nth(place).inner_text()[:13].strip() for place in (1, 2)] == ["graded 1 · 8", "relevant 0.5"]
+    assert scores.nth(1).locator("b").inner_text() == "1"
     history = page.get_by_role("region", name="Earlier runs").locator("tbody tr")
     assert history.count() == 1
     assert history.locator("th").inner_text() == "mine/1"

@@ -50,7 +50,8 @@ function Why({ score, search, command }) {
 export const ScoreList = ({ row, head }) => html`<ul class="score-list">${row.scores.map((score) => html`<li>
   <bdi class="name">${shown([head.scorers[score.scorer].name, score.target, score.response > 0 ? `response ${score.response + 1}` : null].filter(Boolean).join(" "))}</bdi>${" "}
   ${score.status === "scored" ? scoreNumbers(score) ? html`<${NumberList} pairs=${scoreNumbers(score)} />`
-    : html`<b>${score.value === null && score.label ? "" : number(score.value)}${score.label && html` <bdi>${shown(score.label)}</bdi>`}</b>`
+    : score.value === null && score.label ? html`<b><bdi>${shown(score.label)}</bdi></b>`
+      : html`<b>${number(score.value)}</b>${score.label && html`<span class="muted"> · <bdi>${shown(score.label)}</bdi></span>`}`
     : html`<span class=${STATUS_CLASS(score.status)}>${score.status}</span>`}
   ${["reason", "explanation"].map((name) => score[name] && html`<span class="because" dir="auto">${shown(score[name])}</span>`)}</li>`)}
   ${row.n_scores > row.scores.length && html`<li class="cut">${word.format(row.n_scores - row.scores.length)} scores more</li>`}</ul>`;

@@ -51,7 +51,7 @@
     ${Object.entries(e.columns??{}).map(([o,r])=>a`<span class="muted">${m(`${o} `)}</span><bdi>${m(r,t)}</bdi>${"  "}`)}
     ${s?a`<${In} pairs=${s} />`:e.data&&a`<${F} cell=${e.data} search=${t} command=${n} />`}`}var Ft=({row:e,head:t})=>a`<ul class="score-list">${e.scores.map(n=>a`<li>
   <bdi class="name">${m([t.scorers[n.scorer].name,n.target,n.response>0?`response ${n.response+1}`:null].filter(Boolean).join(" "))}</bdi>${" "}
-  ${n.status==="scored"?Ue(n)?a`<${In} pairs=${Ue(n)} />`:a`<b>${n.value===null&&n.label?"":M(n.value)}${n.label&&a` <bdi>${m(n.label)}</bdi>`}</b>`:a`<span class=${wo(n.status)}>${n.status}</span>`}
+  ${n.status==="scored"?Ue(n)?a`<${In} pairs=${Ue(n)} />`:n.value===null&&n.label?a`<b><bdi>${m(n.label)}</bdi></b>`:a`<b>${M(n.value)}</b>${n.label&&a`<span class="muted"> · <bdi>${m(n.label)}</bdi></span>`}`:a`<span class=${wo(n.status)}>${n.status}</span>`}
   ${["reason","explanation"].map(s=>n[s]&&a`<span class="because" dir="auto">${m(n[s])}</span>`)}</li>`)}
   ${e.n_scores>e.scores.length&&a`<li class="cut">${_.format(e.n_scores-e.scores.length)} scores more</li>`}</ul>`;function qt({row:e,head:t,search:n,command:s}){let o=e.scores.filter(i=>i.calls);if(!o.length)return null;let r=o.reduce((i,l)=>i+l.calls.length,0)<=8;return a`<${x}>What feedbacks were asked</${x}>${o.map(i=>{let{name:l,aggregate:c}=t.scorers[i.scorer],d=i.value!==null?`${M(i.value)}, `:Ue(i)?"":`${i.status}, `,u=i.n_calls===1?"one call":`${d}the ${c??"aggregate"} of ${_.format(i.n_calls)} calls`,$=i.n_calls-i.calls.length;return a`<details class="asked" open=${r}><summary><bdi>${m(l)}</bdi><span class="time">${m(u)}</span></summary>
       <ol>${i.calls.map(f=>a`<${ui} call=${f} search=${n} />`)}</ol>
