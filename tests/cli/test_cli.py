@@ -238,7 +238,7 @@ def test_tasks_are_compared_as_a_step_and_the_report_reads_the_stored_comparison
     assert "Differences b − a on the same examples" in page.read_text()
     shutil.rmtree(place.folder / "store" / "comparisons" / comparison)
     place.done("report", "doubling", "-o", str(page))
-    assert f"have not been compared yet: run `evaluand compare {place.id('aggregations')[:12]}" in page.read_text()
+    assert f"have not been compared yet: run <code>evaluand compare {place.id('aggregations')[:12]}" in page.read_text()
     assert place.store().ids("comparisons") == []
     place.done("compare", "doubling")
     place.done("report", "doubling", "-o", str(page))

@@ -69,7 +69,7 @@ def test_a_comparison_by_other_metrics_is_not_shown(folder: Folder) -> None:
     folder.done("compare", "sums", "--metric", "mean")
     folder.done("report", "sums")
     page = (folder.path / "sums.html").read_text()
-    assert "have not been compared yet: run `evaluand compare" in page
+    assert "have not been compared yet: run <code>evaluand compare" in page
     assert "and write the report again." in page
     assert "Differences b − a on the same examples" not in page
     find_resources()

@@ -94,6 +94,8 @@ def test_a_judge_of_unlabelled_answers_says_to_label_first_and_later_where_to_me
     found = find(store, "fine")
     assert (found["label"], found["n_uses"]) == (None, 2)
     assert "measure it with `evaluand judge card numbers/mine --scorer fine`" in found["text"]
+    section = read(store, f"judge/{found['id']}")["section"]
+    assert "measure it with <code>evaluand judge card numbers/mine --scorer fine</code>" in section
 
 
 def test_cards_are_found_by_their_ids_even_if_their_judge_judged_nothing_here(tmp_path: Path) -> None:
@@ -148,6 +150,7 @@ def test_judges_are_read_in_a_browser(tab: Any, store: DirectoryStore, tmp_path:
         tab.goto(server.link)
         tab.get_by_role("link", name="judges", exact=True).click()
         assert tab.get_by_role("link", name=HOSTILE).first.inner_text() == HOSTILE
+        assert tab.locator(".entries code").first.inner_text() == "evaluand view --label"
         tab.get_by_role("link", name="fine", exact=True).click()
         table = tab.get_by_role("region", name="Table of labels")
         table.wait_for()

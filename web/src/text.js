@@ -30,6 +30,12 @@ export function plainly(of, length = 60) {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }
 
+/** A sentence as nodes, with what is between backticks as code. */
+export function sentence(text) {
+  const parts = String(text).split("`");
+  return parts.length % 2 ? parts.map((part, i) => (i % 2 ? html`<code>${shown(part)}</code>` : shown(part))) : shown(text);
+}
+
 const codeOf = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
 function highlighted(text, search) {

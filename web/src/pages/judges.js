@@ -6,7 +6,7 @@ import { Command } from "../parts/command.js";
 import { Head, Loaded } from "../parts/frame.js";
 import { Markup } from "../parts/markup.js";
 import { canLabel, pathOf, useRead } from "../source.js";
-import { Name, interval, minute, number, plural, shown, word } from "../text.js";
+import { Name, interval, minute, number, plural, sentence, shown, word } from "../text.js";
 import { ExampleLink } from "./dataset.js";
 
 const SHORT = 12;
@@ -24,7 +24,7 @@ function List({ judges, cards }) {
     ${!judges.length && html`<p class="muted">No model has judged anything here.</p>`}
     <ul class="entries">${judges.map((judge) => html`<li class="entry" key=${judge.id}><div class="title"><a href=${address(["j", judge.id])}><${Name} of=${judge.judge} /></a> <${Status} of=${judge.status} />
       ${judge.model && html`<span class="muted">model <${Name} of=${judge.model} /></span>`}<span class="muted">${plural(judge.n_uses, "use")}</span></div>
-      <p>${shown(judge.text)}</p><${ToLabel} run=${judge.label} /><${Uses} uses=${judge.uses.slice(0, 5)} n=${judge.n_uses} /></li>`)}</ul>
+      <p>${sentence(judge.text)}</p><${ToLabel} run=${judge.label} /><${Uses} uses=${judge.uses.slice(0, 5)} n=${judge.n_uses} /></li>`)}</ul>
     ${cards.length > 0 && html`<h2>Cards of other judges</h2><ul class="entries">${cards.map((card) => html`<li class="entry" key=${card.id}><div class="title"><a href=${address(["j", card.id])}><${Name} of=${card.name} /></a></div><p>${shown(card.text)}</p></li>`)}</ul>`}`;
 }
 

@@ -7,7 +7,7 @@ import { Histograms } from "../parts/histograms.js";
 import { History } from "../parts/history.js";
 import { Markup } from "../parts/markup.js";
 import { canLabel, isServed, pathOf, useRead } from "../source.js";
-import { Name, ended, plural, shown } from "../text.js";
+import { Name, ended, plural, sentence, shown } from "../text.js";
 import { Pairing } from "./compare.js";
 
 export function ResultsPage({ parts }) {
@@ -49,5 +49,5 @@ export function Answers({ answers }) {
   return html`<div class="answers">${answers.map(({ question, sentences, hint }, i) => html`<div class=${i ? "" : "first"}>
     <h2>${question}</h2>
     ${sentences.length === 1 ? html`<p>${shown(ended(sentences[0]))}</p>` : html`<ul>${sentences.map((each) => html`<li>${shown(ended(each))}</li>`)}</ul>`}
-    ${hint && html`<p class="note">${shown(ended(hint))}</p>`}</div>`)}</div>`;
+    ${hint && html`<p class="note">${sentence(ended(hint))}</p>`}</div>`)}</div>`;
 }

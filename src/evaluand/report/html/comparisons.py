@@ -9,7 +9,7 @@ from evaluand.comparison.verdict import adjustment
 from evaluand.core.errors import plural, pluralize
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.explanations import explain
-from evaluand.report.html.page import clean, example_link, excerpt, name, table, th
+from evaluand.report.html.page import clean, clean_sentence, example_link, excerpt, name, table, th
 from evaluand.report.text import LABEL, between, clusters_text, numbers
 
 _FLIPS: Final = 100
@@ -40,7 +40,7 @@ def comparisons_section(facts: Facts) -> str:
             f'<tr>{pair}<td class="text">{name(row["metric"])}</td><td class="value">{shown[0]}</td>'
             f'<td>{interval}</td><td>{p}</td>{counts}</tr><tr><td class="text long" colspan="9">{verdict}</td></tr>'
         )
-    note = f'<p class="note">{clean(facts["not_compared"])}</p>' if facts.get("not_compared") else ""
+    note = f'<p class="note">{clean_sentence(facts["not_compared"])}</p>' if facts.get("not_compared") else ""
     below = note + prompts_section(facts.get("prompts", ()))
     if not lines:
         return below

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
 from evaluand.report.facts.base import Facts
-from evaluand.report.html.page import clean, clean_lines, name, table, th
+from evaluand.report.html.page import clean, clean_lines, clean_sentence, name, table, th
 from evaluand.report.text import SHORT_ID, between, numbers
 
 
@@ -30,7 +30,7 @@ def _standings(judges: Sequence[Facts]) -> str:
 
 def _standing(judge: Facts) -> str:
     marked = "" if judge["status"] == "measured" else ' class="warn"'
-    return f"<li{marked}>{name(judge['judge'])}: {clean(judge['text'])}.</li>"
+    return f"<li{marked}>{name(judge['judge'])}: {clean_sentence(judge['text'])}.</li>"
 
 
 def _rubric(rubric: Facts) -> str:

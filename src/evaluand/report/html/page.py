@@ -84,6 +84,19 @@ def clean(value: Any, limit: int = 0) -> str:
     return escape(safe(value, limit))
 
 
+def clean_sentence(text: str) -> str:
+    """Escapes a sentence for a page; what is between backticks becomes code.
+
+    Example:
+        >>> clean_sentence("run `evaluand list` & wait")
+        'run <code>evaluand list</code> &amp; wait'
+    """
+    return _CODE.sub(r"<code>\1</code>", clean(text))
+
+
+_CODE: Final = re.compile(r"`([^`]+)`")
+
+
 def clean_lines(text: str) -> str:
     """Escapes text of several lines for a page."""
     return escape(safe_lines(text))

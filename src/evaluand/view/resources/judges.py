@@ -148,7 +148,7 @@ def _find_facts(source: Source, uses: list[Use]) -> Facts:
     where = "its answers" if run is None else f"the answers of {run.name or run.id[:SHORT_ID]}"
     text = (
         f"{standing.finding}: nobody has labelled what it judged; label {where} first, on the page of"
-        f" evaluand view --label or with evaluand label, and then measure it with {standing.measure_it}"
+        f" `evaluand view --label` or with `evaluand label`, and then measure it with `{standing.measure_it}`"
     )
     return facts | {"text": text, "label": None if run is None else run.id}
 
