@@ -139,8 +139,8 @@ def _identify_metrics(evaluations: Sequence[Sequence[Facts]]) -> Callable[[Facts
 
     def identify(row: Facts) -> _Metric:
         kind, words = _find_kind(row), words_of(row["signature"])
-        told = tuple((name, words.get(name)) for name in sorted(differing[kind]))
-        return _Metric(row["scorer"], row["target"], *kind[1:], told)
+        distinguished = tuple((name, words.get(name)) for name in sorted(differing[kind]))
+        return _Metric(row["scorer"], row["target"], *kind[1:], distinguished)
 
     return identify
 
