@@ -888,13 +888,3 @@ def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_
     for rows, truth in ((gains, 0.01 * (1 - 3 / n) - 0.5 * 3 / n), (steps, -0.015), (clusters, -1 / n)):
         erring = np.mean([one_sided_bounds(rows(), 0, 1, metric, 0.95)[0] > truth for _ in range(1000)])
         assert erring <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000), rows.__name__
-
-
-def test_other_scorers_of_one_name_are_named_since_differences_may_come_from_them() -> None:
-    run = Runner().run(str.strip, Dataset.from_rows([{"input": f"{i}", "expected": f"{i}"} for i in range(10)]))
-    one, other = (
-        Evaluator().evaluate(run, {"right": scorer}, name=name)
-        for name, scorer in (("a", "exact_match"), ("b", lambda output, expected: len(output) > 1))
-    )
-    with pytest.warns(EvaluandWarning, match="the scorer 'right' of b is not that of a"):
-        compare(one, other)

@@ -421,7 +421,7 @@ def test_what_thresholds_of_groups_cannot_be_is_reported() -> None:
         with pytest.raises(SpecError, match=r"points whose groups have separate thresholds have no .*; use with_"):
             made()
     with pytest.raises(SpecError, match="s: a page shows points with one threshold, and these have one for each group"):
-        tradeoff_section({"s": points}, {}, {})
+        tradeoff_section(0, {"s": points}, {}, {})
     with pytest.raises(SpecError, match="separate thresholds of groups need `iterate_counts`"):
         counts_at(sure["m0"], given.truth, given.groups(["sex"]), points.threshold)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.score_shards import dataset_of
-from evaluand.comparison.changed import check_examples, describe_other_scorers
+from evaluand.comparison.changed import check_examples
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
 from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
@@ -26,7 +26,7 @@ from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
 from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, warn
+from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
@@ -257,8 +257,6 @@ def compare(
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     check_examples(evaluations, short)
-    for sentence in describe_other_scorers(evaluations, short, [measure.scorer for measure in measures]):
-        warn(sentence)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
