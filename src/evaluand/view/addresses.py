@@ -138,7 +138,7 @@ def check_url(text: str) -> str:
         raise SpecError(f"--url {text!r} is not an address such as https://eval.example.org")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise SpecError(
-            f"--url {text!r} has a path; the page needs a host name of its own, such as https://eval.example.org"
+            f"--url {text!r} has a path; give only the scheme and the host, such as https://eval.example.org"
         )
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}{'' if port in (None, _PORTS[parts.scheme]) else f':{port}'}"

@@ -5,7 +5,7 @@ import { join } from "./join.js";
 import { unpackColumns } from "./packed.js";
 import { holder, textsOf } from "./search.js";
 
-export const columnsPath = (task) => pathOf("columns", task.run, task.evaluation ?? "-");
+const columnsPath = (task) => pathOf("columns", task.run, task.evaluation ?? "-");
 const piecePath = (task, piece) => pathOf("rows", task.run, task.evaluation ?? "-", String(piece));
 
 /** The columns of a task: a head, and an array for each of its columns. */

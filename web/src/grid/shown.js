@@ -5,7 +5,7 @@ import { Name } from "../text.js";
 import { attributesOf, scorersOf } from "./columns.js";
 
 /** All columns: a key, a title, the width, and whether a column is usually shown. Scores stand within the answers. */
-export const columnsOf = (grid) => [
+const columnsOf = (grid) => [
   { key: "input", title: "Input", width: "minmax(9rem, 1.4fr)", least: 10, usual: true },
   { key: "expected", title: "Expected", width: "minmax(5rem, 0.6fr)", least: 6, usual: true },
   ...grid.tasks.map(({ task }, number) => ({ key: `answer.${task}`, title: task, number, width: "minmax(10rem, 1fr)", least: 11, usual: true })),

@@ -4,7 +4,7 @@ import { number, shown, textOf, word } from "../text.js";
 import { Block, Cut, Heading } from "./cell.js";
 
 /** The names and numbers of a cell that holds an object of numbers; null for any other cell. */
-export function namedNumbers(cell) {
+function namedNumbers(cell) {
   if (!cell?.j || cell.c) return null;
   const held = JSON.parse(cell.j);
   const pairs = held !== null && typeof held === "object" && !Array.isArray(held) ? Object.entries(held) : [];

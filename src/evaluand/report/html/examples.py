@@ -87,10 +87,10 @@ class Examples:
         spans: how many spans of a row are shown.
         room: a budget of characters for spans and calls, shared by all rows; by default each row has its own.
         rows: how many rows, of all tasks that are shown together, decide how large that of each row is.
-        keys: of the rows that are shown, instead of a limit.
 
     Attributes:
         total: the number of rows, chosen or not.
+        keys: of the rows that are shown; None for those that the limit chooses.
     """
 
     def __init__(
@@ -103,9 +103,9 @@ class Examples:
         spans: int = _SPANS,
         room: Budget | None = None,
         rows: int | None = None,
-        keys: RowKeys | None = None,
     ) -> None:
-        self.part, self._limit, self._keys = part, limit, keys
+        self.part, self._limit = part, limit
+        self.keys: RowKeys | None = None
         self._measures, self._metrics = measures, first_metrics(measures)
         self._spans, self._shared = spans, room
         self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
@@ -132,7 +132,7 @@ class Examples:
         return bool(detectors(self.part))
 
     def __iter__(self) -> Iterator[Facts]:
-        chosen = itertools.repeat(True) if self._is_whole() else self._choose(self.read_columns()).tolist()
+        chosen = itertools.repeat(True) if self._is_whole() else self._choose(self.all_columns).tolist()
         for row, is_chosen in zip(self._rows(), chosen, strict=False):
             if is_chosen:
                 yield row()
@@ -143,7 +143,7 @@ class Examples:
         Args:
             attributes: of the run's dataset, where they are known.
         """
-        columns = self.read_columns(attributes)
+        columns = self.all_columns if attributes is None else self._read_columns(attributes)
         return (columns if self._is_whole() else columns.take(self._choose(columns))).limit_words()
 
     def describe(self, columns: RowColumns) -> Facts:
@@ -155,18 +155,21 @@ class Examples:
 
     def _is_whole(self) -> bool:
         """Whether all rows are shown."""
-        return self._keys is None and (self._limit is None or self.total <= self._limit)
+        return self.keys is None and (self._limit is None or self.total <= self._limit)
 
     def _choose(self, columns: RowColumns) -> np.ndarray:
         """Whether each row is shown."""
-        keys = choose_worst([columns], self._limit or 0) if self._keys is None else self._keys
+        keys = choose_worst([columns], self._limit or 0) if self.keys is None else self.keys
         chosen: np.ndarray = keys.places(columns.index, columns.replication) >= 0
         return chosen
 
-    def read_columns(self, attributes: Attributes | None = None) -> RowColumns:
+    @cached_property
+    def all_columns(self) -> RowColumns:
         """The columns of all rows."""
-        known = read_attributes(self.part.run) if attributes is None else attributes
-        return read_row_columns(self.part, self._binary, self._measures, known)
+        return self._read_columns(read_attributes(self.part.run))
+
+    def _read_columns(self, attributes: Attributes) -> RowColumns:
+        return read_row_columns(self.part, self._binary, self._measures, attributes)
 
     def _rows(self) -> Iterator[Any]:
         """For each row, in the order of the key, a function that builds it."""
@@ -283,17 +286,13 @@ def examples_of(
     """
     rows = sum(_count_shown(part, limit) for part in parts)
     found = [Examples(part, scores, limit, measures, rows=rows) for part in parts]
-    keys = {}
     for dataset in dict.fromkeys(each.dataset for each in found):
         tasks = [each for each in found if each.dataset == dataset]
         if limit is not None and any(each.total > limit for each in tasks):
-            keys[dataset] = choose_worst([each.read_columns() for each in tasks], limit)
-    return [
-        Examples(each.part, scores, limit, measures, rows=rows, keys=keys[each.dataset])
-        if each.dataset in keys
-        else each
-        for each in found
-    ]
+            chosen = choose_worst([each.all_columns for each in tasks], limit)
+            for each in tasks:
+                each.keys = chosen
+    return found
 
 
 def _count_shown(part: Part, limit: int | None) -> int:
