@@ -492,6 +492,24 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path
     assert len([*tmp_path.glob("begun*")]) == 2
 
 
+def test_an_interrupt_while_a_line_is_stored_loses_no_call(tmp_path: Path) -> None:
+    stored = []
+
+    def call(unit: int) -> None:
+        (tmp_path / str(unit)).touch()
+
+    def done(unit: int, line: bytes, failed: int, attempts: int) -> None:
+        if unit == 3:
+            signal.raise_signal(signal.SIGINT)
+        stored.append(unit)
+
+    wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
+    with pytest.raises(KeyboardInterrupt):
+        ProcessMap(iter(range(1000)), call, lambda unit, outcome: (b"", 0), wire, done, TWO).run()
+    assert 4 <= len(stored) < 1000
+    assert sorted(stored) == sorted(int(path.name) for path in tmp_path.iterdir())
+
+
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The last line of a run that nobody stops."""

@@ -8,7 +8,6 @@ import json
 import selectors
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
@@ -31,6 +30,7 @@ from support.forks import end_fork, start_fork
 from support.fresh import CONTEXT
 from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER
+from support.processes import open_process
 
 from evaluand import App, Dataset, DirectoryStore as Store, Evaluator, Feedback, Policy, Runner
 from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
@@ -973,16 +973,13 @@ def test_a_method_can_say_that_less_is_better() -> None:
 
 @contextmanager
 def server(refusals: int = 0, delay: float = 0.0) -> Iterator[int]:
-    script = SUPPORT_FOLDER / "counting_server.py"
-    command = [sys.executable, str(script), str(refusals), str(delay)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with open_process(sys.executable, SUPPORT_FOLDER / "counting_server.py", refusals, delay) as process:
         try:
             assert process.stdout is not None
             yield int(process.stdout.readline())
         finally:
             while _connections:
                 _connections.pop().close()
-            process.kill()
 
 
 def noted(port: int) -> list[tuple[float, str]]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-import pytest
 
 from evaluand.view.resources.base import Source, read_resource
-from support.places import ROOT_FOLDER
-
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js")
+from support.node import run_script
 
 _CODE = """
 import { readFileSync } from "node:fs";
@@ -67,13 +60,3 @@ def _encode(source: Source, path: str) -> str:
 def _read_words(source: Source, run: str, graded: str, head: Any) -> dict[int, Any]:
     many = [number for number, each in enumerate(head["attributes"]) if each["values"] is None and each["n"]]
     return {number: orjson.loads(read_resource(source, f"words/{run}/{graded}/{number}", {})) for number in many}
-
-
-def run_script(code: str, said: Any) -> Any:
-    """What a module beside those of the page prints as JSON, with something as JSON at its standard input."""
-    command = [str(NODE), "--input-type=module", "--eval", code]
-    done = subprocess.run(
-        command, input=json.dumps(said), capture_output=True, text=True, cwd=ROOT_FOLDER / "web/src", check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)

@@ -31,6 +31,7 @@ from rich.console import Console
 from support.forks import end_fork, start_fork
 from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER, VECTORS_FOLDER
+from support.processes import open_process
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop import pharia
@@ -588,7 +589,7 @@ with FileTracer(sys.argv[1]).task_span("answer", {"q": 1}) as task_span:
 
 def test_the_trace_of_a_process_that_was_killed_opens(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
-    with subprocess.Popen([sys.executable, "-c", CRASH, path], stdout=subprocess.PIPE, text=True) as process:
+    with open_process(sys.executable, "-c", CRASH, path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGKILL)
@@ -943,10 +944,9 @@ def test_spans_for_another_backend_are_derived_from_those_of_the_sdk() -> None:
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[Receiver]:
     reported = tmp_path / "received.jsonl"
-    with subprocess.Popen([sys.executable, RECEIVER, reported], stdout=subprocess.PIPE, text=True) as process:
+    with open_process(sys.executable, RECEIVER, reported) as process:
         assert process.stdout is not None
         yield Receiver(int(process.stdout.readline()), reported)
-        process.kill()
 
 
 class Receiver:

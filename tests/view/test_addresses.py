@@ -20,6 +20,7 @@ from urllib.parse import quote
 import pytest
 from support.commands import Folder
 from support.patience import PATIENCE
+from support.processes import open_process
 from support.view_server import SECRET, Answer, Server, make_store, serve_store
 
 from evaluand.cli import view
@@ -319,7 +320,7 @@ def test_what_a_browser_is_given_has_no_token(tmp_path: Path) -> None:
     browser.chmod(0o700)
     environment = os.environ | {"BROWSER": str(browser), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "evaluand.cli", "view", "--store", str(tmp_path / "store")]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with open_process(*command, env=environment) as process:
         assert process.stdout is not None
         link = re.search(r"http://127.0.0.1:(\d+)(/\?token=\S+)", process.stdout.readline())
         assert link is not None
@@ -337,10 +338,11 @@ def test_what_a_browser_is_given_has_no_token(tmp_path: Path) -> None:
 def test_a_server_that_is_terminated_leaves_no_link_behind(tmp_path: Path) -> None:
     environment = os.environ | {"BROWSER": "true", "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "evaluand.cli", "view", "--store", str(tmp_path / "store")]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with open_process(*command, env=environment, stderr=subprocess.PIPE) as process:
         until(lambda: any(file.stat().st_size for file in tmp_path.glob("evaluand-*.html")))
         process.terminate()
-        process.communicate(timeout=PATIENCE)
+        assert process.communicate(timeout=PATIENCE)[1] == ""
+        assert process.returncode == 0
     assert [*tmp_path.glob("evaluand-*.html")] == []
 
 

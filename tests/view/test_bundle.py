@@ -6,8 +6,6 @@ import base64
 import gzip
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 from support import sample_store
 from support.commands import Folder
+from support.node import needs_node, serve_script
 from support.places import ROOT_FOLDER
 from support.view_server import HOSTILE, SECRET, make_store
 
@@ -26,7 +25,6 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.view.bundle import PIECE, name_file, write_bundle
 from evaluand.view.resources.base import Source, list_paths, read_resource
 
-NODE = shutil.which("node")
 NAMES = [
     *(
         "..",
@@ -97,24 +95,16 @@ def script_names() -> Iterator[Callable[[list[str]], list[str]]]:
     """The names that the script of the page finds for the files of some paths."""
     source = (ROOT_FOLDER / "web/src/source.js").read_text(encoding="utf-8")
     [rule] = re.findall(r"^const fileOf = .*?;$", source, re.MULTILINE | re.DOTALL)
-    lines = "require('readline').createInterface({input: process.stdin})"
-    code = f"{rule}\n{lines}.on('line', (line) => console.log(JSON.stringify(JSON.parse(line).map(fileOf))));"
-    with subprocess.Popen([str(NODE), "-e", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
-
-        def find(paths: list[str]) -> list[str]:
-            assert node.stdin is not None
-            assert node.stdout is not None
-            node.stdin.write(f"{json.dumps(paths)}\n")
-            node.stdin.flush()
-            return json.loads(node.stdout.readline())  # type: ignore[no-any-return]
-
-        yield find
+    lines = "import { createInterface } from 'node:readline'; const lines = createInterface({ input: process.stdin });"
+    answer = "lines.on('line', (line) => console.log(JSON.stringify(JSON.parse(line).map(fileOf))));"
+    with serve_script("\n".join((lines, rule, answer))) as ask:
+        yield ask
 
 
 names = st.text(st.characters(codec="utf-8") | st.sampled_from("._-/%+~ABab"), min_size=1) | st.sampled_from(NAMES)
 
 
-@pytest.mark.skipif(NODE is None, reason="needs Node.js")
+@needs_node
 @given(st.lists(st.lists(names, min_size=1, max_size=4), min_size=1, max_size=30))
 @example([[name] for name in NAMES] + [[name, "x"] for name in NAMES])
 def test_the_script_of_the_page_finds_the_files_that_python_writes(

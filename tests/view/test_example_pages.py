@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.browser import open_tab
+from support.processes import open_process
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.core.errors import NotFound
@@ -169,13 +169,12 @@ def test_what_is_not_there_is_said(store: DirectoryStore) -> None:
 def opened(tab: Any, store: DirectoryStore) -> Iterator[Any]:
     """A tab that a server of the store has let in."""
     command = [sys.executable, "-m", "evaluand.cli", "view", "--no-browser", "--store", str(store.root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with open_process(*command) as process:
         assert process.stdout is not None
         link = process.stdout.readline().split()[-1]
         tab.goto(link)
         tab.origin = link.split("/?")[0]
         yield tab
-        process.terminate()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 import pytest
-from support.grid_script import needs_node, show_rows
+from support.grid_script import show_rows
+from support.node import needs_node
 
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.aggregation.aggregator import Measure

@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.patience import PATIENCE
+from support.processes import open_process
 from support.view_server import Server, serve_store
 
 from evaluand.core.errors import NotFound
@@ -66,17 +67,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, *options: str, pause: float = 0.05) -> subprocess.Popen[str]:
+def start(folder: Path, *options: str, pause: float = 0.05) -> AbstractContextManager[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "evaluand.cli", *options]
     environment = os.environ | {"PAUSE": str(pause), "BROWSER": "true"}
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+    return open_process(
+        *command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
 
 
@@ -171,9 +166,9 @@ def test_what_a_killed_run_has_forked_does_not_keep_its_page(folder: Path) -> No
         "    if worker: print(worker, flush=True)\n"
         "    time.sleep(600)"
     )
-    environment, pipe = os.environ | {"BROWSER": "true"}, subprocess.PIPE
+    environment = os.environ | {"BROWSER": "true"}
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+    with open_process(*command, cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         worker = int(process.stdout.readline())

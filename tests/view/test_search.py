@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from support.grid_script import NODE, needs_node
-from support.places import ROOT_FOLDER
+from support.node import needs_node, serve_script
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.evaluation.scorer import Score
@@ -91,20 +88,9 @@ def texts(source: Source, path: str) -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def find_in_page() -> Iterator[Callable[[str, list[list[str]]], list[int]]]:
-    command = [str(NODE), "--input-type=module", "--eval", CODE]
-    with subprocess.Popen(
-        command, cwd=ROOT_FOLDER / "web/src", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as node:
-
-        def find(text: str, rows: list[list[str]]) -> list[int]:
-            assert node.stdin is not None
-            assert node.stdout is not None
-            node.stdin.write(f"{json.dumps({'text': text, 'rows': rows})}\n")
-            node.stdin.flush()
-            return json.loads(node.stdout.readline())  # type: ignore[no-any-return]
-
-        yield find
+def find_in_page() -> Iterator[Callable[[Any], list[int]]]:
+    with serve_script(CODE) as ask:
+        yield ask
 
 
 @needs_node
@@ -120,13 +106,13 @@ def test_a_bundle_finds_what_a_server_finds(
     source: Source,
     path: str,
     texts: list[list[str]],
-    find_in_page: Callable[[str, list[list[str]]], list[int]],
+    find_in_page: Callable[[Any], list[int]],
     text: str,
     place: int,
 ) -> None:
     for wanted in (text, texts[place][0][:4].swapcase()):
         found = orjson.loads(read_resource(source, f"find/{path}", {"q": wanted}))
-        assert find_in_page(wanted, texts) == found
+        assert find_in_page({"text": wanted, "rows": texts}) == found
 
 
 def test_a_search_finds_what_is_shown_and_not_how_it_is_stored(tmp_path: Any) -> None:

@@ -1,7 +1,6 @@
 """`evaluand view`: serves the page on a store to a browser."""
 
 import os
-import signal
 import threading
 import webbrowser
 from functools import partial
@@ -115,9 +114,6 @@ def command(
     if run is not None:
         end_with_parent(run)
     stop = None if run is None else partial(interrupt, run)
-    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # they end it as Ctrl-C does
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
     try:
         source = Source(DirectoryStore(folder), labels=label)
         serve(source, address, started, "/live" if live else "/", stop, leading.remove)
@@ -142,7 +138,8 @@ class BrowserFile:
         timer = threading.Timer(_OPENING, self.remove)
         timer.daemon = True
         timer.start()
-        webbrowser.open(self._path.as_uri())
+        # In a thread: a browser in the terminal ends only when the user leaves it.
+        threading.Thread(target=webbrowser.open, args=(self._path.as_uri(),), daemon=True).start()
 
     def remove(self) -> None:
         """Removes the file, which is no longer needed once a browser has come by the link."""

@@ -27,6 +27,7 @@ from typing import Any, Generic, TypeVar
 from evaluand.core.errors import TaskError, storable_message
 from evaluand.core.system import KILLED, kill_group
 from evaluand.engine.engine import UnitCodec
+from evaluand.engine.interrupts import DelayedInterrupts
 from evaluand.engine.outcome import Aborted, Outcome, stop_message
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
@@ -84,6 +85,7 @@ class ProcessMap(Generic[U]):
         self._busy: dict[Connection, _Worker] = {}
         self._torn: _Worker | None = None  # whose pipe may hold half a message
         self._failure: BaseException | None = None
+        self._interrupts = DelayedInterrupts()
 
     def run(self) -> None:
         """Process all units.
@@ -92,17 +94,21 @@ class ProcessMap(Generic[U]):
             Aborted: the policy stops at the first failure, and there was one.
             KeyboardInterrupt: the user stopped it; calls in flight were finished.
         """
-        try:
+        with self._interrupts:
             try:
-                self._work()
-            except KeyboardInterrupt as interrupt:
-                self._stop(interrupt)
-                self._policy.report_finishing(len(self._busy))
-                self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
-        finally:
-            self._end()
+                self._work_until_interrupted()
+            finally:
+                self._end()
         if self._failure is not None:
             raise self._failure
+
+    def _work_until_interrupted(self) -> None:
+        try:
+            self._work()
+        except KeyboardInterrupt as interrupt:
+            self._stop(interrupt)
+            self._policy.report_finishing(len(self._busy))
+            self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
 
     def _work(self) -> None:
         while self._assign():
@@ -159,7 +165,8 @@ class ProcessMap(Generic[U]):
         times = [self._left(worker) for worker in self._busy.values()] if self._policy.timeout else []
         now = time.monotonic()
         times += [max(w.not_before - now, 0.0) or (w.turn.soonest if w.turn else 0.0) for w in self._waiting]
-        return wait(list(self._busy), min(times, default=None)) if self._busy else _sleep(min(times, default=0.0))
+        with self._interrupts.allowed():  # elsewhere, a call could be lost between its answer and its line
+            return wait(list(self._busy), min(times, default=None)) if self._busy else _sleep(min(times, default=0.0))
 
     def _left(self, worker: _Worker) -> float:
         assert self._policy.timeout is not None

@@ -6,9 +6,11 @@ import asyncio
 import gzip
 import logging
 import mimetypes
+import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 import uvicorn
@@ -121,7 +123,7 @@ def serve(
     stop: Callable[[], None] | None = None,
     opened: Callable[[], None] | None = None,
 ) -> None:
-    """Serves the page until Ctrl-C.
+    """Serves the page until Ctrl-C, SIGTERM or SIGHUP.
 
     Args:
         first: the path that the link opens.
@@ -154,10 +156,32 @@ def serve(
             h11_max_incomplete_event_size=MOST_HEAD,
         )
         logging.getLogger("uvicorn.error").addFilter(_is_of_interest)
-        link = f"{origin}{first}" if access.trusted_header else f"{origin}{first}?{TOKEN}={access.issue_token()}"
-        started(link, f"{address.host} port {port}")
-        with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+        server = uvicorn.Server(config)
+        with _ended_by_signals(server):
+            link = f"{origin}{first}" if access.trusted_header else f"{origin}{first}?{TOKEN}={access.issue_token()}"
+            started(link, f"{address.host} port {port}")
+            server.run(sockets=[listener])
+
+
+@contextmanager
+def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Has signals end the server in order, by its flag: an exception could be lost in the middle of an import."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+_ENDING: Final = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:
