@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -32,13 +33,15 @@ def filled(store: Any) -> tuple[Run, Evaluation]:
 
 
 @pytest.fixture(scope="module", params=["memory", "directory"])
-def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Run, Evaluation]:
-    monkey = pytest.MonkeyPatch()
-    monkey.setattr("evaluand.store.parquet.ROW_GROUP_ROWS", 64)
-    store: Any = MemoryStore() if request.param == "memory" else DirectoryStore(tmp_path_factory.mktemp("store"))
-    made = filled(store)
-    monkey.undo()
-    return store, *made
+def stored(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Any, Run, Evaluation]]:
+    """A store with groups and batches of few rows, which divide the two rows of some examples."""
+    with pytest.MonkeyPatch.context() as monkey:
+        monkey.setattr("evaluand.store.parquet.ROW_GROUP_ROWS", 64)
+        monkey.setattr("evaluand.store.parquet.READ_ROWS", 5)
+        store: Any = MemoryStore() if request.param == "memory" else DirectoryStore(tmp_path_factory.mktemp("store"))
+        yield store, *filled(store)
 
 
 @given(indices=st.lists(st.integers(-3, N + 3), max_size=6))
@@ -63,6 +66,21 @@ def test_a_window_reads_only_row_groups_that_have_its_rows(
     assert sum(batch.num_rows for batch in of_one) < 2 * N
     [none] = store.read("runs", run.id, "responses", ["_index_"], np.zeros(0, np.int64))
     assert (none.num_rows, none.schema.names) == (0, ["_index_"])
+
+
+def test_a_window_reads_nothing_after_its_last_row(stored: tuple[Any, Run, Evaluation]) -> None:
+    store, run, _ = stored
+    seen = []
+
+    class Watched:
+        def read(self, *args: Any) -> Iterator[Any]:
+            for batch in store.read(*args):
+                seen.append(batch.num_rows)
+                yield batch
+
+    window = WindowedStore(cast(Store, Watched()), [3, 4])
+    assert sum(batch.num_rows for batch in window.read("runs", run.id, "responses")) == 4
+    assert sum(seen) < 64 or isinstance(store, MemoryStore)
 
 
 def test_what_is_written_over_a_store_stays_in_memory(tmp_path: Path) -> None:

@@ -104,7 +104,8 @@ class Evaluation(Artifact):
 
     def columns(self, scorer: str) -> list[str]:
         """The names of the columns of a scorer's table."""
-        return list(next(self.batches(scorer)).schema.names)
+        nothing = np.zeros(0, np.int64)
+        return list(next(self.store.read("evaluations", self.id, f"scores/{scorer}", of=nothing)).schema.names)
 
     def table(self, scorer: str) -> pa.Table:
         """A scorer's table."""

@@ -41,7 +41,9 @@ class WindowedStore:
         indices = self._indices if of is None else np.intersect1d(self._indices, of)
         chosen, empty, is_empty = pa.array(indices, pa.int64()), None, True
         for batch in self._store.read(kind, id, table, wanted, indices):
+            is_last = False
             if INDEX in batch.schema.names:
+                is_last = _ends_after(batch.column(INDEX), indices)
                 batch = batch.filter(pc.is_in(batch.column(INDEX), value_set=chosen))
             batch = batch if columns is None else batch.select(columns)
             if batch.num_rows:
@@ -49,5 +51,12 @@ class WindowedStore:
                 yield batch
             else:
                 empty = batch
+            if is_last:
+                break
         if is_empty and empty is not None:
             yield empty
+
+
+def _ends_after(seen: pa.Array, wanted: np.ndarray) -> bool:
+    """Whether no later row is wanted: tables are sorted by `_index_`."""
+    return len(seen) > 0 and (not len(wanted) or seen[-1].as_py() > wanted[-1])
