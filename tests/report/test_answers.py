@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
+from evaluand import Accuracy, Aggregator, App, Dataset, DirectoryStore, Evaluator, Feedback, Runner
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.worst_groups import GroupSearch
 from evaluand.comparison.comparing import compare
@@ -97,3 +97,23 @@ def test_one_system_is_as_good_as_its_values(tmp_path: Path) -> None:
         "e/perfect: accuracy · same 1.000 (0.981 to 1.000), "
     )
     assert found["What fails most?"][0] == ["No call failed, and every row was scored"]
+
+
+def test_recorded_apps_are_as_good_as_the_means_of_their_feedbacks(tmp_path: Path) -> None:
+    def brief(text: str) -> bool:
+        return len(text) < 6
+
+    store = DirectoryStore(tmp_path)
+    feedback = Feedback(brief, version="1").on_output()
+    for version, end in (("1", "!"), ("2", " indeed!")):
+        app = App(lambda text, end=end: text + end, name="echo", version=version, feedbacks=[feedback], store=store)
+        with app as recording:
+            for word in ("yes", "no", "never"):
+                app.app(word)
+        recording.close()
+    sentences, _ = said(store, "echo")["Which is better, and how sure is it?"]
+    assert [sentence.partition(" (")[0] for sentence in sentences] == [
+        "echo 1: mean brief 0.667",
+        "echo 2: mean brief 0.000",
+    ]
+    assert all(sentence.endswith("3 of 3 records scored") for sentence in sentences)

@@ -150,6 +150,7 @@ def test_presets_filters_and_searches_show_their_rows(tab: Any, server: Server, 
         ("topic == ", "a number or a text in quotes is expected at character 10"),
         ("(topic", "a closing parenthesis is missing"),
         ("topic ~ 3", '"~" is not expected at character 7'),
+        ("topic = 3", '"=" is not expected at character 7; write == to compare'),
     ],
 )
 def test_a_wrong_filter_says_what_is_wrong_and_where(tab: Any, server: Server, text: str, fault: str) -> None:

@@ -117,7 +117,7 @@ function split(text) {
   for (let from = skip(text, 0); from < text.length; from = skip(text, TOKEN.lastIndex)) {
     TOKEN.lastIndex = from;
     const match = TOKEN.exec(text);
-    if (!match) throw new Error(`${JSON.stringify(text[from])} is not expected at character ${from + 1}`);
+    if (!match) throw new Error(`${JSON.stringify(text[from])} is not expected at character ${from + 1}${text[from] === "=" ? "; write == to compare" : ""}`);
     const [, digits, quoted, other, plain, sign] = match;
     if (digits !== undefined) tokens.push({ from, value: numberOf(digits) });
     else if (quoted !== undefined) tokens.push({ from, value: quoted.slice(1, -1).replace(/\\(.)/g, "$1") });

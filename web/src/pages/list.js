@@ -116,6 +116,6 @@ function Card({ name, kind, id }) {
     ${card?.dataset && html`<li class="muted">data <${Name} of=${card.dataset.name ?? card.dataset.id.slice(0, 12)} /></li>`}
     ${card?.metrics.map((metric) => html`<li><${Name} of=${metric.label} /> <b>${number(metric.value)}</b>${metric.low !== null ? html` <span class="muted">${interval(metric.low, metric.high)}</span>` : ""}</li>`)}
     ${card?.used && html`<li class="muted">run ${shown(card.used)}</li>`}
-    ${card?.took && html`<li class="muted">made in ${card.took}</li>`}
+    ${card?.took && html`<li class="muted">${kind === "evaluations" ? "graded" : "made"} in ${card.took}</li>`}
   </ul>`;
 }

@@ -47,7 +47,18 @@ def _describe_best(facts: Facts) -> Answer:
     if facts.get("headlines"):
         return Answer(question, list(facts["headlines"]))
     values = [f"{row['task']}: {_format_value(row)}" for row in _overall_values(facts) if row["value"] is not None]
+    values = values or [*_feedback_means(facts)]
     return Answer(question, values[: 2 * _MOST] or ["No metric has been computed"], facts.get("not_compared"))
+
+
+def _feedback_means(facts: Facts) -> Iterator[str]:
+    """Those of recorded apps, by version."""
+    for row in (facts.get("leaderboard") or {}).get("feedbacks", ()):
+        if row["mean"] is not None:
+            mean, low, high = numbers(row["mean"], row["low"], row["high"])
+            interval = "" if row["low"] is None else f" ({between(low, high)})"
+            scored = f"{row['n_scored']:,} of {row['n']:,} records scored"
+            yield f"{row['label']}: mean {row['feedback']} {mean}{interval}, {scored}"
 
 
 def _overall_values(facts: Facts) -> list[Facts]:
