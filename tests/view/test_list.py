@@ -129,7 +129,7 @@ def test_the_way_to_a_page_is_written_in_names(tab: Any, store: DirectoryStore) 
     run = find(store, "runs", join_name("trial", "upper"))
     dataset = find(store, "datasets", "letters")
     for path, text in {
-        f"r/{run}": "/ trial/upper",
+        f"r/{run}": "/ trial / trial/upper",
         f"d/{dataset}": "/ letters",
         f"x/{dataset}/3": "/ letters / Example 3",
         f"t/{run}/3": "/ trial/upper / upper: trace of example 3",

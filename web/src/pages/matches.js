@@ -12,5 +12,5 @@ export function MatchesPage({ parts }) {
     ${sets === "" && html`<p class="muted">No matches compare these runs, or the store has lost them.</p>`}
     ${matches && html`<section id="matches" class="of-report" aria-label="What was compared" dangerouslySetInnerHTML=${{ __html: matches }} />`}
     ${ratings && html`<section id="ratings" class="of-report" aria-labelledby="ratings-title"><h2 id="ratings-title">Ratings</h2><${Markup} of=${ratings} /></section>`}
-    ${sets && html`<section aria-labelledby="pairs-title"><h2 id="pairs-title">PairBrowser</h2><${PairBrowser} sets=${sets} /></section>`}`}</${Loaded}>`;
+    ${sets && html`<section aria-labelledby="pairs-title"><h2 id="pairs-title">Pairs</h2><${PairBrowser} sets=${sets} /></section>`}`}</${Loaded}>`;
 }

@@ -20,11 +20,12 @@ export function ResultsPage({ parts }) {
   return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} past=${past} sections=${sections} />`}</${Loaded}>`;
 }
 
-function Results({ title, tasks, judges, said, past, sections }) {
+function Results({ title, experiment, tasks, judges, said, past, sections }) {
+  const within = experiment && { name: experiment, to: address(["e", experiment]) };
   const hasPast = past.error || past.value?.length > 0;
   const shownSections = sections.value ?? [];
   const graded = tasks.filter((task) => task.evaluation);
-  return html`<${Head} title=${said.value?.title ?? title} kind="Results"><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
+  return html`<${Head} title=${said.value?.title ?? title} kind="Results" within=${within}><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
     ${said.value?.links.length > 0 && html`<p class="pages-of">${said.value.links.map(({ title: to, path }) => html`<a href=${address(path)}>${shown(to)}</a>`)}</p>`}
     <${Loaded} found=${said}>${({ answers }) => html`<${Answers} answers=${answers} />`}</${Loaded}>
     ${isServed && graded.length > 1 && html`<${Pairing} tasks=${graded} />`}

@@ -376,7 +376,7 @@
     ${i===""&&a`<p class="muted">No matches compare these runs, or the store has lost them.</p>`}
     ${r&&a`<section id="matches" class="of-report" aria-label="What was compared" dangerouslySetInnerHTML=${{__html:r}} />`}
     ${o&&a`<section id="ratings" class="of-report" aria-labelledby="ratings-title"><h2 id="ratings-title">Ratings</h2><${me} of=${o} /></section>`}
-    ${i&&a`<section aria-labelledby="pairs-title"><h2 id="pairs-title">PairBrowser</h2><${Mr} sets=${i} /></section>`}`}</${O}>`}function Rr({task:e}){let t=W(C("histograms",e.run,e.evaluation??"-"));return a`<${O} found=${t}>${({rows:n,quantities:s,absent:o})=>a`
+    ${i&&a`<section aria-labelledby="pairs-title"><h2 id="pairs-title">Pairs</h2><${Mr} sets=${i} /></section>`}`}</${O}>`}function Rr({task:e}){let t=W(C("histograms",e.run,e.evaluation??"-"));return a`<${O} found=${t}>${({rows:n,quantities:s,absent:o})=>a`
     <div class="histograms">${s.map(r=>a`<${Sc} of=${r} rows=${n} />`)}</div>
     ${o.length>0&&a`<p class="note">No row has a number for ${m(o.join(", "))}.</p>`}`}</${O}>`}function Sc({of:e,rows:t}){let n=i=>e.unit==="seconds"?Q(i):M(i),[s,o]=e.ends,r=e.unit==="seconds"?"":e.unit;return a`<figure><figcaption><b><${y} of=${e.title} /></b> <span class="muted">${m(r)} ${e.lowest&&"lowest score of each row, "}${e.n<t&&`${_.format(e.n)} of `}${j(t,"row")}</span></figcaption>
     ${e.drawn===null?a`<p class="cut">${s===o?`${n(s)} in each of them`:`${n(s)} to ${n(o)}`}</p>`:a`
@@ -390,20 +390,20 @@
   <td class="text when"><a href=${E(["v",n.id])}>${se(n.created)}</a>${n.current&&" (current)"}</td>
   <td class="value">${M(e.value)}</td><td>${ae(e.low,e.high)}</td><td>${_.format(e.n_scored)} of ${_.format(e.n)}</td>
   <td class="text">${n.changed?"changed":""}</td>
-  <td class="text long"><span dangerouslySetInnerHTML=${{__html:e.key}} /> ${e.differs.length?`not comparable: ${e.differs.join(", ")}`:t}</td></tr>`;function an({parts:e}){let t=e.join("/"),n=W(C("results",t)),s=W(C("answers",t)),o=W(n.value?.history?C("history",t):null),r=W(s.value&&C("sections",t));return n.error?a`<${A} text=${n.error} /><p><a href=${E(["live",t])}>Watch it, if it is being made</a></p>`:a`<${O} found=${n}>${i=>a`<${Nc} ...${i} said=${s} past=${o} sections=${r} />`}</${O}>`}function Nc({title:e,tasks:t,judges:n,said:s,past:o,sections:r}){let i=o.error||o.value?.length>0,l=r.value??[],c=t.filter(d=>d.evaluation);return a`<${R} title=${s.value?.title??e} kind="Results"><p class="meta">${m(s.value?.meta??j(t.length,"task"))}</p></${R}>
-    ${s.value?.links.length>0&&a`<p class="pages-of">${s.value.links.map(({title:d,path:u})=>a`<a href=${E(u)}>${m(d)}</a>`)}</p>`}
-    <${O} found=${s}>${({answers:d})=>a`<${Tc} answers=${d} />`}</${O}>
-    ${L&&c.length>1&&a`<${Zn} tasks=${c} />`}
-    ${n.length>0&&a`<p class="judges-of">Judges: ${as(n.map(({id:d,name:u})=>a`<a href=${E(["j",d])}><${y} of=${u} /></a>`))}</p>`}
-    ${Ke&&t.length>0&&a`<p class="label-of">Label: ${as(t.slice(0,Dr).map(d=>a`<a href=${E(["l",d.run])}><${y} of=${d.task} /></a>`))}${t.length>1&&a`; pairs with <${y} of=${t[0].task} />: ${as(t.slice(1,Dr).map(d=>a`<a href=${E(["l",t[0].run],{other:d.run})}><${y} of=${d.task} /></a>`))}`}</p>`}
-    <nav class="within" aria-label="Sections"><ul>${t.length===1&&a`<li><a href="#distributions">Distributions</a></li>`}${t.length>0&&a`<li><a href="#rows">Rows</a></li>`}
-      ${i&&a`<li><a href="#history">Earlier evaluations</a></li>`}${l.map(({id:d,title:u})=>a`<li><a href=${`#${d}`}>${u}</a></li>`)}</ul></nav>
-    ${t.length===1&&a`<section id="distributions" aria-labelledby="distributions-title"><h2 id="distributions-title">Distributions</h2><${Rr} task=${t[0]} /></section>`}
-    ${t.length>0&&a`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${sn} tasks=${t} /></section>`}
-    ${i&&a`<section id="history" aria-labelledby="history-title"><h2 id="history-title">Earlier evaluations</h2><${Ir} found=${o} /></section>`}
-    ${l.map(({id:d,title:u,html:$})=>a`<section id=${d} key=${d} aria-labelledby=${`${d}-title`} class="of-report">
-      <h2 id=${`${d}-title`}>${u}</h2><${me} of=${$} /></section>`)}
-    ${r.error&&a`<${A} text=${r.error} />`}`}var Dr=12,as=e=>e.map((t,n)=>a`${n?", ":""}${t}`);function Tc({answers:e}){return a`<div class="answers">${e.map(({question:t,sentences:n,hint:s},o)=>a`<div class=${o?"":"first"}>
+  <td class="text long"><span dangerouslySetInnerHTML=${{__html:e.key}} /> ${e.differs.length?`not comparable: ${e.differs.join(", ")}`:t}</td></tr>`;function an({parts:e}){let t=e.join("/"),n=W(C("results",t)),s=W(C("answers",t)),o=W(n.value?.history?C("history",t):null),r=W(s.value&&C("sections",t));return n.error?a`<${A} text=${n.error} /><p><a href=${E(["live",t])}>Watch it, if it is being made</a></p>`:a`<${O} found=${n}>${i=>a`<${Nc} ...${i} said=${s} past=${o} sections=${r} />`}</${O}>`}function Nc({title:e,experiment:t,tasks:n,judges:s,said:o,past:r,sections:i}){let l=t&&{name:t,to:E(["e",t])},c=r.error||r.value?.length>0,d=i.value??[],u=n.filter($=>$.evaluation);return a`<${R} title=${o.value?.title??e} kind="Results" within=${l}><p class="meta">${m(o.value?.meta??j(n.length,"task"))}</p></${R}>
+    ${o.value?.links.length>0&&a`<p class="pages-of">${o.value.links.map(({title:$,path:f})=>a`<a href=${E(f)}>${m($)}</a>`)}</p>`}
+    <${O} found=${o}>${({answers:$})=>a`<${Tc} answers=${$} />`}</${O}>
+    ${L&&u.length>1&&a`<${Zn} tasks=${u} />`}
+    ${s.length>0&&a`<p class="judges-of">Judges: ${as(s.map(({id:$,name:f})=>a`<a href=${E(["j",$])}><${y} of=${f} /></a>`))}</p>`}
+    ${Ke&&n.length>0&&a`<p class="label-of">Label: ${as(n.slice(0,Dr).map($=>a`<a href=${E(["l",$.run])}><${y} of=${$.task} /></a>`))}${n.length>1&&a`; pairs with <${y} of=${n[0].task} />: ${as(n.slice(1,Dr).map($=>a`<a href=${E(["l",n[0].run],{other:$.run})}><${y} of=${$.task} /></a>`))}`}</p>`}
+    <nav class="within" aria-label="Sections"><ul>${n.length===1&&a`<li><a href="#distributions">Distributions</a></li>`}${n.length>0&&a`<li><a href="#rows">Rows</a></li>`}
+      ${c&&a`<li><a href="#history">Earlier evaluations</a></li>`}${d.map(({id:$,title:f})=>a`<li><a href=${`#${$}`}>${f}</a></li>`)}</ul></nav>
+    ${n.length===1&&a`<section id="distributions" aria-labelledby="distributions-title"><h2 id="distributions-title">Distributions</h2><${Rr} task=${n[0]} /></section>`}
+    ${n.length>0&&a`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${sn} tasks=${n} /></section>`}
+    ${c&&a`<section id="history" aria-labelledby="history-title"><h2 id="history-title">Earlier evaluations</h2><${Ir} found=${r} /></section>`}
+    ${d.map(({id:$,title:f,html:p})=>a`<section id=${$} key=${$} aria-labelledby=${`${$}-title`} class="of-report">
+      <h2 id=${`${$}-title`}>${f}</h2><${me} of=${p} /></section>`)}
+    ${i.error&&a`<${A} text=${i.error} />`}`}var Dr=12,as=e=>e.map((t,n)=>a`${n?", ":""}${t}`);function Tc({answers:e}){return a`<div class="answers">${e.map(({question:t,sentences:n,hint:s},o)=>a`<div class=${o?"":"first"}>
     <h2>${t}</h2>
     ${n.length===1?a`<p>${m(Se(n[0]))}</p>`:a`<ul>${n.map(r=>a`<li>${m(Se(r))}</li>`)}</ul>`}
     ${s&&a`<p class="note">${Rt(Se(s))}</p>`}</div>`)}</div>`}var jc=60,Br=200,Pc=2,is=200,Qe=1e3,Mc=12,Ur={llm:"k-llm",tool:"k-tool",retriever:"k-retriever",agent:"k-agent",embedding:"k-retriever",reranker:"k-retriever",guardrail:"k-tool",evaluator:"k-agent"},Hr=4,Ac=5,ls=11,Lc=(e,t)=>[0,null,t,"task",0,e.duration===null?null:e.duration*1e6,e.error?"error":"ok",e.input,e.responses?.[0]??null,null,null,null];function cs(e,t){let n=e.spans.find(r=>r[0]===0),s=Lc(e,t);if(n)for(let r of[9,10,ls])s[r]=n[r]??null;let o=new Set(e.spans.map(r=>r[0]));return[s,...e.spans.filter(r=>r[0]!==0).map(r=>o.has(r[1])?r:[r[0],0,...r.slice(2)])]}var vt=e=>(e?.input_tokens??0)+(e?.output_tokens??0),Xe=e=>e?.cost===void 0?"":`${Number(e.cost.toPrecision(3))} ${e.currency??""}`.trim();function Wr({row:e,task:t,command:n}){let s=V(()=>cs(e,t),[e,t]),o=V(()=>Un(s),[s]),r=V(()=>s.reduce((k,q)=>Math.max(k,q[Hr]+(q[Ac]??0)),0)||1,[s]),i=V(()=>s.reduce((k,q)=>Math.min(k,q[Hr]),0),[s]),[l,c]=S(()=>new Set),[d,u]=S(()=>new Set),[$,f]=S(()=>new Map),p=ee(null),b=(k,q,J)=>{let Y=new Set(k);Y.delete(J)||Y.add(J),q(Y)},h=(k,q)=>(s.length<=Br||q<Pc)!==l.has(k),v=k=>{let q={ArrowDown:1,ArrowUp:-1}[k.key];if(!q||!k.target.matches(".span-row"))return;let J=[...p.current.querySelectorAll(".span-row")],Y=J[J.indexOf(k.target)+q];Y&&(k.preventDefault(),Y.focus())},g=(k,q)=>{let[J,Y]=[o.get(k),$.get(k)??is];return a`${J.slice(0,Y).map(N=>w(N,q))}${J.length>Y&&a`<li key="more"><button type="button" class="plain"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from evaluand.core.labels import experiment_of
 from evaluand.report.contents import Contents, read_contents, read_parts
 from evaluand.report.facts.answers import answers
 from evaluand.report.facts.base import Facts
@@ -30,6 +31,7 @@ def read_results(source: Source, name: str) -> Facts:
     parts = read_parts(source.store, name)
     return {
         "title": name if len(parts) > 1 or not parts else parts[0].task,
+        "experiment": experiment_of(parts[0].task) if len(parts) == 1 else None,
         "tasks": [
             {
                 "task": part.task,
