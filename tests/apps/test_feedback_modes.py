@@ -381,6 +381,7 @@ def test_what_is_being_judged_in_another_thread_is_waited_for(store: Store, what
     assert asked == ["Q"]
 
 
+@pytest.mark.slow
 def test_what_a_feedback_calls_of_the_app_is_not_recorded(store: Store) -> None:
     inner: list[RecordingWriter] = []
 
@@ -438,6 +439,7 @@ def test_a_feedback_that_hangs_holds_up_neither_the_app_nor_the_other_feedbacks(
     assert "took longer than 0.5 s" in recording.evaluation.table("hangs")["reason"].to_pylist()[0]
 
 
+@pytest.mark.slow
 def test_more_records_than_the_queue_holds_are_all_judged(store: Store) -> None:
     free = threading.Event()
 
@@ -515,6 +517,7 @@ def test_the_kind_of_experiment_files_can_be_deferred(folder: DirectoryStore) ->
     assert leaderboard(folder).rows[0]["direction"] == "lower"
 
 
+@pytest.mark.slow
 def test_a_provider_of_a_module_of_ones_own_judges_in_another_process(
     tmp_path: Path, folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -557,6 +560,7 @@ def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: D
 
 
 @pytest.mark.parametrize("records", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_many_results_by_four_workers_of_which_one_is_killed(
     folder: DirectoryStore, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:

@@ -411,6 +411,7 @@ def started(store: DirectoryStore, mode: str, *more: str) -> subprocess.Popen[st
 
 
 @pytest.mark.parametrize("mode", ["with_app", "with_app_thread", "none", "deferred"])
+@pytest.mark.slow
 def test_every_record_that_ended_survives_a_kill(
     folder: DirectoryStore, mode: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -442,6 +443,7 @@ def test_every_record_that_ended_survives_a_kill(
 
 
 @pytest.mark.parametrize("mode", ["none", "with_app", "with_app_thread", "deferred"])
+@pytest.mark.slow
 def test_what_is_complete_at_the_end_of_the_interpreter_is_closed(folder: DirectoryStore, mode: str) -> None:
     app = started(folder, mode, "200")
     app.communicate(timeout=PATIENCE)
@@ -595,6 +597,7 @@ def test_an_app_refuses_what_cannot_be_deferred_when_it_is_made(store: Store) ->
         App(Rag(), feedbacks=[Feedback(lambda text: 1.0, name="x").on_output()], mode="deferred", store=store)
 
 
+@pytest.mark.slow
 def test_a_store_that_was_removed_holds_up_no_interpreter() -> None:
     code = (
         "import shutil, tempfile\n"

@@ -324,6 +324,7 @@ def test_a_scorer_that_failed_on_some_rows_is_counted_in_the_receipt_and_is_no_e
     assert facts["tasks"][0]["evaluation"]["receipt"]["failed"] == 1
 
 
+@pytest.mark.slow
 def test_rows_of_recorded_outputs_that_match_no_example_are_noted_once(place: Place) -> None:
     outputs = [{"id": str(i), "text": "x"} for i in [*range(6), "x17", "x18"]]
     (place.folder / "theirs.jsonl").write_text("\n".join(map(json.dumps, outputs)))
@@ -335,12 +336,14 @@ def test_rows_of_recorded_outputs_that_match_no_example_are_noted_once(place: Pl
     assert (process.communicate()[1], process.returncode) == (f"note: {reported}\n", 0)
 
 
+@pytest.mark.slow
 def test_other_warnings_are_shown_as_usual(place: Place) -> None:
     process = place.process("run", str(place.experiment("warns")), "--limit", "1")
     assert "app.py:" in (err := process.communicate()[1])
     assert "UserWarning: take care" in err
 
 
+@pytest.mark.slow
 def test_what_tasks_and_their_programs_print_does_not_mix_with_the_results(place: Place) -> None:
     process = place.process("run", str(place.experiment("noisy")), "--json")
     out, err = process.communicate()
@@ -413,6 +416,7 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     assert place.json("show", id)["manifest"]["counts"] == {"completed": 6}
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_does_not_wait_for_calls_in_flight(place: Place) -> None:
     process = place.process("run", str(place.experiment("slow")))
     wait_for(lambda: (place.folder / "begun").exists())
@@ -424,6 +428,7 @@ def test_a_second_interrupt_does_not_wait_for_calls_in_flight(place: Place) -> N
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_an_interrupted_evaluation_can_be_resumed_by_its_name(place: Place) -> None:
     process = place.process("run", str(place.experiment("same", scorer="{function: app.py:slow_grade}")))
     err = interrupted(place, process)
@@ -688,6 +693,7 @@ def test_piped_output_has_no_colour_and_no_trailing_spaces(ran: Place) -> None:
     assert all(line == line.rstrip() for line in out.splitlines())
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_ends_the_command_silently(ran: Place) -> None:
     process = ran.process("show", "doubling")
     assert process.stdout is not None
@@ -698,6 +704,7 @@ def test_a_reader_that_stops_early_ends_the_command_silently(ran: Place) -> None
     assert process.wait() == 1
 
 
+@pytest.mark.slow
 def test_a_terminal_that_lacks_the_characters_gets_others(ran: Place) -> None:
     process = ran.process("show", "doubling", env={"PYTHONIOENCODING": "latin-1"}, encoding="latin-1")
     out, err = process.communicate()

@@ -251,6 +251,7 @@ def test_an_empty_dataset_gives_a_header_and_no_rows() -> None:
         assert file.getvalue().startswith((b'"_index_"', b'"run"'))
 
 
+@pytest.mark.slow
 def test_every_shard_and_batch_lines_up_with_its_examples(tmp_path: Path) -> None:
     n = 10_000
     data = Dataset.from_rows([{"_index_": 3 * i, "input": i, "expected": i} for i in range(n)])
@@ -388,6 +389,7 @@ def test_a_link_is_written_through(folder: Folder) -> None:
     assert (folder.path / "real.csv").read_text().startswith('"_index_"')
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_ends_the_export_quietly(folder: Folder) -> None:
     command = f"{sys.executable} -m evaluand.cli export doubling/mine --store {folder.path}/store | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)

@@ -66,6 +66,7 @@ def test_a_file_that_does_not_fit_is_named_and_not_replaced(
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
 @pytest.mark.parametrize("command", ["list", "export doubling/mine", "--help"])
+@pytest.mark.slow
 def test_a_full_stdout_is_one_sentence(folder: Folder, command: str) -> None:
     with open("/dev/full", "wb") as full:
         arguments = [*COMMAND, *command.split()]

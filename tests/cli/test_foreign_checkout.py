@@ -294,6 +294,7 @@ def resuming_on_a_terminal() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
             os.close(handle)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked(interrupted: Path, evil: Path) -> None:
     with resuming_on_a_terminal() as (asked, terminal):
         os.write(terminal, b"n\n")
@@ -304,6 +305,7 @@ def test_on_a_terminal_the_user_is_asked(interrupted: Path, evil: Path) -> None:
     assert not was_executed(evil)
 
 
+@pytest.mark.slow
 def test_what_was_compared_is_executed_if_the_file_is_replaced_meanwhile(interrupted: Path, evil: Path) -> None:
     with resuming_on_a_terminal() as (asked, terminal):
         assert asked.stderr is not None
@@ -397,6 +399,7 @@ jsonl = planted_plugin:Format
 """
 
 
+@pytest.mark.slow
 def test_looking_imports_no_module_of_the_working_folder(checkout: Path, evil: Path) -> None:
     """In a process of its own, as the console script is started: without the working folder on the import path."""
     call("run", "e.yaml")

@@ -233,6 +233,7 @@ def test_a_one_sided_bound_errs_at_most_in_five_of_a_hundred_cases(n: int, margi
     [(Accuracy(), 1.0, 1), (Accuracy(), 1.0, 2), (Mean(range=(0, 1)), 0.5, 1), (Mean(range=(0, 1)), 1.0, 2)],
     ids=["right or wrong", "replicated", "graded", "a mean replicated"],
 )
+@pytest.mark.slow
 def test_a_bound_of_few_rows_that_differ_errs_at_most_in_five_of_a_hundred_cases(
     n: int, up: float, down: float, metric: Metric, step: float, replications: int
 ) -> None:

@@ -1078,6 +1078,7 @@ def test_declared_files_pin_what_cannot_be_observed(tmp_path: Path) -> None:
     assert explain(before.files, of(tmp_path, source).files) == ["a.parquet changed"]
 
 
+@pytest.mark.slow
 def test_what_is_imported_only_by_the_call_is_judged_too_and_is_the_same_afterwards(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "def answer(x):\n    from sklearn.utils import shuffle\n    return shuffle(x)\n"

@@ -481,6 +481,7 @@ cells = st.one_of(
 
 
 @settings(max_examples=25, deadline=None)
+@example(column=["\r", "a\rb", "\r\n"], form="datapackage")
 @example(column=[[]], form="croissant")
 @example(column=[[], None], form="datapackage")
 @given(column=cells, form=st.sampled_from(["croissant", "datapackage"]))

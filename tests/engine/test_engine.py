@@ -487,6 +487,7 @@ def test_a_request_of_an_event_loop_is_repeated_alone(way: Callable[[Callable[[i
 
 
 @pytest.mark.parametrize("waits", [asyncio.sleep, lambda seconds: asyncio.to_thread(time.sleep, seconds)])
+@pytest.mark.slow
 def test_each_repeat_in_an_event_loop_has_the_time_and_the_turn_of_an_attempt(waits: Any) -> None:
     starts: list[float] = []
 

@@ -261,6 +261,7 @@ def test_further_attempts_wait_for_their_turn_too(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["plain", "coroutine"])
+@pytest.mark.slow
 def test_waiting_for_a_turn_is_no_part_of_the_time_a_call_may_take(way: str) -> None:
     stamps = Stamps()
     run = Runner(policy=Policy(concurrency=3, rate=RateLimit(2, 1.5), timeout=1.2)).run(getattr(stamps, way), data(3))

@@ -104,6 +104,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 def test_ids_and_digests_are_the_same_in_any_process_and_folder(tmp_path: Path) -> None:
     reported = []
     for number, (hash_seed, concurrency) in enumerate([("0", 1), ("4242", 8)]):
@@ -290,6 +291,7 @@ def digests(function: Callable[..., Any], concurrency: int, store: Store) -> tup
     return run.digest, evaluation.digest, Aggregator().aggregate([evaluation], measures).digest
 
 
+@pytest.mark.slow
 def test_results_are_the_same_however_many_calls_are_made_at_once(tmp_path: Path) -> None:
     made = {
         (function.__name__, concurrency): digests(function, concurrency, store)

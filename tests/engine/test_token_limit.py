@@ -114,6 +114,7 @@ def test_periods_hold_what_is_allowed_and_in_flight_in_the_order_of_coming(token
 
 @pytest.mark.parametrize("seconds", [1.0, 60.0])
 @pytest.mark.parametrize("usual", [20, 200])
+@pytest.mark.slow
 def test_where_there_is_work_at_least_90_percent_are_used(seconds: float, usual: int) -> None:
     clock, draw = Clock(), random.Random(usual)
     limit = TokenLimit(100 * usual, seconds, clock=clock)

@@ -252,6 +252,7 @@ KILLED = """
 @pytest.mark.parametrize(
     "file", [*(pytest.param(file, marks=pytest.mark.slow) for file in (".measures", ".misses")), ".manifest"]
 )
+@pytest.mark.slow
 def test_a_card_that_was_killed_is_none_and_is_made_again(file: str, tmp_path: Path) -> None:
     def make(file: str) -> subprocess.CompletedProcess[str]:
         code = textwrap.dedent(KILLED.format(file=file, store=str(tmp_path / "store")))

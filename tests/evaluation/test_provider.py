@@ -1195,6 +1195,7 @@ def moments_of(
 @pytest.mark.parametrize("reported", [True, False])
 @pytest.mark.parametrize("late", [0.0, 0.01])
 @pytest.mark.parametrize(("calls", "seconds"), [(20, 0.5), (100, 1.0), (100, 5.0), (60, 60.0)])
+@pytest.mark.slow
 def test_coroutines_use_at_least_95_percent_of_a_pace(calls: int, seconds: float, late: float, reported: bool) -> None:
     moments = moments_of(calls, seconds, reported, late, reply=0.002)
     assert fullest(moments, seconds) == calls
@@ -1205,6 +1206,7 @@ def test_coroutines_use_at_least_95_percent_of_a_pace(calls: int, seconds: float
     ("seconds", "reply", "lost"),
     [(10.0, 0.2, 0.2), (10.0, 3.0, TRANSIT), (60.0, 3.0, TRANSIT), (1.0, 3.0, 0.025), (0.5, 3.0, 0.0125)],
 )
+@pytest.mark.slow
 def test_of_each_period_no_more_is_lost_than_a_reply_takes_or_a_request_may_be_on_its_way(
     seconds: float, reply: float, lost: float
 ) -> None:

@@ -338,6 +338,7 @@ def replace(place: Path, put: Callable[[Path, Ground], None], ground: Ground) ->
 
 
 @pytest.mark.parametrize("command", [*LOOKING, *WRITING], ids=" ".join)
+@pytest.mark.slow
 def test_commands_do_their_work_in_a_copied_store(ground: Ground, command: list[str]) -> None:
     done = check(ground, command, "nothing odd")
     assert done.code == (1 if command[0] == "resume" else 0), done.output

@@ -87,6 +87,7 @@ def test_where_a_program_crashed_there_is_a_refusal_or_the_sensible_value(id: st
 @recorded
 @pytest.mark.parametrize("id", [id for id, case in CASES.items() if "expected" in case])
 @pytest.mark.parametrize("orders", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_no_order_of_rows_changes_the_value(id: str, orders: int) -> None:
     case = CASES[id]
     if case["metric"] == "precisionAtTopK":

@@ -243,6 +243,7 @@ RUN = """
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_in_the_midst_goes_on_in_a_new_process_with_what_is_missing(tmp_path: Path) -> None:
     examples = [Example(id=f"{n:02}", input=n, expected_output=None) for n in range(12)]
     FileDatasetRepository(tmp_path).create_dataset(examples, "numbers", id="numbers")

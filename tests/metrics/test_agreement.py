@@ -110,6 +110,7 @@ def check_pairs(n_cases: int) -> int:
     )
 
 
+@pytest.mark.slow
 def test_random_cases_have_the_values_of_the_reference() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -235,6 +235,7 @@ def brute_interval(said: np.ndarray, outcome: np.ndarray, cell: np.ndarray) -> t
 
 
 @pytest.mark.parametrize("power", [0.4, 2.5])
+@pytest.mark.slow
 def test_intervals_agree_with_the_noncentral_chi_squared_law(power: float) -> None:
     random = np.random.default_rng(6)
     said = random.random(400)

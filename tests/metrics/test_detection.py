@@ -293,6 +293,7 @@ def test_recalls_of_exact_tenths_count_except_where_they_are_rounded() -> None:
 
 
 @pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.slow
 def test_a_hundred_orders_of_rows_give_one_value(ties: bool) -> None:
     detections, truths = drawn(5, ties=ties, boxes=20)
     detections += detections[:30]  # the same box twice

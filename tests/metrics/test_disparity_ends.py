@@ -83,6 +83,7 @@ def test_a_disparity_of_the_same_rows_is_the_same_by_every_door(metric: str, kin
 @pytest.mark.parametrize("names", [("weight",), ("cluster",), ("weight", "cluster")], ids=" and ".join)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["difference", "min"])
+@pytest.mark.slow
 def test_of_rows_with_weights_or_clusters_intervals_are_nearly_the_same(
     metric: str, kind: str, names: tuple[str, ...]
 ) -> None:

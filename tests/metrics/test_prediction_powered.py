@@ -208,6 +208,7 @@ def test_a_stratum_with_one_label_leaves_no_interval() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.slow
 def test_with_strata_the_p_value_agrees_with_the_interval(confidence: float) -> None:
     draw = np.random.default_rng(11)
     labels = draw.choice([-1.0, 0.0, 1.0], (60, 300), p=[0.15, 0.5, 0.35])

@@ -70,6 +70,7 @@ def numbers(row: MetricRow) -> list[float]:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("metric", AT_ONCE, ids=lambda metric: metric.kind)
+@pytest.mark.slow
 def test_groups_at_once_come_to_what_each_does_alone(
     metric: OfCounts, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +296,7 @@ def test_replicates_are_the_value_without_each_block() -> None:
 
 
 @pytest.mark.parametrize("metric", [CohenKappa(), FBeta(average="macro"), FBeta(label=1), MatthewsCorrelation()])
+@pytest.mark.slow
 def test_of_independent_rows_each_is_left_out(metric: WeightedRowsMetric) -> None:
     """The jackknife by hand, for more rows than there are blocks."""
     truth, prediction = (np.array(each) == "a" for each in noisy(300, 6))

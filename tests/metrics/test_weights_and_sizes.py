@@ -162,6 +162,7 @@ def ends(row: MetricRow) -> list[float]:
 
 
 @pytest.mark.parametrize("metric", weighable(), ids=lambda metric: metric.signature)
+@pytest.mark.slow
 def test_weights_have_no_unit(metric: Metric) -> None:
     weight = np.random.default_rng(1).exponential(size=40)
     shard = table(metric, 40, 0, weight)

@@ -220,6 +220,7 @@ def test_costs_that_cannot_be_counted_stop_the_work(usage: dict[str, Any], messa
     assert len(ASKED) == 1
 
 
+@pytest.mark.slow
 def test_a_call_that_never_ends_counts_what_it_has_spent(tmp_path: Path) -> None:
     """A process is killed in a call that had spent: its row is lost, what it cost is not."""
     code = """

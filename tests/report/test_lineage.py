@@ -351,6 +351,7 @@ def test_a_frame_has_plain_values_and_attributes_as_columns(data: Dataset) -> No
     assert len(lineage_of_scores(evaluated(data)).where(label="none").to_pandas()) == 0
 
 
+@pytest.mark.slow
 def test_large_tables_in_many_batches_are_joined_as_small_ones_are(tmp_path: Any) -> None:
     n = 10_000
     data = Dataset.from_arrow(pa.table({"input": pa.array(range(n)), "expected": pa.array(range(n))}))

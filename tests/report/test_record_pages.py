@@ -300,6 +300,7 @@ def parted(output: str) -> tuple[dict[str, float], dict[str, str]]:
 
 
 @pytest.mark.parametrize("width", [1280, 768, 380])
+@pytest.mark.slow
 def test_scores_of_feedbacks_have_their_names_and_reasons_at_every_width(tab: Any, tmp_path: Path, width: int) -> None:
     logs = [{"input": "Who?", "output": "Jane Austen did."}]
     feedbacks = [

@@ -246,6 +246,7 @@ Runner(policy=Policy(concurrency=2)).run(task, Dataset.from_rows([{"input": i} f
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.slow
 def test_no_process_outlives_a_run_that_is_stopped_from_outside(tmp_path: Path, by: signal.Signals) -> None:
     program(tmp_path, "time.sleep(0.01)\nreturn {'output': call}")
     run = subprocess.Popen([sys.executable, "-c", RUNNING], cwd=tmp_path, stderr=subprocess.PIPE)

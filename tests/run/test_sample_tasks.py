@@ -284,6 +284,7 @@ def test_numbers_of_tokens_that_are_none_are_left_out(chat: Callable[..., Chat])
     assert not {"input_tokens", "output_tokens", "response_model"} & spans(trace, "llm")[0].attributes.keys()
 
 
+@pytest.mark.slow
 def test_a_model_that_takes_too_long_is_given_up(chat: Callable[..., Chat]) -> None:
     server = chat({"delay": 60}, {"text": "quick"})
     task = Instruct(replace(server.model, timeout=3))

@@ -695,6 +695,7 @@ Runner(DirectoryStore(sys.argv[2]), Policy(concurrency=4)).run(asked, Dataset.fr
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_asks_nothing_twice_that_was_answered(serve: Any, tmp_path: Path) -> None:
     def answer(asked: dict[str, Any]) -> Any:
         if asked["text"] >= 40:

@@ -119,6 +119,7 @@ def test_a_run_killed_ten_times_repeats_no_finished_call_and_ends_as_if_nothing_
     assert store.manifest("runs", id)["counts"] == {"completed": EXAMPLES - failed, "failed": failed}
 
 
+@pytest.mark.slow
 def test_an_evaluation_killed_ten_times_repeats_no_finished_grade_and_ends_as_if_nothing_had_been(
     nursery: Nursery, tmp_path: Path
 ) -> None:

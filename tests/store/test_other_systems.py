@@ -64,6 +64,7 @@ def run(folder, *parts, **environment):
     )
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported_without_the_names_of_posix(tmp_path):
     modules = sorted(
         ".".join(("evaluand", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
@@ -105,6 +106,7 @@ NEEDS = """
 """
 
 
+@pytest.mark.slow
 def test_without_the_names_of_posix_digests_are_the_same_and_what_needs_them_says_so(tmp_path, usual):
     reduced = run(tmp_path, NAMES_OF_POSIX, EXPERIMENT, SHOW, NEEDS)
     assert reduced.stdout.startswith(usual), reduced.stderr
@@ -158,6 +160,7 @@ def refuse(tmp_path_factory):
 
 
 @pytest.mark.parametrize("refused", ["links", "locks"])
+@pytest.mark.slow
 def test_a_store_without_hard_links_and_locks_gives_the_same_digests_and_reads_back(tmp_path, refuse, refused, usual):
     reduced = run(tmp_path, EXPERIMENT, SHOW, **refuse[refused])
     assert reduced.stdout == usual, reduced.stderr

@@ -743,6 +743,7 @@ def test_threads_that_run_at_once_share_a_store_in_memory() -> None:
     assert len(store.ids("runs")) == 24
 
 
+@pytest.mark.slow
 def test_processes_that_save_the_same_datasets_at_once_end_with_one_of_each(folder: DirectoryStore) -> None:
     started = [
         subprocess.Popen(

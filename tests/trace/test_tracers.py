@@ -407,6 +407,7 @@ def test_a_deep_trace_is_drawn_and_exported() -> None:
     assert [each.name for each in tracer.export_for_viewing()] == [str(depth) for depth in range(2999, -1, -1)]
 
 
+@pytest.mark.slow
 def test_a_thousand_threads_lose_nothing(tmp_path: Path) -> None:
     memory, file = InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl")
     tracer = CompositeTracer([memory, file])

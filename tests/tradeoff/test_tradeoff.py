@@ -85,6 +85,7 @@ def test_utilities_at_thresholds_are_those_of_scikit_learn(objective: str, refer
         ("equal_opportunity difference", fairlearn.equal_opportunity_difference),
     ],
 )
+@pytest.mark.slow
 def test_disparities_at_thresholds_are_those_of_fairlearn(objective: str, reference: Any, by: tuple[str, ...]) -> None:
     truth, sure, attributes = random_rows(1, 400)
     text = f"{objective} by {', '.join(by)}"
@@ -305,6 +306,7 @@ def decided_apart(given: Confidences, points: Tradeoff, point: int) -> np.ndarra
 @pytest.mark.parametrize("apart", ["sex", "race", ["race", "sex"]])
 @pytest.mark.parametrize("thresholds", [[0.3, 0.6], 3, "roc"])
 @pytest.mark.parametrize("checked", [6, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_thresholds_of_groups_are_all_combinations(apart: Any, thresholds: Any, checked: int) -> None:
     truth, sure, by = random_rows(11, 60, 2, 1)
     given = Confidences.read(truth, sure, by)

@@ -250,5 +250,6 @@ def test_nothing_is_wider_than_the_window(page: Any, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_readers_of_all_kinds_can_use_apps(page: Any) -> None:
     check_readable(page, f"{page.origin}/a/rag?x=0")

@@ -177,5 +177,6 @@ def test_a_run_without_usage_has_no_empty_box(tab: Any, store: DirectoryStore) -
     assert tab.locator(".histograms figure").count() == 1
 
 
+@pytest.mark.slow
 def test_readers_of_all_kinds_can_use_distributions(tab: Any, store: DirectoryStore) -> None:
     check_readable(tab, f"{tab.origin}/v/{find(store, 'evaluations', 'counts')}")

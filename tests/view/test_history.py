@@ -128,6 +128,7 @@ def test_other_settings_of_a_metric_are_not_another_metric(tmp_path: Path) -> No
     assert [row["differs"] for row in metric["values"]] == [["other settings of the metric"], []]
 
 
+@pytest.mark.slow
 def test_a_metric_that_the_current_evaluation_lacks_is_not_compared_with_it(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     for version in ("1", "2"):
@@ -142,6 +143,7 @@ def test_a_metric_that_the_current_evaluation_lacks_is_not_compared_with_it(tmp_
         assert "as now" not in section.inner_text()
 
 
+@pytest.mark.slow
 def test_without_a_metric_in_common_there_is_no_history(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     measure(store, "1", Measure("p", FBeta(label=1)))

@@ -452,6 +452,7 @@ class Sure(Scorer):
         return Score(1.0)
 
 
+@pytest.mark.slow
 def test_who_labels_is_asked_with_what_for_and_a_card_is_called_for_afterwards(
     tab: Any, server: Server, store: DirectoryStore, source: Source
 ) -> None:
@@ -480,6 +481,7 @@ def test_who_labels_is_asked_with_what_for_and_a_card_is_called_for_afterwards(
     tab.get_by_text(command, exact=True).wait_for()
 
 
+@pytest.mark.slow
 def test_a_page_that_only_shows_says_how_to_label(tab: Any, store: DirectoryStore, tmp_path: Path) -> None:
     with serve_store(store.root, tmp_path / "errors", is_opened=False) as server:
         tab.goto(server.link)

@@ -126,7 +126,7 @@ def test_a_killed_run_is_stopped_and_goes_on_when_it_is_continued(folder: Path) 
 
 
 def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> None:
-    with start(folder, "run", "e.yaml", "--view", pause=0.3) as process:
+    with start(folder, "run", "e.yaml", "--view", pause=2) as process:
         assert process.stderr is not None
         [link] = islice((found for line in process.stderr if (found := LINK.search(line))), 1)
         server = Server(process, link[0], int(link[1]), folder / "log")
@@ -149,6 +149,7 @@ def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> No
     assert "evaluand resume" in said or "evaluand run e.yaml" in said
 
 
+@pytest.mark.slow
 def test_the_page_of_a_killed_run_ends_too(folder: Path) -> None:
     with start(folder, "run", "e.yaml", "--view", pause=0.3) as process:
         assert process.stderr is not None
@@ -158,6 +159,7 @@ def test_the_page_of_a_killed_run_ends_too(folder: Path) -> None:
         wait_for(lambda: not answers(int(link[1])))
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_has_forked_does_not_keep_its_page(folder: Path) -> None:
     code = (
         "import os, time; from pathlib import Path; from evaluand.cli.watched import watch_in_browser\n"
@@ -188,6 +190,7 @@ def answers(port: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_without_a_run_beside_it_the_page_stops_nothing(folder: Path) -> None:
     DirectoryStore(folder / ".evaluand")
     with serve_store(folder / ".evaluand", folder / "log") as server:

@@ -255,6 +255,7 @@ def test_a_pair_shows_what_differs_and_who_said_what_as_text(page: Any, store: D
 
 
 @pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.slow
 def test_nothing_is_wider_than_the_window(page: Any, width: int) -> None:
     show(page, "trial")
     page.locator(".pair-line").first.click()
@@ -262,5 +263,6 @@ def test_nothing_is_wider_than_the_window(page: Any, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_readers_of_all_kinds_can_use_matches(page: Any) -> None:
     check_readable(page, f"{page.origin}/m/trial?x=3")

@@ -304,6 +304,8 @@ ROUTES = {
 }
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    "route", ["results", *(pytest.param(route, marks=pytest.mark.slow) for route in ROUTES if route != "results")]
+)
 def test_readers_of_all_kinds_can_use_it(tab: Any, server: Server, route: str) -> None:
     check_readable(tab, f"{server.origin}{ROUTES[route]}")

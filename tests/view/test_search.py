@@ -102,6 +102,7 @@ def find_in_page() -> Iterator[Callable[[Any], list[int]]]:
 @example("42", 0)
 @example('"', 0)
 @example("\\n", 0)
+@pytest.mark.slow
 def test_a_bundle_finds_what_a_server_finds(
     source: Source,
     path: str,

@@ -121,6 +121,7 @@ def test_a_bundle_works_on_any_web_server(tab: Any, folder: Path) -> None:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_page_makes_a_link_that_opens_what_it_shows_in_one_other_browser(tab: Any, folder: Path) -> None:
     with serve_store(folder / "store", folder / "errors", is_opened=False) as server:
         tab.goto(server.link)

@@ -368,16 +368,22 @@ def _missing_text(dataset: Dataset, fields: Sequence[_Field]) -> str:
     return next(text for text in ("", "\\N", *(f"\\N{i}" for i in range(len(used)))) if text not in used)
 
 
+_END: Final = "\r\n"
+
+
 class _Line:
-    """Holds the line that the csv module writes."""
+    """Holds the line that the csv module writes, with one character at its end.
+
+    The module writes two: it leaves a cell with one of them bare unless the line ends with it.
+    """
 
     def write(self, text: str) -> None:
-        self.text = text
+        self.text = f"{text.removesuffix(_END)}\n"
 
 
 def _csv_lines(dataset: Dataset, fields: Sequence[_Field], missing: str) -> Iterator[bytes]:
     line = _Line()
-    writer = csv.writer(line, lineterminator="\n")
+    writer = csv.writer(line, lineterminator=_END)
     names = [field.name for field in fields]
     writer.writerow(names)
     yield line.text.encode()
