@@ -14,6 +14,9 @@ MODEL := .venv/.model
 # A test that hangs prints where all threads are, and fails.
 HANGS := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true
 
+# Many tests wait for processes and browsers, so three of them share two processors.
+WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 / 2 )))
+
 # Another checkout on the path would be tested in place of this one. Python compiles a module when it is first imported
 # (the installation does not), so it must be allowed to store the result.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
@@ -34,7 +37,7 @@ demo: $(DEMO) ## Evaluate, compare and report three classifiers from one experim
 	@echo; $(BIN)/evaluand report classifiers -o examples/classifiers/report.html
 
 test: $(ALL) ## Run the tests and the examples in docstrings; ARGS="-k name" selects
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" $(HANGS) $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" $(HANGS) $(ARGS)
 
 test-slow: $(ALL) ## Run the tests that `make test` leaves out, and those of properties with many more examples
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
