@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from support.commands import Folder, run_once
+from support.patience import PATIENCE
+from support.processes import open_process
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core.errors import SpecError
+from evaluand.core.files.csv import unescape_formula
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score, Scorer
@@ -276,6 +282,8 @@ def test_an_open_run_is_not_exported() -> None:
 
 
 HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\n=1", "a,b", 'say "hi"', "", "two\nlines", "'", "ünï", " =1"]
+HOSTILE += ["\xa0=1", "\u3000@x", "\u200b+1", "＝1", " －1", "'\ufeff=1", "\x9b31m", " - a list"]
+UNTOUCHED = {"a,b", 'say "hi"', "", "two\nlines", "'", "ünï", "\x9b31m"}
 
 
 def written(run: Run, **options: Any) -> list[list[str]]:
@@ -288,7 +296,8 @@ def test_texts_that_a_spreadsheet_would_execute_get_a_leading_quote() -> None:
     header, *cells = written(answers(*HOSTILE))
     place = header.index("response")
     for given, row in zip(HOSTILE, cells, strict=True):
-        assert row[place] == ("'" + given if given[:1] in {*"=+-@\t\r\n"} else given)
+        assert row[place] == (given if given in UNTOUCHED else "'" + given)
+        assert unescape_formula(row[place]) == given
 
 
 def test_raw_leaves_every_text_as_it_is() -> None:
@@ -387,6 +396,41 @@ def test_a_link_is_written_through(folder: Folder) -> None:
     folder.done("export", "doubling/mine", "-o", folder.path / "link.csv")
     assert (folder.path / "link.csv").is_symlink()
     assert (folder.path / "real.csv").read_text().startswith('"_index_"')
+
+
+CONTROLLING = "\x9b2J\u202e\x7f\u2066plain é"
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["export", "--format", "jsonl"], r'"\u009b2J\u202e\u007f\u2066plain é"'),
+        (["export", "--format", "csv"], r'"\u009b2J\u202e\u007f\u2066plain é"'),
+        (["list", "--json"], r'"\u202eplain é"'),
+    ],
+)
+def test_what_was_answered_does_not_control_the_terminal(tmp_path: Path, command: list[str], shown: str) -> None:
+    data = Dataset.from_rows([{"input": CONTROLLING}])
+    name = "\u202eplain é"
+    Runner(DirectoryStore(tmp_path)).run(FunctionTask(str, version="1"), data, name=name)
+    artifact = [name] if command[0] == "export" else []
+    printed = show_on_terminal("-m", "evaluand.cli", *command, *artifact, "--store", str(tmp_path))
+    assert shown in printed
+    assert not {"\x9b", "\u202e", "\x7f", "\u2066"} & {*printed}
+
+
+def show_on_terminal(*arguments: str) -> str:
+    """What a command of Python prints on a terminal."""
+    controlled, terminal = pty.openpty()
+    with open_process(sys.executable, *arguments, stdout=terminal) as process:
+        os.close(terminal)
+        parts = []
+        with suppress(OSError):  # the end, for a terminal
+            while part := os.read(controlled, 65536):
+                parts.append(part)
+        assert process.wait(PATIENCE) == 0
+    os.close(controlled)
+    return b"".join(parts).decode()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 import click
 from rich.console import Console, RenderableType
@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from evaluand.core.errors import Fault
 from evaluand.core.files.paths import replaced
 from evaluand.core.identity import json_text
+from evaluand.report.text import escape_controls
 
 NARROWEST = 72
 PIPED = 160
@@ -48,7 +49,7 @@ def show(renderable: RenderableType) -> None:
 
 def print_json(value: Any) -> None:
     """Prints the JSON document of a command."""
-    click.echo(json_text(value, indent=True))
+    click.echo(escape_controls(json_text(value, indent=True)))
 
 
 @contextmanager
@@ -75,10 +76,20 @@ def stdout_to_stderr() -> Iterator[None]:
 def open_output(output: Path | None) -> Iterator[IO[bytes]]:
     """The file to write, which appears under its name when complete; stdout if None."""
     if output is None:
-        yield sys.stdout.buffer
+        yield cast(IO[bytes], _Terminal(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
         return
     with replaced(output) as file:
         yield file
+
+
+class _Terminal:
+    """A terminal, which what is written does not control."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        return self._file.write(escape_controls(data.decode("utf-8", "replace")).encode())
 
 
 def condensed(faults: Sequence[Fault]) -> list[str]:

@@ -1,7 +1,9 @@
 """Numbers, times and foreign text, formatted for people."""
 
 import datetime as dt
+import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -31,6 +33,24 @@ def safe(text: object, limit: int = 0) -> str:
     if shown.isprintable():
         return shown
     return "".join(c if c.isprintable() or c in _JOINERS else c.encode("unicode_escape").decode() for c in shown)
+
+
+def escape_controls(text: str) -> str:
+    r"""Text for a terminal in which control, invisible and direction characters are written as in JSON.
+
+    Line breaks and tabs stay. JSON means the same afterwards.
+
+    Example:
+        >>> print(escape_controls('{"name": "\x9b31m"}'))
+        {"name": "\u009b31m"}
+    """
+    return _CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+_CONTROLS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
 
 
 def safe_lines(text: str) -> str:

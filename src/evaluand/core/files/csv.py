@@ -20,18 +20,21 @@ from pyarrow import csv as arrow_csv
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.paths import replaced
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Characters with which spreadsheets begin a formula, or blanks before one."""
+_FORMULA = re.compile(r"'*+(?:[\t\r\n]|[\s\0\u00ad\u180e\u200b-\u200f\u2060\ufeff]*+[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""How a text begins that spreadsheets take for a formula.
+
+Some skip blanks and what is not seen before its sign, and take a sign of full width for the usual one.
+"""
 
 
 def escape_formula(text: str) -> str:
     """A text that no spreadsheet executes: one that would begin a formula, or seem to be escaped, gets a `'`.
 
     Example:
-        >>> escape_formula("=1+1"), escape_formula("'=1+1"), escape_formula("'tis")
-        ("'=1+1", "''=1+1", "'tis")
+        >>> escape_formula("=1+1"), escape_formula("'=1+1"), escape_formula("'tis"), escape_formula(" =1")
+        ("'=1+1", "''=1+1", "'tis", "' =1")
     """
-    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def unescape_formula(text: str) -> str:
@@ -41,7 +44,7 @@ def unescape_formula(text: str) -> str:
         >>> unescape_formula("'=1+1"), unescape_formula("'tis")
         ('=1+1', "'tis")
     """
-    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def mapped(path: Path) -> mmap.mmap | bytes:
