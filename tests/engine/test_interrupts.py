@@ -2,9 +2,11 @@
 
 import signal
 import threading
+import time
 
 import pytest
 
+from evaluand.engine import interrupts as module
 from evaluand.engine.interrupts import DelayedInterrupts
 
 
@@ -12,21 +14,39 @@ def press() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def test_ctrl_c_waits_for_a_block_that_allows_it() -> None:
+def test_ctrl_c_waits_until_it_is_allowed() -> None:
     seen = []
     with DelayedInterrupts() as interrupts:
         press()
         seen.append("stored")
-        with pytest.raises(KeyboardInterrupt), interrupts.allowed():
-            seen.append("waited for more")
-        with pytest.raises(KeyboardInterrupt), interrupts.allowed():
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.allow()
+        interrupts.allow()
+        with pytest.raises(KeyboardInterrupt):
             press()
-    assert seen == ["stored"]
+        interrupts.allow()
+        interrupts.delay()
+        press()
+        seen.append("stored again")
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.allow()
+    assert seen == ["stored", "stored again"]
 
 
-def test_a_second_ctrl_c_does_not_wait() -> None:
+def test_signals_that_come_together_are_one_ctrl_c() -> None:
+    with DelayedInterrupts() as interrupts:
+        press()
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.allow()
+        interrupts.allow()
+
+
+def test_ctrl_c_ends_what_is_stuck_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STUCK", 0.01)
     with DelayedInterrupts():
         press()
+        time.sleep(0.02)
         with pytest.raises(KeyboardInterrupt):
             press()
 
@@ -43,7 +63,8 @@ def test_another_thread_changes_nothing() -> None:
     during = []
 
     def work() -> None:
-        with DelayedInterrupts() as interrupts, interrupts.allowed():
+        with DelayedInterrupts() as interrupts:
+            interrupts.allow()
             during.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

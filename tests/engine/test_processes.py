@@ -492,7 +492,8 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path
     assert len([*tmp_path.glob("begun*")]) == 2
 
 
-def test_an_interrupt_while_a_line_is_stored_loses_no_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize("presses", [1, 2])
+def test_an_interrupt_while_a_line_is_stored_loses_no_call(tmp_path: Path, presses: int) -> None:
     stored = []
 
     def call(unit: int) -> None:
@@ -500,7 +501,8 @@ def test_an_interrupt_while_a_line_is_stored_loses_no_call(tmp_path: Path) -> No
 
     def done(unit: int, line: bytes, failed: int, attempts: int) -> None:
         if unit == 3:
-            signal.raise_signal(signal.SIGINT)
+            for _ in range(presses):
+                signal.raise_signal(signal.SIGINT)
         stored.append(unit)
 
     wire = UnitCodec[int](lambda unit: b"%d" % unit, int)

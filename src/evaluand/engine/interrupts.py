@@ -2,14 +2,16 @@
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Final, Self
+
+STUCK: Final = 1.0
+"""Seconds after which a second Ctrl-C does not wait; before, it counts as the same one, which may come in several."""
 
 
 class DelayedInterrupts:
-    """A context in which Ctrl-C waits for a block that allows it; a second Ctrl-C does not wait.
+    """A context in which Ctrl-C waits until it is allowed; a second one after `STUCK` seconds does not wait.
 
     Only the main thread receives Ctrl-C, so other threads need no delay. An interrupt that is still waiting at the end
     is raised there.
@@ -17,7 +19,8 @@ class DelayedInterrupts:
 
     def __enter__(self) -> Self:
         self._before: Any = None
-        self._is_allowed = self._is_waiting = False
+        self._is_allowed = False
+        self._since: float | None = None  # when an interrupt came that waits
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and callable(before := signal.getsignal(signal.SIGINT)):
             self._before = before
@@ -29,24 +32,24 @@ class DelayedInterrupts:
             signal.signal(signal.SIGINT, self._before)
             self._raise_waiting()
 
-    @contextmanager
-    def allowed(self) -> Iterator[None]:
-        """Lets Ctrl-C interrupt the block, also one that has come before it."""
+    def allow(self) -> None:
+        """Lets Ctrl-C interrupt what follows, until `delay`; raises one that waits."""
         self._is_allowed = True
-        try:
-            self._raise_waiting()
-            yield
-        finally:
-            self._is_allowed = False
+        self._raise_waiting()
+
+    def delay(self) -> None:
+        """Lets Ctrl-C wait again."""
+        self._is_allowed = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._is_allowed or self._is_waiting:
-            self._is_waiting = False
+        now = time.monotonic()
+        if self._is_allowed or (self._since is not None and now - self._since > STUCK):
+            self._is_allowed, self._since = False, None
             self._before(number, frame)
-        else:
-            self._is_waiting = True
+        elif self._since is None:
+            self._since = now
 
     def _raise_waiting(self) -> None:
-        if self._is_waiting:
-            self._is_waiting = False
+        if self._since is not None:
+            self._is_allowed, self._since = False, None
             self._before(signal.SIGINT, None)

@@ -48,14 +48,17 @@ class _Worker:
 
     __slots__ = ("attempts", "began", "clock", "connection", "not_before", "process", "started", "turn", "unit")
 
-    def __init__(self, process: Any, connection: Connection) -> None:
-        self.process, self.connection = process, connection
+    process: Any
+    connection: Connection
+
+    def __init__(self) -> None:
+        self.turn: Turn | None = None
 
     def take(self, unit: Any) -> None:
         self.unit = unit
         self.attempts = self.started = self.began = self.clock = 0
         self.not_before = 0.0
-        self.turn: Turn | None = None
+        self.turn = None
 
 
 class ProcessMap(Generic[U]):
@@ -80,6 +83,7 @@ class ProcessMap(Generic[U]):
     ) -> None:
         self._units, self._call, self._line, self._wire, self._done = units, call, line, wire, done
         self._policy = policy
+        self._workers: list[_Worker] = []  # all that have not ended
         self._idle: list[_Worker] = []
         self._waiting: list[_Worker] = []  # for their turn, or for another attempt
         self._busy: dict[Connection, _Worker] = {}
@@ -127,7 +131,7 @@ class ProcessMap(Generic[U]):
                 break
             if unit is None:
                 break
-            worker = self._idle.pop() if self._idle else self._fork_worker()
+            worker = self._idle.pop() if self._idle else self._fork(_Worker())
             worker.take(unit)
             self._wait_with(worker)
             self._start_ready_workers()
@@ -165,8 +169,11 @@ class ProcessMap(Generic[U]):
         times = [self._left(worker) for worker in self._busy.values()] if self._policy.timeout else []
         now = time.monotonic()
         times += [max(w.not_before - now, 0.0) or (w.turn.soonest if w.turn else 0.0) for w in self._waiting]
-        with self._interrupts.allowed():  # elsewhere, a call could be lost between its answer and its line
+        self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
+        try:
             return wait(list(self._busy), min(times, default=None)) if self._busy else _sleep(min(times, default=0.0))
+        finally:
+            self._interrupts.delay()
 
     def _left(self, worker: _Worker) -> float:
         assert self._policy.timeout is not None
@@ -218,9 +225,7 @@ class ProcessMap(Generic[U]):
         """Retry or fail a unit whose child has ended."""
         if self._policy.retries_after(error, worker.attempts):
             if self._failure is None:
-                fresh = self._fork_worker()
-                worker.process, worker.connection = fresh.process, fresh.connection
-                self._wait_with(worker, self._policy.draw_pause(worker.attempts))
+                self._wait_with(self._fork(worker), self._policy.draw_pause(worker.attempts))
             return
         outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
         self._done(worker.unit, *self._line(worker.unit, outcome), worker.attempts)
@@ -229,6 +234,7 @@ class ProcessMap(Generic[U]):
 
     def _bury(self, worker: _Worker) -> int:
         """Wait for a child to end; its exit code."""
+        self._workers.remove(worker)
         self._busy.pop(worker.connection, None)
         worker.connection.close()
         worker.process.join(GRACE)
@@ -253,7 +259,7 @@ class ProcessMap(Generic[U]):
     def _end(self) -> None:
         for worker in self._busy.values():
             _kill(worker.process)
-        workers = [*self._busy.values(), *self._waiting, *self._idle]
+        workers = [*self._workers]
         self._give_turns_back(workers)
         for worker in workers:
             worker.connection.close()  # an idle child exits then
@@ -266,13 +272,15 @@ class ProcessMap(Generic[U]):
                 worker.turn.give_back()
                 worker.turn = None
 
-    def _fork_worker(self) -> _Worker:
+    def _fork(self, worker: _Worker) -> _Worker:
+        """Starts the child of a worker."""
         here, there = multiprocessing.Pipe()
-        others = [here, *(w.connection for w in [*self._busy.values(), *self._waiting, *self._idle])]
+        others = [here, *(each.connection for each in self._workers)]
         args = (there, others, os.getpid(), self._call, self._line, self._wire, self._policy)
-        process = fork(_serve, args, "evaluand worker")
+        worker.process, worker.connection = fork(_serve, args, "evaluand worker"), here
+        self._workers.append(worker)
         there.close()
-        return _Worker(process, here)
+        return worker
 
 
 def _sleep(seconds: float) -> list[Any]:
