@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 LOG := .venv/install.log
+comma := ,
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # What is installed, one stamp per set.
@@ -100,7 +101,7 @@ with_uv = ! $(PIP) config list | grep '[.]index-url=' \
 INSTALLED_FROM := pyproject.toml src/evaluand/_version.py
 
 $(DEMO): $(INSTALLED_FROM)
-	$(call install,sklearn,evaluand and scikit-learn (once))
+	$(call install,sklearn$(comma)view,evaluand and scikit-learn (once))
 	@touch $@
 
 $(ALL): $(INSTALLED_FROM)

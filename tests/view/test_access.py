@@ -187,7 +187,7 @@ def test_a_cookie_is_kept_from_scripts_and_other_sites(server: Server) -> None:
     name, *said = str(answer.header("set-cookie")).split("; ")
     server.secrets.append(name.partition("=")[2])
     assert name.startswith(f"evaluand-{server.port}=")
-    assert {each.lower() for each in said} == {"httponly", "path=/", "samesite=lax"}
+    assert {each.lower() for each in said} == {"httponly", "max-age=604800", "path=/", "samesite=lax"}
 
 
 def test_a_browser_that_is_in_keeps_no_token_in_its_address_and_uses_it_up(server: Server) -> None:

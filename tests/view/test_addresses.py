@@ -92,7 +92,7 @@ def test_the_token_is_entered_in_a_form_that_leads_on_to_the_address(by_token: S
     assert (done.status, done.header("location")) == (303, "/e/a%2Fb?sort=x")
     said = str(done.header("set-cookie")).lower().split("; ")
     assert said[0].startswith("__host-evaluand=")
-    assert {*said[1:]} == {"httponly", "path=/", "samesite=lax", "secure"}
+    assert {*said[1:]} == {"httponly", "max-age=604800", "path=/", "samesite=lax", "secure"}
     assert ask(by_token, cookie=cookie_of(done)).status == 200
     assert log_in(by_token, TOKEN).status == 303
 
@@ -295,6 +295,7 @@ def test_plain_text_on_a_network_is_noted(token: Path, host: str, url: str | Non
 
 
 def test_ctrl_c_ends_the_server_at_once_and_a_taken_port_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
     with serve_store(tmp_path / "store", tmp_path / "errors") as server, server.connect():
         refused = Folder(tmp_path).refused("view", "--no-browser", "--port", server.port)
         assert f"127.0.0.1 port {server.port} cannot be listened on: " in refused
@@ -304,8 +305,10 @@ def test_ctrl_c_ends_the_server_at_once_and_a_taken_port_is_a_sentence(tmp_path:
 
 
 def test_a_server_that_ends_does_not_say_who_was_still_waiting(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
     with serve_store(tmp_path / "store", tmp_path / "errors") as server, server.connect() as stream:
-        lines = ("GET /api/slow/4 HTTP/1.1", f"Host: {server.host}", f"Cookie: {server.cookie}", "", "")
+        path = f"/api/slow/{10 * PATIENCE:.0f}"
+        lines = (f"GET {path} HTTP/1.1", f"Host: {server.host}", f"Cookie: {server.cookie}", "", "")
         stream.sendall("\r\n".join(lines).encode())
         time.sleep(1)
         server.process.send_signal(signal.SIGINT)
@@ -336,6 +339,7 @@ def test_what_a_browser_is_given_has_no_token(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_terminated_leaves_no_link_behind(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
     environment = os.environ | {"BROWSER": "true", "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "evaluand.cli", "view", "--store", str(tmp_path / "store")]
     with open_process(*command, env=environment, stderr=subprocess.PIPE) as process:
@@ -344,6 +348,12 @@ def test_a_server_that_is_terminated_leaves_no_link_behind(tmp_path: Path) -> No
         assert process.communicate(timeout=PATIENCE)[1] == ""
         assert process.returncode == 0
     assert [*tmp_path.glob("evaluand-*.html")] == []
+
+
+def test_a_store_that_does_not_exist_is_noted(tmp_path: Path) -> None:
+    with serve_store(tmp_path / "none", tmp_path / "errors"):
+        pass
+    assert "there is no store at " in (tmp_path / "errors").read_text()
 
 
 def test_a_link_that_no_browser_follows_is_soon_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 // The page: which part of it an address shows.
 import { html } from "htm/preact";
 import { render } from "preact";
+import { useMemo } from "preact/hooks";
 import { path } from "./address.js";
 import { Frame, Problem } from "./parts/frame.js";
 import { AppPage } from "./pages/app.js";
@@ -15,6 +16,7 @@ import { MatchesPage } from "./pages/matches.js";
 import { ResultsPage } from "./pages/results.js";
 import { TracePage } from "./pages/trace.js";
 import { TradeoffPage } from "./pages/tradeoff.js";
+import { forget } from "./source.js";
 
 const PAGES = {
   "": ListPage, a: AppPage, c: ComparePage, d: DatasetPage, e: ResultsPage, j: JudgesPage, l: LabelPage, live: LivePage,
@@ -23,6 +25,7 @@ const PAGES = {
 
 function Page() {
   const [kind = "", ...rest] = path.value;
+  useMemo(() => forget(), [path.value.join("/")]); // what is stored meanwhile is there on the next page
   const Shown = PAGES[kind];
   return html`<${Frame}>
     ${Shown ? html`<${Shown} key=${path.value.join("/")} parts=${rest} />` : html`<${Problem} text="There is no such page." />`}

@@ -38,10 +38,12 @@ export function read(path, kind = "json") {
   return reading;
 }
 
-/** Reads again what may have changed. */
-export function forget(path) {
-  known.delete(path);
+/** Reads again what may have changed: of a path, or all but what is found by ids alone, which never changes. */
+export function forget(path = null) {
+  for (const each of path === null ? [...known.keys()] : [path]) if (path !== null || !FIXED.test(each)) known.delete(each);
 }
+
+const FIXED = /^(columns|rows|at|words|digests|texts|find|pair-columns|pairs|histograms|trace|dataset-columns|dataset-examples|dataset-difference|record|records)\//;
 
 async function fetched(path, kind) {
   const answer = await fetch(base + path, { headers: { accept: "*/*" } }).catch(() => { throw new Error("The server has ended; start it again with: evaluand view"); });

@@ -1,5 +1,6 @@
 // Text from data as nodes: never markup, with invisible characters made visible and search results marked.
 import { html } from "htm/preact";
+import { parseJson } from "./json.js";
 
 export const word = new Intl.NumberFormat("en");
 
@@ -62,22 +63,29 @@ export const snippet = (cell, length = 300) => textOf(cell).slice(0, length).rep
 export function plain(cell, length = 300) {
   const text = textOf(cell);
   if (cell === null || typeof cell === "string" || !("j" in cell) || cell.c) return text.slice(0, length).replace(/\s+/g, " ");
-  return flat(JSON.parse(text)).slice(0, length).replace(/\s+/g, " ");
+  const tree = parseJson(text);
+  return (tree ? flat(tree) : text).slice(0, length).replace(/\s+/g, " ");
 }
 
-function flat(value) {
-  if (value === null) return "null";
-  if (typeof value !== "object") return String(value);
-  if (Array.isArray(value)) return value.length ? value.map(flat).join(", ") : "(empty list)";
-  const pairs = Object.entries(value);
-  if ("prediction" in value) return flat(value.prediction);
-  return pairs.length === 1 ? flat(pairs[0][1]) : pairs.map(([name, held]) => `${name}: ${flat(held)}`).join(" · ");
+function flat({ kind, text, items }) {
+  if (!items) return text;
+  if (kind === "list") return items.length ? items.map(([, held]) => flat(held)).join(", ") : "(empty list)";
+  const prediction = items.find(([name]) => name === "prediction");
+  if (prediction) return flat(prediction[1]);
+  return items.length === 1 ? flat(items[0][1]) : items.map(([name, held]) => `${name}: ${flat(held)}`).join(" · ");
 }
 
+/** A number with four significant digits, and all digits before the point. */
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  return (Number.isInteger(value) ? word.format(value) : String(Number(value.toPrecision(4)))).replaceAll("-", "−");
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  if (Number.isInteger(value) || (size >= 1000 && size < 1e9)) return exact.format(value).replaceAll("-", "−");
+  const text = value.toPrecision(4);
+  return (Number.isInteger(Number(text)) ? text : String(Number(text))).replaceAll("-", "−"); // 0.99999 is not 1
 }
+
+const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 /** An interval, without dashes that could be taken for signs; empty without both ends. */
 export function interval(low, high, form = number) {
@@ -87,8 +95,11 @@ export function interval(low, high, form = number) {
 
 export function seconds(time) {
   if (time === null || time === undefined || Number.isNaN(time)) return "time unknown";
-  if (time < 1) return `${Number((time * 1000).toPrecision(3))} ms`;
-  return time < 60 ? `${Number(time.toPrecision(3))} s` : `${Math.floor(time / 60)} min ${Math.round(time % 60)} s`;
+  if (time < 0.9995) return `${Number((time * 1000).toPrecision(3))} ms`;
+  if (time < 59.95) return `${Number(time.toPrecision(3))} s`;
+  const all = Math.round(time);
+  const [hours, minutes] = [Math.floor(all / 3600), Math.floor(all / 60) % 60];
+  return hours ? `${word.format(hours)} h ${minutes} min` : `${minutes} min ${all % 60} s`;
 }
 
 export const minute = (time) => (time ? `${time.slice(0, 10)} ${time.slice(11, 16)}` : "");

@@ -1,7 +1,9 @@
 """`evaluand view`: serves the page on a store to a browser."""
 
 import os
+import sys
 import threading
+import time
 import webbrowser
 from functools import partial
 from html import escape
@@ -100,6 +102,9 @@ def command(
         )
         click.echo(note, err=True)
 
+    if not live and not folder.is_dir():
+        click.echo(f"note: there is no store at {safe(str(folder))} yet; `evaluand run` makes one", err=True)
+
     leading = BrowserFile()
 
     def started(link: str, place: str) -> None:
@@ -119,6 +124,22 @@ def command(
         serve(source, address, started, "/live" if live else "/", stop, leading.remove)
     finally:
         leading.remove()
+    _leave_reads()
+
+
+def _leave_reads() -> None:
+    """Ends the process if requests are still being answered: nobody waits for them, and reading changes nothing."""
+    end = time.monotonic() + _GRACE
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join(max(end - time.monotonic(), 0.0))
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(0)
+
+
+_GRACE: Final = 1.0  # seconds for a label to be written
 
 
 class BrowserFile:

@@ -230,7 +230,15 @@ class AccessMiddleware:
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
         if session is not None:
             access = self._access
-            answer.set_cookie(access.cookie, session, path="/", httponly=True, samesite="lax", secure=access.is_secure)
+            answer.set_cookie(
+                access.cookie,
+                session,
+                path="/",
+                httponly=True,
+                samesite="lax",
+                secure=access.is_secure,
+                max_age=int(_SESSION_LASTS),
+            )
         return answer
 
     async def _turn_away(self, has_tried: bool) -> Response:
@@ -246,7 +254,8 @@ class AccessMiddleware:
         if self._access.has_login:
             said = "That was not the token." if has_tried else "Enter the token of this server."
             return HTMLResponse(_LOGIN.format(said=said), 401, {"www-authenticate": "Bearer"})
-        return _refusal("open the page by the link that `evaluand view` prints, which opens once", 401)
+        link = "by the link that `evaluand view` prints, or by one that an open page makes for another browser"
+        return _refusal(f"open the page {link}; each opens once, so start `evaluand view` again for a new one", 401)
 
 
 _LOGIN: Final = f"""<!DOCTYPE html>

@@ -5,8 +5,8 @@ import { change } from "../address.js";
 import { Block } from "../parts/cell.js";
 import { Diff } from "../parts/diff.js";
 import { Problem, Waiting } from "../parts/frame.js";
-import { RowDetail } from "../parts/row.js";
-import { Name, plural, textOf, word } from "../text.js";
+import { Outcome, RowDetail } from "../parts/row.js";
+import { Name, plural, shown, snippet, textOf, word } from "../text.js";
 import { rowAt } from "./columns.js";
 
 export function Detail({ grid, open, search, place, of, step }) {
@@ -57,11 +57,15 @@ function Sides({ grid, cells, search }) {
   const [first, second] = rows.map(({ row }) => (row.responses ?? []).map(textOf).join("\n"));
   const any = rows[0].row;
   const isOne = rows.length === 1;
-  return html`${!isOne && html`<h4>Input</h4><${Block} cell=${any.input} search=${search} command=${commandOf(rows[0])} />
+  return html`${!isOne && html`<${Verdicts} rows=${rows} /><h4>Input</h4><${Block} cell=${any.input} search=${search} command=${commandOf(rows[0])} />
       ${any.expected !== null && html`<h4>Expected</h4><${Block} cell=${any.expected} search=${search} command=${commandOf(rows[0])} />`}`}
     ${rows.length === 2 && first && second && html`<h4>What differs</h4><${Diff} first=${first} second=${second} />`}
     ${rows.map((each) => html`<details class="side" open key=${`${each.task.run}/${each.task.evaluation}`}><summary><h3><${Name} of=${each.task.task} /></h3></summary>
       <${RowDetail} row=${each.row} head=${each.task.head} search=${search} run=${each.task.run} command=${commandOf(each)} hasExample=${isOne} /></details>`)}`;
 }
+
+/** How each task did, before all texts. */
+const Verdicts = ({ rows }) => html`<ul class="words verdicts" aria-label="Outcomes">${rows.map(({ row, task }) => html`<li>
+    <${Name} of=${task.task} /> <${Outcome} of=${row.outcome} />${[...new Set(row.scores.map((score) => score.reason ?? score.explanation).filter(Boolean).map((why) => snippet(why, 200)))].slice(0, 2).map((why) => html` <span class="muted">${shown(why)}</span>`)}</li>`)}</ul>`;
 
 const commandOf = ({ row, task }) => `${task.head.command} --index ${row.index} --json`;

@@ -165,14 +165,18 @@ function column(grid, names, wrong) {
   const isOfTask = number >= 0 && names.length > 1;
   const tasks = isOfTask ? [number] : grid.tasks.map((_, i) => i);
   const [what, of] = isOfTask ? names.slice(1) : names;
-  if (what === "disagree" && of === undefined) return [(row) => (disagree(grid, row) ? 1 : undefined)];
   const found = tasks.map((task) => reader(grid, task, what, of, wrong)).filter(Boolean);
+  if (!found.length && isOfTask) return column({ ...grid, tasks: grid.tasks.map((task) => ({ ...task, task: null })) }, names, wrong);
+  if (!found.length && what === "disagree" && of === undefined) return [(row) => (disagree(grid, row) ? 1 : undefined)];
   if (!found.length) throw wrong(`no column is called ${names.join(".")}; there are ${known(grid).join(", ")};`);
   return found;
 }
 
 /** A name as a filter has it. */
-export const quotedName = (name) => (/^\p{N}*[\p{L}_][\p{L}\p{N}_-]*$/u.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`);
+export const quotedName = (name) => (PLAIN_NAME.test(name) && !WORDS.includes(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`);
+
+const PLAIN_NAME = /^(?!\d+e\d+$)\p{N}*[\p{L}_][\p{L}\p{N}_-]*$/iu;
+const WORDS = ["and", "or", "not", "in", "true", "false"];
 
 export function known(grid) {
   const scorers = [...new Set(grid.tasks.flatMap((task) => task.head.scorers.map((scorer) => `score.${quotedName(scorer.name)}`)))];

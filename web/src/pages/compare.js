@@ -45,9 +45,9 @@ function Chosen() {
   return html`<${Loaded} found=${found}>${(facts) => html`<${Compared} a=${a} b=${b} ...${facts} />`}</${Loaded}>`;
 }
 
-function Compared({ a, b, tasks, pairs, left_out: leftOut, caveats, grouped, meanings, confidence, attributes, command }) {
+function Compared({ a, b, experiment, tasks, pairs, left_out: leftOut, caveats, grouped, meanings, confidence, attributes, command }) {
   const [first, second] = tasks.map((task) => task.task);
-  return html`<${Head} title=${`${second} compared with ${first}`} kind="Comparison">
+  return html`<${Head} title=${`${second} compared with ${first}`} kind="Comparison" within=${experiment && { name: experiment, to: address(["e", experiment]) }}>
       <p class="meta">Differences are <${Name} of=${second} /> minus <${Name} of=${first} /> over the rows that both have. <a href=${address(["c"], { a: b, b: a })}>Swap them</a></p></${Head}>
     <ul class="words verdicts">${pairs.map((pair) => html`<li>${shown(ended(`${pair.label}${pair.target === null ? "" : ` · ${pair.target}`}: ${pair.verdict ?? pair.reason ?? "not compared"}`))}</li>`)}</ul>
     ${caveats.length > 0 && html`<ul class="words warn" aria-label="Caveats">${caveats.map((each) => html`<li>${shown(ended(each))}</li>`)}</ul>`}
@@ -73,9 +73,11 @@ function Differences({ pairs, names, confidence }) {
     <tbody>${pairs.map((pair) => html`<tr><th scope="row"><${Name} of=${pair.label} />${pair.target !== null && html` · <${Name} of=${pair.target} />`}</th>
       <td>${number(pair.value_a)}</td><td>${number(pair.value_b)}</td><td class="value">${signed(pair.difference)}</td>
       <td>${interval(pair.low, pair.high, signed)}</td><td>${p(pair.p_adjusted)}</td>
-      ${["won", "tied", "lost"].map((name) => html`<td>${pair[name] === null ? "" : word.format(pair[name])}</td>`)}
+      ${["won", "tied", "lost"].map((name) => html`<td>${pair[name] === null ? "" : `${word.format(pair[name])}${pair.direction === null ? UNJUDGED[name] : ""}`}</td>`)}
       <td>${number(pair.detectable)}</td><td>${word.format(pair.n_used)} of ${word.format(pair.n)}</td></tr>`)}</tbody></table></div>`;
 }
+
+const UNJUDGED = { won: " higher", tied: "", lost: " lower" }; // of metrics of which neither is better
 
 function Groups({ a, b, names, grouped }) {
   const chosen = Number(state.value.get("metric") ?? 0) || 0;

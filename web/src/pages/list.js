@@ -15,7 +15,6 @@ const ROUTES = {
 
 export function ListPage() {
   const found = useRead("index");
-  useEffect(() => () => forget("index"), []); // what is stored meanwhile is there at the next visit
   return html`<${Loaded} found=${found}>${(index) => html`<${List} index=${index} />`}</${Loaded}>`;
 }
 
@@ -37,6 +36,7 @@ function List({ index }) {
       ${kinds.map((each) => html`<li><button type="button" class="chip" aria-pressed=${each === kind} onClick=${() => change({ k: each })}>${TITLES[each]}s</button></li>`)}</ul>
     ${picked.length === 2 && html`<p><button type="button" onClick=${() => go(address(["c"], { a: picked[0], b: picked[1] }))}>Compare the two</button></p>`}
     <p class="row-count" role="status">${word.format(chosen.length)} of ${word.format(entries.length)}</p>
+    ${entries.length === 0 && html`<p>Nothing is stored here yet: <code>evaluand run FILE</code> evaluates an experiment, <code>evaluand init</code> writes a first one.</p>`}
     <ul class="entries">${chosen.slice(0, n).map((entry) => html`<${Entry} key=${entry.kind + entry.id} entry=${entry} picked=${picked.includes(entry.id)} toggle=${toggle} />`)}</ul>
     ${chosen.length > n && html`<p><button type="button" onClick=${() => more(n + 4 * PAGE)}>Show more</button></p>`}`;
 }

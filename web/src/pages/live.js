@@ -2,6 +2,7 @@
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { address } from "../address.js";
+import { Command } from "../parts/command.js";
 import { Head, Problem, Waiting } from "../parts/frame.js";
 import { canStop, isServed } from "../source.js";
 import { Name, interval, number, seconds, shown, word } from "../text.js";
@@ -37,18 +38,19 @@ export function LivePage({ parts: [id = "newest"] }) {
 }
 
 function Live({ facts, rows, fault }) {
-  const { status, done, total, counts, rate, left, used, scores } = facts;
+  const { status, done, total, counts, rate, left, used, scores, command } = facts;
+  const [isStopped, stop] = useState(false);
   const name = facts.name ?? facts.id.slice(0, 12);
   return html`<${Head} title=${name} kind="Run"><p class="meta" role="status">
       <span class=${`pill ${{ running: "good", grading: "good", starting: "none", stopped: "failed", finished: "none" }[status]}`}>${status}</span>
       ${" "}${word.format(done)} of ${word.format(total)} rows${rate ? `, ${number(rate)} in a second` : ""}${left && status === "running" ? `, ${seconds(left)} left` : ""}${used ? ` · ${used}` : ""}</p></${Head}>
     ${fault && html`<${Problem} text=${fault} />`}
-    ${canStop && ["starting", "running"].includes(status) && html`<p><button type="button" onClick=${() => fetch("/session/stop", { method: "POST" })}>Stop the run</button> <span class="muted">as Ctrl-C does: calls in flight end, and it can be continued</span></p>`}
+    ${canStop && ["starting", "running"].includes(status) && html`<p><button type="button" disabled=${isStopped} onClick=${() => { stop(true); fetch("/session/stop", { method: "POST" }); }}>Stop the run</button> <span class="muted">as Ctrl-C does: calls in flight end, and it can be continued</span></p>`}
     <progress class="done" max=${total || 1} value=${done} aria-label="Rows that are done"></progress>
     <p>${Object.entries(counts).map(([each, n]) => `${word.format(n)} ${each}`).join(", ")}</p>
-    ${status === "stopped" && html`<p class="note">No process works on it; continue with <code>evaluand resume ${facts.id.slice(0, 12)}</code></p>`}
+    ${command && html`<p class="note">No process works on it; continue with <${Command} text=${command} /></p>`}
     ${status === "finished" && html`<p><a href=${address(["r", facts.id])}>Its results</a></p>`}
-    ${scores.length > 0 && html`<h2>Scores so far</h2><ul class="tiles">${scores.map((each) => html`<li><${Name} of=${each.scorer} /> <b>${number(each.mean)}</b>${each.low !== null ? html` <span class="muted">${interval(each.low, each.high)}</span>` : ""} <span class="muted">${word.format(each.scored)} of ${word.format(each.n)} scored</span></li>`)}</ul>
+    ${scores.length > 0 && html`<h2>Scores so far</h2><ul class="tiles">${scores.map((each) => html`<li><${Name} of=${each.scorer} />${each.target ? html` · <${Name} of=${each.target} />` : ""} <b>${number(each.mean)}</b>${each.low !== null ? html` <span class="muted">${interval(each.low, each.high)}</span>` : ""} <span class="muted">${word.format(each.scored)} of ${word.format(each.n)} scored</span></li>`)}</ul>
       <p class="note">Each interval is that of one look. Who stops as soon as it looks good is wrong more often; see <code>evaluand run --until</code>.</p>`}
     <h2>Last rows</h2>
     <div class="scroll" role="region" aria-label="Last rows" tabindex="0"><table class="numbers"><thead><tr><th scope="col">example</th><th scope="col" class="text">status</th><th scope="col" class="text">answer</th><th scope="col">time</th></tr></thead>

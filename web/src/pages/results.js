@@ -1,5 +1,6 @@
 // Results: an experiment, a run or an evaluation. The answers first, then the rows, then all sections of a report.
 import { html } from "htm/preact";
+import { useEffect } from "preact/hooks";
 import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
@@ -25,6 +26,7 @@ function Results({ title, experiment, tasks, judges, said, past, sections }) {
   const hasPast = past.error || past.value?.length > 0;
   const shownSections = sections.value ?? [];
   const graded = tasks.filter((task) => task.evaluation);
+  useEffect(() => { goToSection(); }, [shownSections.length, hasPast, said.value]);
   return html`<${Head} title=${said.value?.title ?? title} kind="Results" within=${within}><p class="meta">${shown(said.value?.meta ?? plural(tasks.length, "task"))}</p></${Head}>
     ${said.value?.links.length > 0 && html`<p class="pages-of">${said.value.links.map(({ title: to, path }) => html`<a href=${address(path)}>${shown(to)}</a>`)}</p>`}
     <${Loaded} found=${said}>${({ answers }) => html`<${Answers} answers=${answers} />`}</${Loaded}>
@@ -42,6 +44,12 @@ function Results({ title, experiment, tasks, judges, said, past, sections }) {
 }
 
 const MOST_PAIRS = 12;
+
+/** Shows the section that the address names, once it is there. */
+function goToSection() {
+  const id = location.hash.slice(1);
+  if (id && !id.startsWith("/")) document.getElementById(id)?.scrollIntoView();
+}
 
 const listed = (links) => links.map((link, i) => html`${i ? ", " : ""}${link}`);
 

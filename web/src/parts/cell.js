@@ -3,7 +3,8 @@ import { html } from "htm/preact";
 import { createContext } from "preact";
 import { useContext, useMemo, useState } from "preact/hooks";
 import { shown, textOf, word } from "../text.js";
-import { JsonTree, parseJson } from "./json.js";
+import { parseJson } from "../json.js";
+import { JsonTree } from "./json.js";
 import { Markdown, looksLikeMarkdown } from "./markdown.js";
 
 const ONE_LINE = 80;

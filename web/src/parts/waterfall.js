@@ -3,7 +3,8 @@ import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { plural, seconds, shown, word } from "../text.js";
 import { Block, Heading, Definitions } from "./cell.js";
-import { Held, parseJson } from "./json.js";
+import { parseJson } from "../json.js";
+import { Held } from "./json.js";
 import { HELD, byParent, spanTime } from "./trace.js";
 
 const DEEPEST = 60;

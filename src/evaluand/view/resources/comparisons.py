@@ -16,6 +16,7 @@ from evaluand.comparison.measures import declared_measures, resolve_measures
 from evaluand.comparison.rule import Gate
 from evaluand.comparison.verdict import adjusted_p, adjustment
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
+from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.commands import format_command
 from evaluand.report.contents import read_parts
@@ -65,7 +66,9 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
     """
     tasks = [_find_task(source, name) for name in (a, b)]
     comparison = _compare(source, tasks)
+    experiments = {experiment_of(task["task"]) for task in tasks}
     return {
+        "experiment": experiments.pop() if len(experiments) == 1 else None,
         "tasks": [task | {"task": name} for task, name in zip(tasks, _name_sides(tasks), strict=True)],
         "confidence": comparison.confidence,
         "pairs": [
@@ -127,7 +130,7 @@ def _name_sides(tasks: list[Facts]) -> list[str]:
 
 
 def _compare(source: Source, tasks: list[Facts]) -> Comparison:
-    key = ("comparison", *(task["evaluation"] for task in tasks), source.list_ids("aggregations"))
+    key = ("comparison", *(task["evaluation"] for task in tasks), *_name_sides(tasks), source.list_ids("aggregations"))
 
     def compute() -> Comparison:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
