@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from support.grid_script import show_rows
-from support.node import needs_node
+from support.node import needs_node, run_script
 
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.aggregation.aggregator import Measure
@@ -185,3 +185,26 @@ def test_large_numbers_are_compared_exactly(tmp_path: Path, text: str, places: l
     graded = evaluate(store, Dataset.from_rows(rows, attributes=["key"]), None, 1)
     [found] = show(store, {"a": graded}, {"filter": text, "sort": "index"})
     assert [place for [place] in found] == places
+
+
+@pytest.mark.parametrize("name", ["not", "1e5", "disagree", "true", "1st", "a-b", "é"])
+def test_every_name_that_is_offered_is_a_filter(tmp_path: Path, name: str) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": "a", name: "x"}, {"input": "b", name: "y"}], attributes=[name])
+    graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), {"score": len})
+    offered = run_script('import { quotedName } from "./grid/filter.js";' + _SAY, name)
+    assert show(store, {"only": graded}, {"filter": f'{offered} == "y"'}) == [[[1]]]
+
+
+def test_a_task_may_be_called_as_a_part_of_names(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": "a"}, {"input": "bb"}])
+    graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), {"score": len})
+    asked = {"filter": "score.score > 1"}
+    assert show(store, {"score": graded, "status": graded}, asked) == [[[1, 1]]]
+
+
+_SAY = """
+import { readFileSync } from "node:fs";
+console.log(JSON.stringify(quotedName(JSON.parse(readFileSync(0)))));
+"""

@@ -35,8 +35,9 @@ const headed = signal({ place: null, title: "", within: null }); // what the pag
 
 /** Where the page is: by the name of what it shows, once that is known. */
 function Crumbs() {
-  if (path.value.length < 2) return null;
+  if (!path.value.length) return null;
   const { title, within } = headed.value.place === place.value ? headed.value : { title: path.value.slice(1).map(short).join(" / "), within: null };
+  if (!title) return null;
   const slash = html`<span class="muted" aria-hidden="true">/</span>`;
   return html`${within && html`${slash} <a href=${within.to}><bdi>${shown(within.name)}</bdi></a> `}${slash} <bdi>${shown(title)}</bdi>`;
 }
