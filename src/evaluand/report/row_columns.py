@@ -177,7 +177,7 @@ def read_row_columns(
     duration = calls.column("duration").cast(pa.int64()).to_numpy(zero_copy_only=False) / _PER_SECOND[_unit(calls)]
     status = _codes(calls.column("status"), RESPONSE_STATUSES)
     keys = RowKeys(index, replication)
-    seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in _scorers(part)}
+    seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in list_scorers(part)}
     outcome, metrics = _Outcomes(status), first_metrics(measures)
     for name, rows in seen.items():
         outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
@@ -199,7 +199,8 @@ def _unit(calls: pa.Table) -> str:
     return str(calls.schema.field("duration").type.unit)
 
 
-def _scorers(part: Part) -> list[str]:
+def list_scorers(part: Part) -> list[str]:
+    """The names of the scorers of a task; none without an evaluation."""
     return [] if part.evaluation is None else part.evaluation.scorers
 
 
