@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import AsyncMock
 
 import pytest
@@ -310,6 +310,7 @@ class Sides(Scorer):
 
     kind = "sides"
     by_target = True
+    ranges: ClassVar = {"value": (0.0, 40.0)}
 
     def score(self, output: Any, expected: Any) -> Score:
         if output < 2:
@@ -338,27 +339,29 @@ def alternating(text: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("task", "scorer", "targets", "replications"),
+    ("task", "scorer", "targets", "replications", "roles"),
     [
-        (int, Sides(), ["a", "b"], 1),
-        (halves, above, [None], 1),
-        (alternating, above, [None], 2),
-        (int, lambda output: output > 3, [None], 1),
+        (int, Sides(), ["a", "b"], 1, {"expected": {"a": "a", "b": "b"}}),
+        (halves, above, [None], 1, {}),
+        (alternating, above, [None], 2, {}),
+        (int, lambda output: output > 3, [None], 1, {}),
+        (int, above, [None], 1, {"cluster": "a"}),
     ],
-    ids=["targets", "answers", "replications", "zeros and ones"],
+    ids=["targets", "answers", "replications", "zeros and ones", "clusters"],
 )
 def test_the_mean_so_far_is_the_one_that_is_stored(
     task: Any,
     scorer: Any,
     targets: list[str | None],
     replications: int,
+    roles: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alternating.calls = 0  # type: ignore[attr-defined]
     store, evaluator = DirectoryStore(tmp_path), Evaluator(policy=Policy(concurrency=1, retries=0))
     rows = [{"input": str(i), "a": 1 + i % 3, "b": i % 5} for i in range(10)]
-    data = Dataset.from_rows(rows, expected={"a": "a", "b": "b"}).save(store)
+    data = Dataset.from_rows(rows, **roles).save(store)
     runner = Runner(store, Policy(concurrency=1, retries=0))
     run = runner.run(FunctionTask(task, version="1"), data, replications=replications)
     with monkeypatch.context() as patch:

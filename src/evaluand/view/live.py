@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 from zlib import crc32
@@ -20,8 +21,11 @@ from zlib import crc32
 import numpy as np
 import orjson
 
+from evaluand.aggregation.score_shards import clusters_of
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.provenance import experiment_origin
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import CLUSTER, VALUE
 from evaluand.metrics.column_statistics import Mean
@@ -52,10 +56,18 @@ _SLOT, _STATUS, _ERROR, _ANSWERS, _STARTED, _DURATION, _USAGE = 0, 3, 4, 5, 8, 9
 
 @dataclass
 class _Scores:
-    """The scores of a scorer so far: those of the first answer in each row, by target."""
+    """The scores of a scorer so far: those of the first answer in each row, by target.
+
+    Attributes:
+        repeats: rows of each example.
+        clusters: of each example, if rows are not independent.
+        range: the lowest and the highest possible score.
+    """
 
     log: WorkLog
     repeats: int
+    clusters: np.ndarray | None = None
+    range: tuple[float, float] = (-math.inf, math.inf)
     slots: set[int] = field(default_factory=set)
     values: dict[str | None, dict[int, float]] = field(default_factory=dict)
     n_taken_back: int = 0
@@ -85,9 +97,9 @@ class _Scores:
         if not len(known):
             return head | {"mean": None, "low": None, "high": None}
         columns: dict[str, np.ndarray] = {VALUE: known}
-        if self.repeats > 1:  # replications of an example are not independent
-            columns[CLUSTER] = slots[is_scored] // self.repeats
-        metric: Any = Accuracy() if np.isin(known, (0.0, 1.0)).all() else Mean()
+        if self.clusters is not None:
+            columns[CLUSTER] = self.clusters[slots[is_scored] // self.repeats]
+        metric: Any = Accuracy() if np.isin(known, (0.0, 1.0)).all() else Mean(range=self.range)
         made = metric.compute(metric.state(columns, np.zeros(len(known), np.int64), 1))
         ends = {"mean": made.value, "low": made.low, "high": made.high}
         return head | {name: float(end[0]) if np.isfinite(end[0]) else None for name, end in ends.items()}
@@ -191,9 +203,9 @@ class LiveRun:
             for number, scorer in enumerate(sorted(manifest["spec"]["scorers"])):
                 key = f"{id}/{scorer}"
                 if key not in self._scores:
-                    self._scores[key] = _Scores(
-                        self._store.lane("evaluations", id, f"scorer{number}", self.total), self._repeats
-                    )
+                    log = self._store.lane("evaluations", id, f"scorer{number}", self.total)
+                    possible = Evaluation(self._store, id).ranges.get(scorer, {}).get(VALUE, (-math.inf, math.inf))
+                    self._scores[key] = _Scores(log, self._repeats, self._clusters, possible)
                 self._scores[key].look()
         worked_on = {id: self._is_worked_on(id, manifest) for id, manifest in found.items()}
         self._open = {
@@ -201,6 +213,15 @@ class LiveRun:
             for id, is_worked_on in worked_on.items()
             if is_worked_on or not self._is_graded_since(found[id]["created"])
         }
+
+    @cached_property
+    def _clusters(self) -> np.ndarray | None:
+        """The cluster of each example; None if all rows are independent."""
+        with suppress(EvaluandError):  # the store lacks the dataset
+            declared = clusters_of(Dataset.stored(self._store, self._manifest["spec"]["dataset"]))
+            if declared is not None:
+                return declared
+        return np.arange(self.total // self._repeats) if self._repeats > 1 else None
 
     def _find_evaluations(self) -> dict[str, Facts]:
         """The open evaluations of the run: id and manifest.
