@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import random
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples, examples_of
-from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, read_attributes, read_row_columns
+from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, read_attributes, read_row_columns, short_text
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.store import MemoryStore
@@ -143,3 +145,33 @@ def test_an_attribute_may_be_of_no_example() -> None:
     run = Runner(store).run(str, Dataset.from_rows([{"input": "a", "g": "x"}], attributes=["g"]).save(store))
     words = read_attributes(run).of(np.array([0, 7]))["g"]
     assert (words.codes.tolist(), words.known) == ([1, 0], ["x"])
+
+
+def test_values_of_attributes_are_written_as_people_do() -> None:
+    rows = [
+        {"input": 0, "time": dt.datetime(2024, 1, 2, 3, 4), "day": dt.date(2024, 1, 2), "number": math.nan},
+        {"input": 1, "time": dt.datetime(2024, 1, 2, 3, 4, tzinfo=dt.UTC), "day": None, "number": -math.inf},
+    ]
+    rows = [{**row, "took": dt.timedelta(seconds=90), "price": Decimal("1.50"), "clock": dt.time(3)} for row in rows]
+    assert [{n: short_text(v) for n, v in row.items()} for row in rows] == [
+        {"input": "0", "time": "2024-01-02T03:04:00", "day": "2024-01-02", "number": "NaN"}
+        | {"took": "0:01:30", "price": "1.50", "clock": "03:00:00"},
+        {"input": "1", "time": "2024-01-02T03:04:00+00:00", "day": None, "number": "-Infinity"}
+        | {"took": "0:01:30", "price": "1.50", "clock": "03:00:00"},
+    ]
+    store, names = MemoryStore(), ["day", "number"]
+    data = Dataset.from_rows([{**row, "day": dt.date(2024, 1, 2)} for row in rows], attributes=names).save(store)
+    attributes = read_attributes(Runner(store).run(str, data))
+    assert {name: attributes.words[name].known for name in names} == {
+        "day": ["2024-01-02"],
+        "number": ["NaN", "-Infinity"],
+    }
+
+
+def test_long_values_that_begin_alike_are_different_values() -> None:
+    store, texts = MemoryStore(), [f"{'a' * 500}{end}" for end in "xyx"]
+    rows = [{"input": i, "text": text} for i, text in enumerate(texts)]
+    words = read_attributes(Runner(store).run(str, Dataset.from_rows(rows, attributes=["text"]).save(store))).words
+    assert words["text"].codes.tolist() == [1, 2, 1]
+    assert words["text"].known == [short_text(text) for text in texts[:2]]
+    assert len({*words["text"].known}) == 2

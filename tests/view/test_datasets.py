@@ -97,6 +97,58 @@ def test_columns_are_summarised_by_their_types(store: DirectoryStore) -> None:
     assert columns["id"]["distinct"] == ROWS
 
 
+BIG = 2**53
+NUMBERS: dict[str, tuple[pa.Array, dict[str, Any]]] = {
+    "large integers": (
+        pa.array([BIG + i for i in range(12)]),
+        {"distinct": 12, "missing": 0, "low": BIG, "high": str(BIG + 11), "top": [[str(BIG + i), 1] for i in range(5)]},
+    ),
+    "integers and nothing": (
+        pa.array([1234567, 1234568, 1234568, None] * 3),
+        {"distinct": 2, "missing": 3, "low": 1234567, "high": 1234568, "top": [["1234568", 6], ["1234567", 3]]},
+    ),
+    "the largest": (
+        pa.array([2**64 - 1] * 12, pa.uint64()),
+        {"distinct": 1, "missing": 0, "low": str(2**64 - 1), "high": str(2**64 - 1), "top": [[str(2**64 - 1), 12]]},
+    ),
+    "the lowest": (
+        pa.array([-(2**63), 0] * 6),
+        {"distinct": 2, "low": str(-(2**63)), "high": 0, "top": [[str(-(2**63)), 6], ["0", 6]]},
+    ),
+    "floats": (
+        pa.array([0.1, 0.1, 0.30000000000000004, 1e300] * 3),
+        {"distinct": 3, "low": 0.1, "high": 1e300, "top": [["0.1", 6], ["0.30000000000000004", 3], ["1e+300", 3]]},
+    ),
+    "short floats": (
+        pa.array([0.1, 2.0] * 6, pa.float32()),
+        {"distinct": 2, "high": 2.0, "top": [["0.1", 6], ["2.0", 6]]},
+    ),
+    "endless": (
+        pa.array([float("inf"), float("-inf"), float("nan"), None, 2.5, 2.5] * 2),
+        {
+            "distinct": 3,
+            "missing": 4,
+            "low": "-Infinity",
+            "high": "Infinity",
+            "top": [["2.5", 4], ["-Infinity", 2], ["Infinity", 2]],
+        },
+    ),
+    "nothing": (pa.array([float("nan"), None] * 6), {"distinct": None, "missing": 12, "low": None, "top": []}),
+}
+
+
+def test_numbers_are_summarised_exactly(tmp_path: Path) -> None:
+    store, columns = DirectoryStore(tmp_path), {name: array for name, (array, _) in NUMBERS.items()}
+    table = pa.table({"input": [str(i) for i in range(12)]} | columns)
+    Dataset.from_arrow(table, metadata=[*columns]).save(store)
+    [id] = store.ids("datasets")
+    found = {each["name"]: each for each in read(store, f"dataset-columns/{id}")}
+    for name, (_, summary) in NUMBERS.items():
+        assert {key: found[name][key] for key in summary} == summary, name
+        if 0 < len(found[name]["top"]) < 5:
+            assert sum(n for _, n in found[name]["top"]) + found[name]["missing"] == len(table), name
+
+
 def test_columns_of_many_values_are_not_counted_to_the_end(
     store: DirectoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

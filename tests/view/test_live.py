@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -13,23 +14,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from unittest.mock import AsyncMock
 
 import pytest
 from support.patience import PATIENCE
 from support.processes import open_process
 from support.view_server import Server, serve_store
 
+from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core.errors import NotFound
 from evaluand.data.dataset import Dataset
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.column_statistics import Mean
+from evaluand.report.facts.base import Facts
 from evaluand.run.responses import LANE
 from evaluand.run.runner import Runner
-from evaluand.run.task import FunctionTask
+from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.directory import DirectoryStore
+from evaluand.view import events as events_module
 from evaluand.view.live import EVERY, NEWEST, LiveRun, LiveRuns
 
 CODE = """
@@ -119,7 +128,8 @@ def test_a_killed_run_is_stopped_and_goes_on_when_it_is_continued(folder: Path) 
             process.send_signal(signal.SIGKILL)
             stopped = next(each for each in seen if each["status"] == "stopped")
             assert 0 < stopped["done"] < ROWS
-            with start(folder, "resume", stopped["id"], pause=0.1) as again:
+            assert stopped["command"] == f"evaluand resume {stopped['id'][:12]} --store {folder / '.evaluand'}"
+            with start(folder, *stopped["command"].split()[1:], pause=0.1) as again:
                 assert next(each for each in seen if each["status"] == "running")["done"] >= stopped["done"]
                 assert [*seen][-1]["status"] == "finished"
                 again.communicate(timeout=PATIENCE)
@@ -278,7 +288,8 @@ def test_scores_that_are_made_again_count_once(tmp_path: Path) -> None:
     live = LiveRun(store, run.id)
     live.look()
     [found] = live.facts()["scores"]
-    assert (live.facts()["status"], found["n"], found["mean"]) == ("grading", 2, 1.5)
+    assert (live.facts()["status"], found["n"], found["mean"]) == ("stopped", 2, 1.5)
+    assert live.facts()["command"] is None  # begun in Python
     with closing(store.lane("evaluations", id, "scorer0", len(data))) as log:
         log.refresh()
         log.void([0])
@@ -291,6 +302,169 @@ def test_scores_that_are_made_again_count_once(tmp_path: Path) -> None:
 def look_again(live: LiveRun) -> None:
     time.sleep(EVERY / 2)
     live.look()
+
+
+@dataclass(frozen=True)
+class Sides(Scorer):
+    """A number for each target; none for some answers, and none of a row without an answer."""
+
+    kind = "sides"
+    by_target = True
+    ranges: ClassVar = {"value": (0.0, 40.0)}
+
+    def score(self, output: Any, expected: Any) -> Score:
+        if output < 2:
+            raise ValueError("no score")
+        return Score(output * expected)
+
+
+def halves(text: str) -> Any:
+    """One answer, or several; some of each are too low for a score."""
+    number = int(text)
+    return Candidates([number % 4, 3, 7]) if number % 2 else number
+
+
+def above(output: float) -> Any:
+    if output < 2:
+        raise ValueError("no score")
+    return output
+
+
+def alternating(text: str) -> int:
+    """Another number at each call, without an answer to some."""
+    alternating.calls += 1  # type: ignore[attr-defined]
+    if int(text) < 4 and alternating.calls % 2:  # type: ignore[attr-defined]
+        raise ValueError("no answer")
+    return alternating.calls % 5 + 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("task", "scorer", "targets", "replications", "roles"),
+    [
+        (int, Sides(), ["a", "b"], 1, {"expected": {"a": "a", "b": "b"}}),
+        (halves, above, [None], 1, {}),
+        (alternating, above, [None], 2, {}),
+        (int, lambda output: output > 3, [None], 1, {}),
+        (int, above, [None], 1, {"cluster": "a"}),
+    ],
+    ids=["targets", "answers", "replications", "zeros and ones", "clusters"],
+)
+def test_the_mean_so_far_is_the_one_that_is_stored(
+    task: Any,
+    scorer: Any,
+    targets: list[str | None],
+    replications: int,
+    roles: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alternating.calls = 0  # type: ignore[attr-defined]
+    store, evaluator = DirectoryStore(tmp_path), Evaluator(policy=Policy(concurrency=1, retries=0))
+    rows = [{"input": str(i), "a": 1 + i % 3, "b": i % 5} for i in range(10)]
+    data = Dataset.from_rows(rows, **roles).save(store)
+    runner = Runner(store, Policy(concurrency=1, retries=0))
+    run = runner.run(FunctionTask(task, version="1"), data, replications=replications)
+    with monkeypatch.context() as patch:
+        patch.setattr("evaluand.evaluation.evaluator._Job.seal", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            evaluator.evaluate(run, {"size": scorer})
+    with closing(LiveRun(store, run.id)) as live:
+        live.look()
+        found = live.facts()["scores"]
+    evaluation = evaluator.evaluate(run, {"size": scorer})
+    metric = Accuracy() if found[0]["high"] <= 1 else Mean()
+    stored = Aggregator(store).aggregate([evaluation], [Measure("size", metric)]).table().to_pylist()
+    assert [each["target"] for each in found] == [each["target"] for each in stored] == targets
+    for live_one, stored_one in zip(found, stored, strict=True):
+        assert live_one["scored"] == stored_one["n_scored"] < len(rows) * replications or metric.kind == "accuracy"
+        names = {"mean": "value", "low": "low", "high": "high", "n": "n"}
+        assert [live_one[name] for name in names] == pytest.approx([stored_one[name] for name in names.values()])
+
+
+def interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_evaluation_is_being_graded_while_somebody_has_a_part_of_it(tmp_path: Path) -> None:
+    store, data = DirectoryStore(tmp_path), Dataset.from_rows([{"input": "1"}, {"input": "2"}])
+    run = Runner(store).run(str.upper, data)
+    states: list[Facts] = []
+
+    def score(output: str) -> float:
+        with closing(LiveRun(store, run.id)) as live:
+            live.look()
+            states.append(live.facts())
+        if len(states) == 2:
+            raise KeyboardInterrupt
+        return float(output)
+
+    with pytest.raises(KeyboardInterrupt):
+        Evaluator(store, Policy(concurrency=1)).evaluate(run, {"size": score}, origin={"experiment": "/e.yaml"})
+    with closing(LiveRun(store, run.id)) as live:
+        live.look()
+        states.append(live.facts())
+    [id] = store.ids("evaluations")
+    assert [state["status"] for state in states] == ["grading", "grading", "stopped"]
+    assert [state["command"] for state in states] == [None, None, f"evaluand resume {id[:12]} --store {tmp_path}"]
+
+
+def test_an_evaluation_that_has_only_just_begun_is_being_graded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DirectoryStore(tmp_path)
+    run = Runner(store).run(str.upper, Dataset.from_rows([{"input": "1"}]))
+    with pytest.raises(KeyboardInterrupt):
+        Evaluator(store, Policy(concurrency=1)).evaluate(run, {"size": interrupt})
+    with closing(LiveRun(store, run.id)) as live:
+        live.look()
+        assert live.facts()["status"] == "grading"
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 61)
+        look_again(live)
+        assert live.facts()["status"] == "stopped"
+
+
+def test_an_abandoned_evaluation_does_not_matter_once_the_run_is_graded(tmp_path: Path) -> None:
+    store, data = DirectoryStore(tmp_path), Dataset.from_rows([{"input": "one"}, {"input": "two"}])
+    evaluator = Evaluator(store, Policy(concurrency=1))
+    run, other = (Runner(store).run(task, data) for task in (str.upper, str.title))
+    evaluator.evaluate(run, {"before": len})
+    scorer = Interrupted({2}, set())
+    with pytest.raises(KeyboardInterrupt):
+        evaluator.evaluate(run, {"size": lambda output: len(scorer(output))})
+    evaluator.evaluate(other, {"after": len})
+    with closing(LiveRun(store, run.id)) as live:
+        live.look()
+        assert (live.facts()["status"], len(live.facts()["scores"])) == ("stopped", 1)
+        evaluator.evaluate(run, {"after": len})
+        look_again(live)
+        assert (live.facts()["status"], live.facts()["scores"]) == ("finished", [])
+
+
+def test_who_watches_the_newest_run_is_not_kept_by_one_that_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module, "EVERY", 0.01)
+    monkeypatch.setattr(events_module, "_BEATS", 2)
+    store, data = DirectoryStore(tmp_path), Dataset.from_rows([{"input": "1"}, {"input": "2"}])
+    with pytest.raises(KeyboardInterrupt):
+        Runner(store, Policy(concurrency=1)).run(FunctionTask(Interrupted({2}, set()), version="1"), data)
+    runs, request = LiveRuns(store), AsyncMock()
+    request.is_disconnected.return_value = False
+
+    async def watch(asked: str) -> list[Any]:
+        seen = []
+        async for event in events_module._watch(runs, asked, stopped, request):
+            seen.append(json.loads(event[6:]))
+            if len(seen) == 2:
+                Runner(store).run(str.upper, data)
+            if len(seen) == 6:
+                break
+        return seen
+
+    stopped = runs.find(NEWEST)
+    assert len(asyncio.run(watch(NEWEST))) < 6
+    assert len(asyncio.run(watch(stopped))) == 6
 
 
 def test_a_run_that_nobody_works_on_yet_is_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ def _to_json(value: Any, path: str) -> Any:
     if kind is int:
         return value if -(2**63) <= value < 2**63 else {"$int": str(value)}
     if kind is float:
-        return value if math.isfinite(value) else {"$float": _float_name(value)}
+        return value if math.isfinite(value) else {"$float": name_float(value)}
     if kind is list or kind is tuple:
         return [item if type(item) in _JSON_SCALARS else _to_json(item, f"{path}[{i}]") for i, item in enumerate(value)]
     if kind is dict:
@@ -167,7 +167,8 @@ def _to_json(value: Any, path: str) -> Any:
     return _other_to_json(value, path)
 
 
-def _float_name(value: float) -> str:
+def name_float(value: float) -> str:
+    """What a number is called that is not finite."""
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 

@@ -5,9 +5,13 @@ A row is one call: an example and a replication, in the order of the run's table
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +27,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import SHORT, TEXT, cut_text
+from evaluand.report.text import SHORT_ID
 from evaluand.store.statuses import FAILED, RESPONSE_STATUSES, SCORE_STATUSES, SKIPPED
 from evaluand.store.tables import is_json
 
@@ -177,7 +182,7 @@ def read_row_columns(
     duration = calls.column("duration").cast(pa.int64()).to_numpy(zero_copy_only=False) / _PER_SECOND[_unit(calls)]
     status = _codes(calls.column("status"), RESPONSE_STATUSES)
     keys = RowKeys(index, replication)
-    seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in _scorers(part)}
+    seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in list_scorers(part)}
     outcome, metrics = _Outcomes(status), first_metrics(measures)
     for name, rows in seen.items():
         outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
@@ -199,7 +204,8 @@ def _unit(calls: pa.Table) -> str:
     return str(calls.schema.field("duration").type.unit)
 
 
-def _scorers(part: Part) -> list[str]:
+def list_scorers(part: Part) -> list[str]:
+    """The names of the scorers of a task; none without an evaluation."""
     return [] if part.evaluation is None else part.evaluation.scorers
 
 
@@ -363,10 +369,25 @@ def _as_texts(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def short_text(value: Any) -> str | None:
-    """A short text of a value, to group by."""
+    """A short text of a value, to group by: values with different texts have different short ones."""
+    text = _write(value)
+    if text is None or len(text) <= SHORT:
+        return text
+    digest = identity.digest_of_text(text.encode("utf-8", "surrogatepass")).hex()[:SHORT_ID]
+    return f"{text[:SHORT]}… ({len(text) - SHORT:,} characters more, {digest})"
+
+
+def _write(value: Any) -> str | None:
+    """A value as a person would write it, or as JSON."""
     if value is None or isinstance(value, str):
-        return value and cut_text(value, SHORT)
-    return cut_text(identity.encode(value).decode(), SHORT)
+        return value
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta | Decimal | UUID):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return identity.name_float(value)
+    return identity.encode(value).decode()
 
 
 def _cut_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:

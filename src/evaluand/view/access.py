@@ -49,8 +49,10 @@ TOKEN: Final = "token"
 MOST_HEAD: Final = 32 << 10
 """Bytes of the head of a request."""
 
+MOST_BODY: Final = 1 << 20
+"""Bytes of the body of a request."""
+
 _LONGEST: Final = 8192  # characters of a path or query
-_MOST_BODY: Final = 1 << 20
 _MOST_FORM: Final = 4096
 _DIGITS: Final = 9
 _SAFE: Final = ("GET", "HEAD")
@@ -184,7 +186,7 @@ class AccessMiddleware:
         if "transfer-encoding" in headers:  # where two servers could see different ends of a request
             return _refusal("the request must say its length", 411)
         length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdecimal()) or len(length) > _DIGITS or int(length) > _MOST_BODY:
+        if not (length.isascii() and length.isdecimal()) or len(length) > _DIGITS or int(length) > MOST_BODY:
             return _refusal("the request is too large", 413)
         if method not in _METHODS:
             return _refusal("only GET, HEAD and POST are answered", 405, {"allow": ", ".join(_METHODS)})

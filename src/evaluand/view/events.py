@@ -24,15 +24,20 @@ def send_events(source: Source) -> Callable[[Request], Awaitable[Response]]:
 
     async def answer(request: Request) -> Response:
         try:
-            id = await run_in_threadpool(runs.find, request.path_params["id"])
+            asked = request.path_params["id"]
+            id = await run_in_threadpool(runs.find, asked)
         except EvaluandError as error:
             return PlainTextResponse(str(error), 404)
-        return StreamingResponse(_watch(runs, id, request), media_type="text/event-stream")
+        return StreamingResponse(_watch(runs, asked, id, request), media_type="text/event-stream")
 
     return answer
 
 
-async def _watch(runs: LiveRuns, id: str, request: Request) -> AsyncIterator[bytes]:
+async def _watch(runs: LiveRuns, asked: str, id: str, request: Request) -> AsyncIterator[bytes]:
+    """The events of a run until it is finished, or is stopped and another one is the newest that was asked for.
+
+    A browser asks again where they end before the run is finished.
+    """
     number, before, beat = 0, b"", 0
     run = await run_in_threadpool(runs.watch, id)
     try:
@@ -42,9 +47,15 @@ async def _watch(runs: LiveRuns, id: str, request: Request) -> AsyncIterator[byt
             state = to_json(facts)
             if rows or state != before or beat % _BEATS == 0:
                 yield b"data: " + to_json(facts | {"rows": rows}) + b"\n\n"
-            before, beat = state, beat + 1
             if facts["status"] == "finished":
                 return
+            if (
+                facts["status"] == "stopped"
+                and beat % _BEATS == 0
+                and await run_in_threadpool(runs.is_followed, asked, id)
+            ):
+                return
+            before, beat = state, beat + 1
             await asyncio.sleep(EVERY)
     finally:
         runs.leave(run)

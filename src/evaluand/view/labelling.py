@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from starlette.concurrency import run_in_threadpool
@@ -16,11 +16,10 @@ from starlette.routing import Route
 
 from evaluand.core.errors import SpecError
 from evaluand.report.facts.base import Facts
+from evaluand.view.access import MOST_BODY
 from evaluand.view.faults import answer_faults
 from evaluand.view.resources.base import Source, to_json
 from evaluand.view.resources.labels import label, store
-
-_MOST_BODY: Final = 1 << 20
 
 Change = Callable[[Source, str, Mapping[str, Any]], Facts]
 
@@ -41,7 +40,7 @@ def _serve(source: Source, change: Change) -> Callable[[Request], Awaitable[Resp
         body = b""
         async for part in request.stream():
             body += part
-            if len(body) > _MOST_BODY:
+            if len(body) > MOST_BODY:
                 return PlainTextResponse("the request is too large", 413)
         run = request.path_params["run"]
 

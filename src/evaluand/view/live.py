@@ -10,7 +10,10 @@ import datetime as dt
 import math
 import time
 from collections import Counter, deque
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 from zlib import crc32
@@ -18,16 +21,23 @@ from zlib import crc32
 import numpy as np
 import orjson
 
-from evaluand.core.errors import NotFound
+from evaluand.aggregation.score_shards import clusters_of
+from evaluand.core.errors import EvaluandError, NotFound
+from evaluand.core.provenance import experiment_origin
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.metric import CLUSTER, VALUE
 from evaluand.metrics.column_statistics import Mean
 from evaluand.models.usage_total import UsageTotal
+from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts
+from evaluand.report.text import SHORT_ID
 from evaluand.report.usage import brief_usage
 from evaluand.run.responses import LANE
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.journal import WorkLog
-from evaluand.store.statuses import SCORED
+from evaluand.store.statuses import SCORED, SKIPPED
 
 EVERY: Final = 0.4
 """Seconds between two looks."""
@@ -46,11 +56,20 @@ _SLOT, _STATUS, _ERROR, _ANSWERS, _STARTED, _DURATION, _USAGE = 0, 3, 4, 5, 8, 9
 
 @dataclass
 class _Scores:
-    """The scores of a scorer so far."""
+    """The scores of a scorer so far: those of the first answer in each row, by target.
+
+    Attributes:
+        repeats: rows of each example.
+        clusters: of each example, if rows are not independent.
+        range: the lowest and the highest possible score.
+    """
 
     log: WorkLog
     repeats: int
-    values: dict[int, float] = field(default_factory=dict)
+    clusters: np.ndarray | None = None
+    range: tuple[float, float] = (-math.inf, math.inf)
+    slots: set[int] = field(default_factory=set)
+    values: dict[str | None, dict[int, float]] = field(default_factory=dict)
     n_taken_back: int = 0
 
     def look(self) -> None:
@@ -58,39 +77,45 @@ class _Scores:
         self.log.refresh()
         if self.log.n_taken_back != self.n_taken_back:  # what was read may not count any more
             self.n_taken_back = self.log.n_taken_back
+            self.slots.clear()
             self.values.clear()
-        if self.log.n_done != len(self.values):
-            for slot in self.log.done(0):
-                if slot not in self.values:
-                    self.values[slot] = _read_value(self.log.line(slot))
+        if self.log.n_done != len(self.slots):
+            for slot in [slot for slot in self.log.done(0) if slot not in self.slots]:
+                self.slots.add(slot)
+                for target, value in _read_values(self.log.line(slot)).items():
+                    self.values.setdefault(target, {})[slot] = value
 
-    def facts(self) -> Facts:
-        """The mean so far with the interval of one look, or NaN."""
-        by_example: dict[int, list[float]] = {}  # repetitions of an example are not independent
-        for slot, value in self.values.items():
-            if not math.isnan(value):
-                by_example.setdefault(slot // self.repeats, []).append(value)
-        known = np.array([math.fsum(values) / len(values) for values in by_example.values()])
+    def facts(self) -> list[Facts]:
+        """For each target the mean so far with the interval of one look, as an aggregation would have them."""
+        return [{"target": target} | self._summarise(values) for target, values in (self.values or {None: {}}).items()]
+
+    def _summarise(self, values: dict[int, float]) -> Facts:
+        slots, all_values = np.array([*values], np.int64), np.array([*values.values()], np.float64)
+        is_scored = ~np.isnan(all_values)
+        known = all_values[is_scored]
+        head = {"n": len(values), "scored": len(known)}
         if not len(known):
-            return {"n": len(self.values), "scored": 0, "mean": None, "low": None, "high": None}
-        is_binary = bool(np.isin(known, (0.0, 1.0)).all())
-        metric: Any = Accuracy() if is_binary else Mean()
-        made = metric.compute(metric.state({"value": known}, np.zeros(len(known), np.int64), 1))
-        low, high = (None if math.isnan(end[0]) else float(end[0]) for end in (made.low, made.high))
-        return {
-            "n": len(self.values),
-            "scored": sum(map(len, by_example.values())),
-            "mean": float(known.mean()),
-            "low": low,
-            "high": high,
-        }
+            return head | {"mean": None, "low": None, "high": None}
+        columns: dict[str, np.ndarray] = {VALUE: known}
+        if self.clusters is not None:
+            columns[CLUSTER] = self.clusters[slots[is_scored] // self.repeats]
+        metric: Any = Accuracy() if np.isin(known, (0.0, 1.0)).all() else Mean(range=self.range)
+        made = metric.compute(metric.state(columns, np.zeros(len(known), np.int64), 1))
+        ends = {"mean": made.value, "low": made.low, "high": made.high}
+        return head | {name: float(end[0]) if np.isfinite(end[0]) else None for name, end in ends.items()}
 
 
-def _read_value(line: bytes) -> float:
-    """The first value in the journal's line of a row's scores; NaN for none."""
-    scores = orjson.loads(line)[2]
-    values = (row[4] for row in scores if row[2] == SCORED and isinstance(row[4], int | float))
-    return float(next(values, math.nan))
+def _read_values(line: bytes) -> dict[str | None, float]:
+    """Target → value of the first answer that the scorer was asked about, in the journal's line of a row; NaN for none.
+
+    Metrics reduce several answers in the same way by default.
+    """
+    found: dict[str | None, float] = {}
+    for _, target, status, _, value, *_ in sorted(
+        orjson.loads(line)[2], key=lambda score: (score[2] == SKIPPED, score[0] or 0)
+    ):
+        found.setdefault(target, float(value) if status == SCORED and isinstance(value, int | float) else math.nan)
+    return found
 
 
 class LiveRun:
@@ -116,8 +141,9 @@ class LiveRun:
         self._usage = UsageTotal()
         self._ends: deque[float] = deque()
         self._scores: dict[str, _Scores] = {}
-        self._graded: set[str] = set()  # open evaluations
-        self._evaluations: dict[str, Facts | None] = {}  # the spec of open ones of this run; None for all others
+        self._open: dict[str, bool] = {}  # open evaluations that are not made up for: whether somebody works on them
+        self._evaluations: dict[str, Facts | None] = {}  # the manifest of open ones of this run; None for all others
+        self._begun: dict[str, str] = {}  # when finished evaluations of this run were begun; empty for those of others
         self._next_listing = -math.inf
 
     @property
@@ -173,18 +199,32 @@ class LiveRun:
 
     def _look_at_scores(self) -> None:
         found = self._find_evaluations()
-        self._graded = {*found}
-        for id, spec in found.items():
-            for number, scorer in enumerate(sorted(spec["scorers"])):
+        for id, manifest in found.items():
+            for number, scorer in enumerate(sorted(manifest["spec"]["scorers"])):
                 key = f"{id}/{scorer}"
                 if key not in self._scores:
-                    self._scores[key] = _Scores(
-                        self._store.lane("evaluations", id, f"scorer{number}", self.total), self._repeats
-                    )
+                    log = self._store.lane("evaluations", id, f"scorer{number}", self.total)
+                    possible = Evaluation(self._store, id).ranges.get(scorer, {}).get(VALUE, (-math.inf, math.inf))
+                    self._scores[key] = _Scores(log, self._repeats, self._clusters, possible)
                 self._scores[key].look()
+        worked_on = {id: self._is_worked_on(id, manifest) for id, manifest in found.items()}
+        self._open = {
+            id: is_worked_on
+            for id, is_worked_on in worked_on.items()
+            if is_worked_on or not self._is_graded_since(found[id]["created"])
+        }
+
+    @cached_property
+    def _clusters(self) -> np.ndarray | None:
+        """The cluster of each example; None if all rows are independent."""
+        with suppress(EvaluandError):  # the store lacks the dataset
+            declared = clusters_of(Dataset.stored(self._store, self._manifest["spec"]["dataset"]))
+            if declared is not None:
+                return declared
+        return np.arange(self.total // self._repeats) if self._repeats > 1 else None
 
     def _find_evaluations(self) -> dict[str, Facts]:
-        """The open evaluations of the run: id and spec.
+        """The open evaluations of the run: id and manifest.
 
         Each other one is read once, and where listing them takes long it is done more rarely.
         """
@@ -192,20 +232,42 @@ class LiveRun:
         if began >= self._next_listing:
             known = self._evaluations
             self._evaluations = {
-                id: known[id] if id in known else self._read_spec(id) for id in self._store.ids("evaluations")
+                id: known[id] if id in known else self._read_open(id) for id in self._store.ids("evaluations")
             }
             self._next_listing = began + _LISTING_PAUSE * (time.monotonic() - began)
-        for id in [id for id, spec in self._evaluations.items() if spec and self._store.is_sealed("evaluations", id)]:
+        for id in [id for id, made in self._evaluations.items() if made and self._store.is_sealed("evaluations", id)]:
             self._evaluations[id] = None
-        return {id: spec for id, spec in self._evaluations.items() if spec}
+        return {id: manifest for id, manifest in self._evaluations.items() if manifest}
 
-    def _read_spec(self, id: str) -> Facts | None:
+    def _read_open(self, id: str) -> Facts | None:
         if self._store.is_sealed("evaluations", id):
             return None
         found = self._store.manifest("evaluations", id)
-        is_own = (found.get("provenance") or {}).get("run") == self.id
+        return dict(found) if self._is_of_run(found) else None
+
+    def _is_of_run(self, evaluation: Mapping[str, Any]) -> bool:
+        if (evaluation.get("provenance") or {}).get("run") == self.id:
+            return True
         digest = self._store.manifest("runs", self.id).get("digest")
-        return found["spec"] if is_own or (digest and found["spec"].get("run") == digest) else None
+        return digest is not None and evaluation["spec"].get("run") == digest
+
+    def _is_worked_on(self, id: str, manifest: Facts) -> bool:
+        """Whether a living worker has a part of an evaluation, or it has only just begun."""
+        own = [scores for key, scores in self._scores.items() if key.partition("/")[0] == id]
+        if any(scores.log.leases.held() for scores in own):
+            return True
+        return (
+            not any(scores.slots or scores.n_taken_back for scores in own) and _measure_age(manifest) < _STARTS_WITHIN
+        )
+
+    def _is_graded_since(self, created: str) -> bool:
+        """Whether an evaluation of the run that was begun later is finished."""
+        for id in [id for id, manifest in self._evaluations.items() if manifest is None and id not in self._begun]:
+            self._begun[id] = ""
+            with suppress(EvaluandError):  # damaged, or removed meanwhile
+                found = self._store.manifest("evaluations", id)
+                self._begun[id] = found["created"] if self._is_of_run(found) else ""
+        return any(begun > created for begun in self._begun.values())
 
     def rows_after(self, number: int) -> list[Facts]:
         """The last rows with a higher number."""
@@ -213,8 +275,9 @@ class LiveRun:
             return [row for own, row in self._rows if own > number]
 
     def facts(self) -> Facts:
-        """How far it is, how fast, what it has cost, and the scores so far."""
+        """How far it is, how fast, what it has cost, the scores so far, and how to continue it if it is stopped."""
         with self._lock:
+            status = self._status()
             is_sealed = self.is_sealed
             done = self.total if is_sealed else len(self._counted)
             made = self._store.manifest("runs", self.id) if is_sealed else {"usage": self._usage.to_dict()}
@@ -222,7 +285,8 @@ class LiveRun:
             return {
                 "id": self.id,
                 "name": self._manifest.get("name"),
-                "status": self._status(),
+                "status": status,
+                "command": self._find_command() if status == "stopped" else None,
                 "done": done,
                 "total": self.total,
                 "counts": made["counts"] if is_sealed else dict(self._counts),
@@ -230,9 +294,10 @@ class LiveRun:
                 "left": (self.total - done) / rate if rate else None,
                 "used": brief_usage({"usage": made.get("usage")}) if is_sealed or self._usage else "",
                 "scores": [
-                    {"scorer": key.partition("/")[2]} | scores.facts()
+                    {"scorer": key.partition("/")[2]} | each
                     for key, scores in sorted(self._scores.items())
-                    if key.partition("/")[0] in self._graded
+                    if key.partition("/")[0] in self._open
+                    for each in scores.facts()
                 ],
             }
 
@@ -245,21 +310,22 @@ class LiveRun:
             return {"status": self._status(), "done": done, "total": self.total}
 
     def _status(self) -> str:
-        """`finished` if it is graded too, `running` if a living worker has a part of it, `starting` for a moment before
-        anybody does, or `stopped`.
+        """`finished` if it is graded too, `running` or `grading` if a living worker has a part of it, `starting` for a
+        moment before anybody does, or `stopped`.
         """
         if self._log is None or self.is_sealed:
-            return "grading" if self._graded else "finished"
+            return "grading" if any(self._open.values()) else "stopped" if self._open else "finished"
         if self._log.leases.held():
             return "running"
-        is_new = not self._log.n_done and not self._n_taken_back and self._age < _STARTS_WITHIN
+        is_new = not self._log.n_done and not self._n_taken_back and _measure_age(self._manifest) < _STARTS_WITHIN
         return "starting" if is_new else "stopped"
 
-    @property
-    def _age(self) -> float:
-        """In seconds."""
-        created = self._manifest.get("created")
-        return math.inf if created is None else time.time() - dt.datetime.fromisoformat(created).timestamp()
+    def _find_command(self) -> str | None:
+        """The command that continues what is stopped; None if that was begun in Python, where the same call does."""
+        kind, id = ("evaluations", min(self._open)) if self.is_sealed else ("runs", self.id)
+        if experiment_origin(self._store.manifest(kind, id)) is None:
+            return None
+        return format_command("resume", id[:SHORT_ID], self._store.root)
 
     def _rate(self) -> float | None:
         """Rows in a second, of the last minute; None while there are too few."""
@@ -274,6 +340,12 @@ class LiveRun:
         for log in (self._log, *(each.log for each in self._scores.values())):
             if log is not None:
                 log.close()
+
+
+def _measure_age(manifest: Mapping[str, Any]) -> float:
+    """How many seconds ago an artifact was begun."""
+    created = manifest.get("created")
+    return math.inf if created is None else time.time() - dt.datetime.fromisoformat(created).timestamp()
 
 
 def _shorten(answer: Any) -> str:
@@ -304,6 +376,10 @@ class LiveRuns:
             else:
                 del self._runs[run.id]
                 run.close()
+
+    def is_followed(self, asked: str, id: str) -> bool:
+        """Whether a run that was asked for as the newest is no longer that."""
+        return asked == NEWEST and self.find(NEWEST) != id
 
     def find(self, asked: str) -> str:
         """The id of a run that exists.

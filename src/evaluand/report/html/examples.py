@@ -42,6 +42,7 @@ from evaluand.report.row_columns import (
     RowKeys,
     choose_worst,
     describe_columns,
+    list_scorers,
     read_attributes,
     read_row_columns,
     short_text,
@@ -51,8 +52,6 @@ from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from evaluand.aggregation.aggregator import Measure
     from evaluand.data.dataset import Example
     from evaluand.evaluation.evaluator import Evaluation
@@ -112,7 +111,7 @@ class Examples:
         self._scores = scores
         self.total = sum(part.run.counts.values())
         self._room = max(_ROOM // max(_count_shown(part, limit) if rows is None else rows, 1), _LEAST_ROOM)
-        self._numbers = {name: number for number, name in enumerate(_scorers(part))}
+        self._numbers = {name: number for number, name in enumerate(list_scorers(part))}
 
     @cached_property
     def aggregates(self) -> dict[str, str]:
@@ -174,7 +173,7 @@ class Examples:
     def _rows(self) -> Iterator[Any]:
         """For each row, in the order of the key, a function that builds it."""
         part = self.part
-        columns = {s: _ScorerTable(part.evaluation, s) for s in _scorers(part)}
+        columns = {s: _ScorerTable(part.evaluation, s) for s in list_scorers(part)}
         examples, keys = ExampleReader(part.run), _span_keys(part)
         spans = Keyed(row for batch in part.run.spans() for row in read_tuples(batch))
         sources = Sources(part.run)
@@ -407,10 +406,6 @@ def call_cells(call: Facts, room: Budget) -> Facts:
     result = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
     parts = {name: {cut_text(n, SHORT): room.value(v) for n, v in call[name].items()} for name in ("args", "meta")}
     return {"ret": result, "error": call["error"] and cut_text(str(call["error"]), TRACED), **parts}
-
-
-def _scorers(part: Part) -> list[str]:
-    return [] if part.evaluation is None else part.evaluation.scorers
 
 
 def read_tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ Tables are read column by column, and examples only where they are seen: a datas
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.comparison.drift.drift import measure_drift
+from evaluand.core import identity
 from evaluand.core.errors import EvaluandError, EvaluandWarning, NotFound
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
@@ -36,6 +38,7 @@ _LONGEST: Final = 300  # characters of a value in a list
 _LONGEST_WORD: Final = 80
 _MOST_WORDS: Final = 10_000
 _MOST_SHOWN: Final = 5
+_EXACT: Final = 2**53  # a script has every integer up to here
 _MOST_CHANGED: Final = 50
 _MOST_OTHERS: Final = 200
 _QUICK: Final = 20_000  # rows that drift is measured on while somebody waits
@@ -136,26 +139,42 @@ _UNKNOWN: Final[Facts] = {"distinct": None, "more": False, "low": None, "high": 
 
 
 def _summarise_numbers(batches: Iterable[pa.Array]) -> Facts:
-    missing, parts = 0, [np.zeros(0)]
+    """Numbers in the type that they have: a float is not every integer."""
+    missing, parts = 0, []
     for batch in batches:
         missing += batch.null_count
-        parts.append(batch.drop_null().to_numpy(zero_copy_only=False).astype(np.float64))
-    values = np.concatenate(parts)
-    found = _UNKNOWN | {"missing": missing + int(np.isnan(values).sum())}
-    finite = values[np.isfinite(values)]
-    if not len(finite):
+        parts.append(batch.drop_null().to_numpy(zero_copy_only=False))
+    values = np.concatenate(parts) if parts else np.zeros(0)
+    is_nan = np.isnan(values)
+    found = _UNKNOWN | {"missing": missing + int(is_nan.sum())}
+    distinct, counts = np.unique(values[~is_nan], return_counts=True)
+    if not len(distinct):
         return found
-    ordered = np.sort(finite)
-    starts = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0)
-    low, high = float(ordered[0]), float(ordered[-1])
-    drawn = draw_histogram(ordered)
-    chart = None if drawn is None else drawn["chart"]
+    drawn = draw_histogram(values.astype(np.float64))
     top: list[Any] = []
-    if len(starts) <= BINS:
-        sizes = np.diff(starts, append=len(ordered))
-        order = np.argsort(-sizes, kind="stable")[:_MOST_SHOWN]
-        top = [[f"{ordered[starts[place]]:g}", int(sizes[place])] for place in order]
-    return found | {"distinct": len(starts), "low": low, "high": high, "top": top, "histogram": chart}
+    if len(distinct) <= BINS:
+        order = np.argsort(-counts, kind="stable")[:_MOST_SHOWN]
+        top = [[_write_number(distinct[place]), int(counts[place])] for place in order]
+    return found | {
+        "distinct": len(distinct),
+        "low": _send_number(distinct[0]),
+        "high": _send_number(distinct[-1]),
+        "top": top,
+        "histogram": None if drawn is None else drawn["chart"],
+    }
+
+
+def _send_number(value: np.generic) -> Any:
+    """A number for the page: as text where a script has no such number, or JSON none."""
+    number = value.item()
+    is_sent = abs(number) <= _EXACT if isinstance(number, int) else math.isfinite(number)
+    return number if is_sent else _write_number(value)
+
+
+def _write_number(value: np.generic) -> str:
+    """A number with all its digits."""
+    number = value.item()
+    return str(value) if isinstance(number, int) or math.isfinite(number) else identity.name_float(number)
 
 
 def _summarise_words(batches: Iterable[pa.Array]) -> Facts:
