@@ -48,7 +48,7 @@ function Live({ facts, rows, fault }) {
     ${canStop && ["starting", "running"].includes(status) && html`<p><button type="button" disabled=${isStopped} onClick=${() => { stop(true); fetch("/session/stop", { method: "POST" }); }}>Stop the run</button> <span class="muted">as Ctrl-C does: calls in flight end, and it can be continued</span></p>`}
     <progress class="done" max=${total || 1} value=${done} aria-label="Rows that are done"></progress>
     <p>${Object.entries(counts).map(([each, n]) => `${word.format(n)} ${each}`).join(", ")}</p>
-    ${command && html`<p class="note">No process works on it; continue with <${Command} text=${command} /></p>`}
+    ${status === "stopped" && html`<p class="note">No process works on it; ${command ? html`continue with <${Command} text=${command} />` : "continue it from Python with the same call."}</p>`}
     ${status === "finished" && html`<p><a href=${address(["r", facts.id])}>Its results</a></p>`}
     ${scores.length > 0 && html`<h2>Scores so far</h2><ul class="tiles">${scores.map((each) => html`<li><${Name} of=${each.scorer} />${each.target ? html` · <${Name} of=${each.target} />` : ""} <b>${number(each.mean)}</b>${each.low !== null ? html` <span class="muted">${interval(each.low, each.high)}</span>` : ""} <span class="muted">${word.format(each.scored)} of ${word.format(each.n)} scored</span></li>`)}</ul>
       <p class="note">Each interval is that of one look. Who stops as soon as it looks good is wrong more often; see <code>evaluand run --until</code>.</p>`}
