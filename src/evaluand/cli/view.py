@@ -4,14 +4,17 @@ import os
 import sys
 import threading
 import time
+import warnings
 import webbrowser
 from functools import partial
 from html import escape
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Final
+from types import ModuleType
+from typing import Any, Final
 
 import click
+import pyarrow as pa
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
@@ -84,6 +87,7 @@ def command(
         raise click.UsageError("files cannot take labels; give --label or --bundle, not both")
     if as_json and bundle is None:
         raise click.UsageError("--json describes a bundle; give --bundle DIR")
+    _leave_pandas_out()
     if bundle is not None:
         return _write(bundle, folder, as_json)
     try:
@@ -125,6 +129,19 @@ def command(
     finally:
         leading.remove()
     _leave_reads()
+
+
+def _leave_pandas_out() -> None:
+    """Lets Arrow look for pandas in vain: it would import it with the first list, which takes half a second."""
+    if "pandas" not in sys.modules:
+        stand_in: Any = ModuleType("pandas")
+        stand_in.__version__ = "0"
+        sys.modules["pandas"] = stand_in
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                pa.array([0])
+        finally:
+            del sys.modules["pandas"]
 
 
 def _leave_reads() -> None:
