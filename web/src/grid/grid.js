@@ -189,9 +189,15 @@ function Table({ grid, rows, search }) {
     addEventListener("keydown", close);
     return () => removeEventListener("keydown", close);
   }, [open]);
+  useEffect(() => { // j and k begin wherever nothing else is in use
+    const begin = (event) => { if (event.target === document.body && ["j", "k"].includes(event.key)) { box.current.focus(); press(event); } };
+    addEventListener("keydown", begin);
+    return () => removeEventListener("keydown", begin);
+  });
   const id = (place) => `row-${place}`;
   const all = shownColumns(grid);
-  const columns = all.filter((column) => !column.isWithin);
+  const isBeside = open !== null && grid.tasks.length > 1; // the open row shows the rest, and the answers of all need the room
+  const columns = all.filter((column) => !column.isWithin && !(isBeside && column.number === undefined));
   const scorers = new Set(all.filter((column) => column.isWithin).map((column) => column.title));
   return html`<div class=${open === null ? "split" : "split open"}>
     <div class="table" ref=${box} role="grid" tabindex="0" aria-label="Rows" aria-rowcount=${rows.length + 1} aria-activedescendant=${cursor >= first && cursor < last ? id(cursor) : null} onKeyDown=${press}>
