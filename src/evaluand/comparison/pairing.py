@@ -88,6 +88,35 @@ class PairedRows:
         return np.asarray(self.asked & ~np.isnan(self.value))
 
 
+def read_rows(evaluation: Evaluation, scorer: str, metric: Metric) -> PairedRows:
+    """The rows of a scorer in one evaluation as `pair_rows` would align them, in the order of its table.
+
+    Nothing is sorted by digests, which takes most of the time and memory of pairing.
+
+    Raises:
+        SpecError, DataError: as `pair_rows`.
+    """
+    if why := why_unpairable(metric):
+        raise SpecError(why)
+    units = units_of(_read_table(evaluation, scorer, metric, ()), metric, attribute_columns(()))
+    if metric.missing == "refuse":
+        _refuse_missing(evaluation, units, metric)
+    return PairedRows(
+        metric=metric.settled(merge_labels([units.labels])),
+        keys=units.keys,
+        group=units.group,
+        example=units.index,
+        cluster=units.cluster,
+        weight=units.weight,
+        status=units.outcome[None],
+        index=units.index[None],
+        replication=units.replication,
+        value=units.value[None],
+        worst=units.worst[None],
+        best=units.best[None],
+    )
+
+
 def pair_rows(
     evaluations: Sequence[Evaluation],
     scorer: str,

@@ -12,7 +12,7 @@ import numpy as np
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.difference import row_weights
 from evaluand.comparison.measures import definition, resolve_measures
-from evaluand.comparison.pairing import pair_rows
+from evaluand.comparison.pairing import read_rows
 from evaluand.core.errors import EvaluandError, EvaluandWarning
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.base import Facts
@@ -71,12 +71,12 @@ def _resolve(evaluation: Evaluation, measures: Sequence[Measure]) -> list[Measur
 
 def _read(evaluation: Evaluation, measure: Measure, keys: RowKeys) -> Compared:
     metric = measure.metric
-    rows = pair_rows([evaluation], measure.scorer, metric)
+    rows = read_rows(evaluation, measure.scorer, metric)
     targets = [key[0] for key in rows.keys]
-    if targets:
-        first = min(targets, key=lambda target: target or "")
-        rows = rows.take(rows.group == targets.index(first))
-    used = rows.take(rows.known[0] & (row_weights(rows, metric) > 0))
+    first = min(targets, key=lambda target: target or "", default=None)
+    used = rows.known[0] & (row_weights(rows, metric) > 0)
+    if len(targets) > 1:
+        used &= rows.group == targets.index(first)
     value = np.full(len(keys), np.nan)
-    value[keys.places(used.index[0], used.replication)] = used.value[0]
-    return Compared(definition(metric), first if targets else None, metric.direction, value)
+    value[keys.places(rows.index[0][used], rows.replication[used])] = rows.value[0][used]
+    return Compared(definition(metric), first, metric.direction, value)

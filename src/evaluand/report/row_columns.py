@@ -181,12 +181,14 @@ def read_row_columns(
     index, replication = (calls.column(name).to_numpy() for name in (INDEX, "replication"))
     duration = calls.column("duration").cast(pa.int64()).to_numpy(zero_copy_only=False) / _PER_SECOND[_unit(calls)]
     status = _codes(calls.column("status"), RESPONSE_STATUSES)
+    del calls
     keys = RowKeys(index, replication)
+    # Before the rows of the scorers are in memory, as this takes the most.
+    compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
     seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in list_scorers(part)}
     outcome, metrics = _Outcomes(status), first_metrics(measures)
     for name, rows in seen.items():
         outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
-    compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
     return RowColumns(
         index,
         replication,
