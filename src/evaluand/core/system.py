@@ -49,6 +49,15 @@ def require_forks(what: str, instead: str) -> None:
         raise SpecError(f"{what} need forks, which this operating system ({sys.platform}) does not have; {instead}")
 
 
+def release_memory() -> None:
+    """Gives free memory back to the system, where the C library can: after much was read, it holds most of that."""
+    if sys.platform == "linux":
+        import ctypes  # on use: it takes a while to import
+
+        if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # of glibc
+            trim(0)
+
+
 def kill_group(pid: int) -> None:
     """Kills the process group of a process; without groups, the process alone."""
     with suppress(ProcessLookupError, PermissionError):

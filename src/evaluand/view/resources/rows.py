@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import find_summary
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.key_columns import INDEX
+from evaluand.core.system import release_memory
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts
@@ -115,7 +116,11 @@ def find_rows(source: Source, run: str, evaluation: str) -> Rows:
 
 def _read_rows_of(source: Source, part: Part) -> Rows:
     dataset = part.run.manifest["spec"]["dataset"]
-    return Rows(part, source.attributes.get(dataset, lambda: read_attributes(part.run)))
+    attributes = source.attributes.get(dataset, lambda: read_attributes(part.run))
+    release_memory()
+    rows = Rows(part, attributes)
+    release_memory()
+    return rows
 
 
 def find_part(source: Source, run: str, evaluation: str) -> Part:
