@@ -202,6 +202,8 @@ def test_a_task_may_be_called_as_a_part_of_names(tmp_path: Path) -> None:
     graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), {"score": len})
     asked = {"filter": "score.score > 1"}
     assert show(store, {"score": graded, "status": graded}, asked) == [[[1, 1]]]
+    [fault] = show(store, {"score": graded, "status": graded}, {"filter": "status.score.wrong > 1"})
+    assert "there are score.score, score.score.score, status.score.score, outcome" in fault
 
 
 _SAY = """

@@ -162,12 +162,10 @@ const any = (readers, test) => (row) => readers.some((read) => { const value = r
 /** For each task a function row → its value, or undefined. */
 function column(grid, names, wrong) {
   const number = grid.tasks.findIndex((task) => task.task === names[0]);
-  const isOfTask = number >= 0 && names.length > 1;
-  const tasks = isOfTask ? [number] : grid.tasks.map((_, i) => i);
-  const [what, of] = isOfTask ? names.slice(1) : names;
-  const found = tasks.map((task) => reader(grid, task, what, of, wrong)).filter(Boolean);
-  if (!found.length && isOfTask) return column({ ...grid, tasks: grid.tasks.map((task) => ({ ...task, task: null })) }, names, wrong);
-  if (!found.length && what === "disagree" && of === undefined) return [(row) => (disagree(grid, row) ? 1 : undefined)];
+  const find = (tasks, [what, of, ...rest]) => (rest.length ? [] : tasks).map((task) => reader(grid, task, what, of, wrong)).filter(Boolean);
+  let found = number >= 0 && names.length > 1 ? find([number], names.slice(1)) : [];
+  if (!found.length) found = find(grid.tasks.map((_, i) => i), names); // a task may be called `score`
+  if (!found.length && names.at(-1) === "disagree" && names.length === (number >= 0 ? 2 : 1)) return [(row) => (disagree(grid, row) ? 1 : undefined)];
   if (!found.length) throw wrong(`no column is called ${names.join(".")}; there are ${known(grid).join(", ")};`);
   return found;
 }
