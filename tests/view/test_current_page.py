@@ -71,9 +71,10 @@ def test_a_link_to_a_section_shows_it(tab: Any) -> None:
 
 
 def test_neither_side_wins_by_a_metric_without_a_direction(tab: Any, store: DirectoryStore) -> None:
+    evaluate(store, "plain", 0)
     evaluate(store, "two", 3)
     ids = {ref.name: ref.id for ref in store.refs() if ref.kind == "evaluations"}
-    tab.goto(f"{tab.origin}/c?a={ids['x/one']}&b={ids['x/two']}")
+    tab.goto(f"{tab.origin}/c?a={ids['x/plain']}&b={ids['x/two']}")
     table = tab.get_by_role("region", name="Differences")
     expect(table.get_by_role("row").filter(has_text="size")).to_contain_text("3 higher")
     expect(table.get_by_role("row").filter(has_text="right")).not_to_contain_text("higher")
