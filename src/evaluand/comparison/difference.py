@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from evaluand.aggregation.groups import Units
 from evaluand.comparison.pairing import ABSENT, PairedRows
 from evaluand.comparison.power import detectable_difference
 from evaluand.comparison.significance import mcnemar, sign_flip
@@ -322,7 +323,7 @@ def _is_weighted(metric: Metric) -> bool:
     return bool(getattr(metric, "weighted", False))
 
 
-def row_weights(rows: PairedRows, metric: Metric) -> np.ndarray:
+def row_weights(rows: PairedRows | Units, metric: Metric) -> np.ndarray:
     """The weight of each row; 1 unless the metric is weighted."""
     if not _is_weighted(metric):
         return np.ones(len(rows.group))

@@ -7,7 +7,7 @@ with a replication (and a target). Rows are sorted by digest, so no result depen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -88,33 +88,21 @@ class PairedRows:
         return np.asarray(self.asked & ~np.isnan(self.value))
 
 
-def read_rows(evaluation: Evaluation, scorer: str, metric: Metric) -> PairedRows:
-    """The rows of a scorer in one evaluation as `pair_rows` would align them, in the order of its table.
+def iterate_units(evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[Units]:
+    """The rows of a scorer in one evaluation as `pair_rows` would align them, in the order of its table, in pieces.
 
-    Nothing is sorted by digests, which takes most of the time and memory of pairing.
+    Nothing is sorted by digests, and a piece is in memory at a time.
 
     Raises:
         SpecError, DataError: as `pair_rows`.
     """
     if why := why_unpairable(metric):
         raise SpecError(why)
-    units = units_of(_read_table(evaluation, scorer, metric, ()), metric, attribute_columns(()))
-    if metric.missing == "refuse":
-        _refuse_missing(evaluation, units, metric)
-    return PairedRows(
-        metric=metric.settled(merge_labels([units.labels])),
-        keys=units.keys,
-        group=units.group,
-        example=units.index,
-        cluster=units.cluster,
-        weight=units.weight,
-        status=units.outcome[None],
-        index=units.index[None],
-        replication=units.replication,
-        value=units.value[None],
-        worst=units.worst[None],
-        best=units.best[None],
-    )
+    for table in _iterate_tables(evaluation, scorer, metric, ()):
+        units = units_of(table, metric)
+        if metric.missing == "refuse":
+            _refuse_missing(evaluation, units, metric)
+        yield units
 
 
 def pair_rows(
@@ -259,7 +247,7 @@ class _Side:
         cls, evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str], by: tuple[str, ...]
     ) -> _Side:
         attributes = (*where, *by)
-        table = _read_table(evaluation, scorer, metric, attributes)
+        table = pa.concat_tables(_iterate_tables(evaluation, scorer, metric, attributes), promote_options="permissive")
         every = units_of(table, metric, attribute_columns(attributes))
         units, position = _select_group(every, tuple(where.values()))
         if metric.missing == "refuse":
@@ -269,8 +257,10 @@ class _Side:
         return cls(table, units, position, example, np.column_stack([digests, count_earlier(digests)]))
 
 
-def _read_table(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]) -> pa.Table:
-    """The scores that a metric reads, with the attributes."""
+def _iterate_tables(
+    evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]
+) -> Iterator[pa.Table]:
+    """The scores that a metric reads, with the attributes, in pieces that do not split an example."""
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
@@ -285,7 +275,7 @@ def _read_table(evaluation: Evaluation, scorer: str, metric: Metric, attributes:
     columns = [*map(stored_as, metric.columns_for(available)), *(n for n in metric.fill_columns if n in available)]
     key = [INDEX, "replication", "_response_index_", "target", "status"]
     read = [*dict.fromkeys([*key, *columns])]
-    return pa.concat_tables(shards(evaluation, dataset, scorer, attributes, read), promote_options="permissive")
+    return shards(evaluation, dataset, scorer, attributes, read)
 
 
 _ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not in ("keys", "group", "labels"))

@@ -5,20 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.difference import row_weights
 from evaluand.comparison.measures import definition, resolve_measures
-from evaluand.comparison.pairing import read_rows
+from evaluand.comparison.pairing import iterate_units
 from evaluand.core.errors import EvaluandError, EvaluandWarning
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.base import Facts
+from evaluand.store.tables import SCORE_STATUSES, SKIPPED
 
 if TYPE_CHECKING:
     from evaluand.report.row_columns import RowKeys
+
+_SKIPPED: Final = SCORE_STATUSES.index(SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,18 @@ def _resolve(evaluation: Evaluation, measures: Sequence[Measure]) -> list[Measur
 
 def _read(evaluation: Evaluation, measure: Measure, keys: RowKeys) -> Compared:
     metric = measure.metric
-    rows = read_rows(evaluation, measure.scorer, metric)
-    targets = [key[0] for key in rows.keys]
-    first = min(targets, key=lambda target: target or "", default=None)
-    used = rows.known[0] & (row_weights(rows, metric) > 0)
-    if len(targets) > 1:
-        used &= rows.group == targets.index(first)
+    first: str | None = None
     value = np.full(len(keys), np.nan)
-    value[keys.places(rows.index[0][used], rows.replication[used])] = rows.value[0][used]
+    for number, units in enumerate(iterate_units(evaluation, measure.scorer, metric)):
+        targets = [key[0] for key in units.keys]
+        least = min(targets, key=_sort_targets, default=first)
+        if number == 0 or _sort_targets(least) < _sort_targets(first):
+            first, value[:] = least, np.nan
+        used = (units.outcome != _SKIPPED) & ~np.isnan(units.value) & (row_weights(units, metric) > 0)
+        used &= np.array([target == first for target in targets], np.bool_)[units.group]
+        value[keys.places(units.index[used], units.replication[used])] = units.value[used]
     return Compared(definition(metric), first, metric.direction, value)
+
+
+def _sort_targets(target: str | None) -> str:
+    return target or ""

@@ -63,12 +63,13 @@ class Words:
     known: list[str] | None
 
     def limit(self, most: int) -> Words:
-        """The words that occur, in the order in which they do; none to choose from if they are more than so many."""
-        found, first = np.unique(self.codes, return_index=True)
-        found = found[np.argsort(first)]
+        """The words that occur; none to choose from if they are more than so many."""
+        found = np.unique(self.codes)
         found = found[found > 0]
         if self.known is None or len(found) > most:
             return Words(np.zeros_like(self.codes), None)
+        if len(found) == len(self.known):
+            return self
         renumbered = np.zeros(len(self.known) + 1, np.uint16)
         renumbered[found] = np.arange(1, len(found) + 1)
         return Words(renumbered[self.codes], [self.known[code - 1] for code in found])
@@ -177,33 +178,33 @@ def read_row_columns(
         measures: those that summarised the scores; they define which of several answers decides a row.
         attributes: of the run's dataset.
     """
-    calls = pa.Table.from_batches(part.run.batches([INDEX, "replication", "status", "duration"]))
-    index, replication = (calls.column(name).to_numpy() for name in (INDEX, "replication"))
-    duration = calls.column("duration").cast(pa.int64()).to_numpy(zero_copy_only=False) / _PER_SECOND[_unit(calls)]
-    status = _codes(calls.column("status"), RESPONSE_STATUSES)
-    del calls
+    index, replication, status, duration = _read_calls(part.run)
     keys = RowKeys(index, replication)
-    # Before the rows of the scorers are in memory, as this takes the most.
     compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
-    seen = {name: _ScoreRows.read(part.evaluation, name, keys) for name in list_scorers(part)}
-    outcome, metrics = _Outcomes(status), first_metrics(measures)
-    for name, rows in seen.items():
-        outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
-    return RowColumns(
-        index,
-        replication,
-        outcome.positions(),
-        duration.astype(np.float64),
-        {name: replace(rows.by_row(len(index)), compared=compared.get(name)) for name, rows in seen.items()},
-        attributes.of(index),
-    )
+    outcome, metrics, scorers = _Outcomes(status), first_metrics(measures), dict[str, ScorerColumns]()
+    for name in list_scorers(part):
+        columns = _ScorerBuilder(len(index))
+        for rows in _iterate_scores(part.evaluation, name, keys):
+            columns.add(rows)
+            outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
+        scorers[name] = columns.build(compared.get(name))
+    return RowColumns(index, replication, outcome.positions(), duration, scorers, attributes.of(index))
+
+
+def _read_calls(run: Run) -> tuple[np.ndarray, ...]:
+    """Index, replication, status (position in `RESPONSE_STATUSES`) and duration (seconds) of each row."""
+    parts: list[tuple[np.ndarray, ...]] = [
+        (*(np.zeros(0, kind) for kind in (np.int64, np.int32, np.int8, np.float64)),)
+    ]
+    for batch in run.batches([INDEX, "replication", "status", "duration"]):
+        index, replication = (batch.column(name).to_numpy() for name in (INDEX, "replication"))
+        duration = batch.column("duration")
+        seconds = duration.cast(pa.int64()).to_numpy(zero_copy_only=False) / _PER_SECOND[duration.type.unit]
+        parts.append((index, replication, _codes(batch.column("status"), RESPONSE_STATUSES), seconds))
+    return (*map(np.concatenate, zip(*parts, strict=True)),)
 
 
 _PER_SECOND: Final = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
-
-
-def _unit(calls: pa.Table) -> str:
-    return str(calls.schema.field("duration").type.unit)
 
 
 def list_scorers(part: Part) -> list[str]:
@@ -211,7 +212,7 @@ def list_scorers(part: Part) -> list[str]:
     return [] if part.evaluation is None else part.evaluation.scorers
 
 
-def _codes(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
+def _codes(column: pa.Array, known: Sequence[str]) -> np.ndarray:
     """The position of each word; that of a word that is not known is -1."""
     found = pc.index_in(column, value_set=pa.array(known, pa.string()))
     codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int8)
@@ -222,9 +223,9 @@ class RowKeys:
     """The rows of a run by their key, which they are sorted by."""
 
     def __init__(self, index: np.ndarray, replication: np.ndarray) -> None:
-        self._index, first = np.unique(index, return_inverse=True)
         self._width = int(replication.max()) + 1 if len(replication) else 1
-        self._keys = first * self._width + replication
+        self._index = index if self._width == 1 else index[np.diff(index, prepend=-1) > 0]
+        self._keys = self._number(index, replication)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -233,38 +234,40 @@ class RowKeys:
         """The row of each key; -1 for none."""
         if not len(self._keys):
             return np.full(len(index), -1)
-        example = np.searchsorted(self._index, index).clip(max=len(self._index) - 1)
-        known = (self._index[example] == index) & (replication < self._width)
-        keys = example * self._width + replication
+        keys = self._number(index, replication)
         place = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-        return np.where(known & (self._keys[place] == keys), place, -1)
+        return np.where(self._keys[place] == keys, place, -1)
+
+    def _number(self, index: np.ndarray, replication: np.ndarray) -> np.ndarray:
+        """Numbers in the order of the keys; -1 for a key that no row can have."""
+        if self._width == 1:
+            return np.where(replication == 0, index, -1)
+        example = np.searchsorted(self._index, index).clip(max=len(self._index) - 1)
+        is_known = (self._index[example] == index) & (replication < self._width)
+        return np.where(is_known, example * self._width + replication, -1)
 
 
 @dataclass(frozen=True)
 class _ScoreRows:
-    """The rows of a scorer's table, each with the number of the call's row."""
+    """Rows of a scorer's table, each with the number of the call's row."""
 
     row: np.ndarray
     response: np.ndarray
     target: np.ndarray  # codes
     status: np.ndarray  # positions in `SCORE_STATUSES`
     value: np.ndarray
-    label: Words
+    label: pa.Array
 
     @classmethod
-    def read(cls, evaluation: Evaluation | None, scorer: str, keys: RowKeys) -> _ScoreRows:
-        assert evaluation is not None
-        names = [INDEX, "replication", "_response_index_", "target", "status", "value", "label"]
-        table = pa.Table.from_batches(evaluation.batches(scorer, names)).select(names)
-        row = keys.places(*(table.column(name).to_numpy() for name in names[:2]))
-        value = pc.fill_null(table.column("value").cast(pa.float64()), np.nan).to_numpy()
+    def read(cls, table: pa.Table, keys: RowKeys) -> _ScoreRows:
+        row = keys.places(*(table.column(name).to_numpy() for name in (INDEX, "replication")))
         found = cls(
             row,
             pc.fill_null(table.column("_response_index_"), 0).to_numpy(),
             _number_texts(table.column("target")),
             _codes(table.column("status"), SCORE_STATUSES),
-            value,
-            _words(_cut_texts(table.column("label"))),
+            pc.fill_null(table.column("value").cast(pa.float64()), np.nan).to_numpy(),
+            table.column("label").cast(pa.string()).combine_chunks(),
         )
         return found if (row >= 0).all() else found._take(row >= 0)
 
@@ -281,24 +284,62 @@ class _ScoreRows:
         first = np.r_[True, (sides[:, 1:] != sides[:, :-1]).any(axis=0)] if len(order) else np.zeros(0, bool)
         return within._take(order[first])
 
-    def by_row(self, n: int) -> ScorerColumns:
-        status, label = np.zeros(n, np.uint8), np.zeros(n, np.uint16)
-        np.maximum.at(status, self.row, (self.status + 1).astype(np.uint8))
-        value = np.full(n, np.inf)
-        has_value = ~np.isnan(self.value)
-        np.minimum.at(value, self.row[has_value], self.value[has_value])
-        without = np.ones(n, bool)
-        without[self.row[has_value]] = False
-        value[without] = np.nan
-        named = np.flatnonzero(self.label.codes)[::-1]  # the first label of a row is assigned last
-        label[self.row[named]] = self.label.codes[named]
-        return ScorerColumns(status, value, Words(label, self.label.known))
-
     def _take(self, chosen: np.ndarray) -> _ScoreRows:
         row, response, target, status, value = (
             each[chosen] for each in (self.row, self.response, self.target, self.status, self.value)
         )
-        return _ScoreRows(row, response, target, status, value, Words(self.label.codes[chosen], self.label.known))
+        is_mask = chosen.dtype == np.bool_
+        return _ScoreRows(
+            row, response, target, status, value, self.label.take(np.flatnonzero(chosen) if is_mask else chosen)
+        )
+
+
+def _iterate_scores(evaluation: Evaluation | None, scorer: str, keys: RowKeys) -> Iterator[_ScoreRows]:
+    """The rows of a scorer's table in pieces, each with all scores of its examples."""
+    assert evaluation is not None
+    names = [INDEX, "replication", "_response_index_", "target", "status", "value", "label"]
+    earlier: list[pa.RecordBatch] = []
+    for batch in evaluation.batches(scorer, names):
+        if not batch.num_rows:
+            continue
+        index = batch.column(INDEX).to_numpy()
+        last = int(np.searchsorted(index, index[-1]))
+        if last:
+            yield _ScoreRows.read(pa.Table.from_batches([*earlier, batch.slice(0, last)]), keys)
+            earlier = []
+        earlier.append(batch.slice(last))
+    if earlier:
+        yield _ScoreRows.read(pa.Table.from_batches(earlier), keys)
+
+
+class _ScorerBuilder:
+    """The columns of a scorer, from its rows in pieces."""
+
+    def __init__(self, n: int) -> None:
+        self._status, self._label, self._has_value = (
+            np.zeros(n, np.uint8),
+            np.zeros(n, np.uint16),
+            np.zeros(n, np.bool_),
+        )
+        self._value = np.full(n, np.inf)
+        self._labels = _Numbering(lambda text: cut_text(text, TEXT))
+
+    def add(self, rows: _ScoreRows) -> None:
+        """Adds rows: all of the examples that they are of."""
+        np.maximum.at(self._status, rows.row, (rows.status + 1).astype(np.uint8))
+        has_value = ~np.isnan(rows.value)
+        np.minimum.at(self._value, rows.row[has_value], rows.value[has_value])
+        self._has_value[rows.row[has_value]] = True
+        labels = self._labels.number(rows.label)
+        named = np.flatnonzero(labels)[::-1]  # the first label of a row is assigned last
+        self._label[rows.row[named]] = labels[named]
+
+    def build(self, compared: Compared | None) -> ScorerColumns:
+        """The columns of all rows that were added."""
+        self._value[~self._has_value] = np.nan
+        if compared is not None and np.array_equal(compared.value, self._value, equal_nan=True):
+            compared = replace(compared, value=self._value)  # one array for both
+        return ScorerColumns(self._status, self._value, self._labels.words(self._label), compared)
 
 
 class _Outcomes:
@@ -321,8 +362,13 @@ class _Outcomes:
 
     def positions(self) -> np.ndarray:
         """Positions in `OUTCOMES`."""
-        conditions = [self._failed, self._unscored, self._zero, self._valued, self._scored]
-        return np.select(conditions, [_FAILED, _NOT_SCORED, _WRONG, _RIGHT, _SCORED], _ANSWERED).astype(np.uint8)
+        found = np.full(len(self._failed), _ANSWERED, np.uint8)
+        found[self._scored] = _SCORED
+        found[self._valued] = _RIGHT
+        found[self._zero] = _WRONG
+        found[self._unscored] = _NOT_SCORED
+        found[self._failed] = _FAILED
+        return found
 
 
 @dataclass(frozen=True)
@@ -336,13 +382,11 @@ class Attributes:
         """The attributes of the example of each row."""
         if not len(self.index):
             return {name: Words(np.zeros(len(index), np.uint16), words.known) for name, words in self.words.items()}
-        order = np.argsort(self.index, kind="stable")
-        at = np.searchsorted(self.index[order], index).clip(max=len(order) - 1)
-        place = np.where(self.index[order][at] == index, order[at], len(order))
-        return {
-            name: Words(np.append(words.codes, 0)[place].astype(np.uint16), words.known)
-            for name, words in self.words.items()
-        }
+        if np.array_equal(self.index, index):
+            return dict(self.words)
+        at = np.searchsorted(self.index, index).clip(max=len(self.index) - 1)
+        is_known = self.index[at] == index
+        return {name: Words(np.where(is_known, words.codes[at], 0), words.known) for name, words in self.words.items()}
 
 
 def read_attributes(run: Run) -> Attributes:
@@ -352,22 +396,48 @@ def read_attributes(run: Run) -> Attributes:
         names = list(read_roles(run.store.manifest("datasets", id)["spec"]["roles"]).attributes)
     except NotFound:
         return Attributes(np.zeros(0, np.int64), {})
-    examples = pa.Table.from_batches(run.store.read("datasets", id, "examples", [INDEX, *names]))
-    return Attributes(
-        examples.column(INDEX).to_numpy(),
-        {name: _words(_as_texts(examples.column(name), examples.schema.field(name))) for name in names},
-    )
+    texts = {name: _Numbering(short_text) for name in names}
+    index: list[np.ndarray] = [np.zeros(0, np.int64)]
+    codes: dict[str, list[np.ndarray]] = {name: [np.zeros(0, np.uint16)] for name in names}
+    for batch in run.store.read("datasets", id, "examples", [INDEX, *names]):
+        index.append(batch.column(INDEX).to_numpy())
+        for name in names:
+            codes[name].append(texts[name].number(_read_values(batch, name)))
+    words = {name: texts[name].words(np.concatenate(parts)) for name, parts in codes.items()}
+    return Attributes(np.concatenate(index), words)
 
 
-def _as_texts(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """The values of a column as short texts; equal ones are converted once."""
+def _read_values(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """The values of a column, as texts where equal ones are not known from their bytes."""
+    field = batch.schema.field(name)
     if pa.types.is_nested(field.type) or is_json(field):
-        rows = pa.table([column], pa.schema([field]))
-        values = (read_column(batch, field.name) for batch in rows.to_batches())
-        return pa.chunked_array([pa.array(map(short_text, each), pa.string()) for each in values], pa.string())
-    encoded = column.combine_chunks().dictionary_encode()
-    texts = pa.array(map(short_text, encoded.dictionary.to_pylist()), pa.string())
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(encoded.indices, texts).cast(pa.string())])
+        return pa.array(map(short_text, read_column(batch, name)), pa.string())
+    return batch.column(name)
+
+
+class _Numbering:
+    """Numbers the texts of values from 1, in the order in which they first occur, until they are too many."""
+
+    def __init__(self, write: Callable[[Any], str | None]) -> None:
+        self._write = write
+        self._known: dict[str, int] | None = {}
+
+    def number(self, values: pa.Array) -> np.ndarray:
+        """For each value the number of its text, or 0 for none."""
+        if self._known is None:
+            return np.zeros(len(values), np.uint16)
+        encoded = values.dictionary_encode()
+        texts = map(self._write, encoded.dictionary.to_pylist())  # equal values are written once
+        known = self._known
+        numbers = np.array([0 if text is None else known.setdefault(text, len(known) + 1) for text in texts] + [0])
+        if len(known) > _MOST_WORDS:
+            self._known = None
+        codes: np.ndarray = numbers.astype(np.uint16)[pc.fill_null(encoded.indices, len(numbers) - 1).to_numpy()]
+        return codes
+
+    def words(self, codes: np.ndarray) -> Words:
+        """The words whose numbers these are."""
+        return Words(np.zeros_like(codes), None) if self._known is None else Words(codes, [*self._known])
 
 
 def short_text(value: Any) -> str | None:
@@ -392,13 +462,6 @@ def _write(value: Any) -> str | None:
     return identity.encode(value).decode()
 
 
-def _cut_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts of at most `TEXT` characters; equal ones are cut once."""
-    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
-    texts = pa.array((cut_text(text, TEXT) for text in encoded.dictionary.to_pylist()), pa.string())
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(encoded.indices, texts).cast(pa.string())])
-
-
 def _number_texts(column: pa.ChunkedArray) -> np.ndarray:
     """For each row the number of its text, from 1, or 0 for none."""
     encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
@@ -406,27 +469,20 @@ def _number_texts(column: pa.ChunkedArray) -> np.ndarray:
     return numbers
 
 
-def _words(column: pa.ChunkedArray) -> Words:
-    known = column.combine_chunks().unique().drop_null().to_pylist()
-    if len(known) > _MOST_WORDS:
-        return Words(np.zeros(len(column), np.uint16), None)
-    return Words(_number_texts(column).astype(np.uint16), known)
-
-
 def iterate_columns(columns: RowColumns) -> Iterator[tuple[str, np.ndarray]]:
     """Name → column, as a page reads them."""
-    yield "index", columns.index.astype("<i8")
-    yield "replication", columns.replication.astype("<i4")
+    yield "index", columns.index.astype("<i8", copy=False)
+    yield "replication", columns.replication.astype("<i4", copy=False)
     yield "outcome", columns.outcome
-    yield "duration", columns.duration.astype("<f8")
+    yield "duration", columns.duration.astype("<f8", copy=False)
     for number, of in enumerate(columns.scorers.values()):
         yield f"status-{number}", of.status
-        yield f"value-{number}", of.value.astype("<f8")
-        yield f"label-{number}", of.label.codes.astype("<u2")
+        yield f"value-{number}", of.value.astype("<f8", copy=False)
+        yield f"label-{number}", of.label.codes.astype("<u2", copy=False)
         if of.compared is not None:
-            yield f"compared-{number}", of.compared.value.astype("<f8")
+            yield f"compared-{number}", of.compared.value.astype("<f8", copy=False)
     for number, words in enumerate(columns.attributes.values()):
-        yield f"attribute-{number}", words.codes.astype("<u2")
+        yield f"attribute-{number}", words.codes.astype("<u2", copy=False)
 
 
 def describe_columns(columns: RowColumns, scores: Iterable[Mapping[str, Any]], aggregates: Mapping[str, str]) -> Facts:

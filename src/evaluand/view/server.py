@@ -32,7 +32,7 @@ from evaluand.view.page import ASSETS, page, read_asset
 from evaluand.view.resources.base import Source, find_resources, read_resource
 
 _SMALL: Final = 1000  # bytes that are not worth compressing
-_MOST_READING: Final = 4
+_MOST_READING: Final = 2
 
 
 def make_app(source: Source, access: Access, stop: Callable[[], None] | None = None) -> Starlette:

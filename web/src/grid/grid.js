@@ -19,22 +19,23 @@ const TALLEST = 16e6; // pixels that browsers draw reliably
 /**
  * @param tasks `{task, run, evaluation}` of each column.
  * @param usual the preset where the address names none.
+ * @param onShown called when rows are shown, or the reason why there are none.
  */
-export function Grid({ tasks, usual = "all" }) {
+export function Grid({ tasks, usual = "all", onShown = () => {} }) {
   const [found, tell] = useState({ grid: null, error: null });
   const key = tasks.map((task) => `${task.run}/${task.evaluation}`).join();
   useEffect(() => {
     let wanted = true;
     Promise.all(tasks.map(async (task) => ({ ...task, ...await readColumns(task) }))).then(joinTasks).then(
       (grid) => wanted && tell({ grid, error: null }),
-      (error) => wanted && tell({ grid: null, error: error.message }));
+      (error) => { if (wanted) { tell({ grid: null, error: error.message }); onShown(); } });
     return () => { wanted = false; };
   }, [key]);
   if (found.error) return html`<${Problem} text=${found.error} />`;
-  return found.grid ? html`<${JoinedGrid} grid=${found.grid} usual=${usual} />` : html`<${Waiting} what="Reading the rows" />`;
+  return found.grid ? html`<${JoinedGrid} grid=${found.grid} usual=${usual} onShown=${onShown} />` : html`<${Waiting} what="Reading the rows" />`;
 }
 
-function JoinedGrid({ grid, usual }) {
+function JoinedGrid({ grid, usual, onShown }) {
   const missing = useExample(grid);
   const text = (state.value.get("q") ?? "").trim();
   const [marks, tell] = useState({ text: "", found: null, error: null });
@@ -68,7 +69,7 @@ function JoinedGrid({ grid, usual }) {
     ${missing && html`<${Problem} text=${missing} />`}
     ${marks.error && marks.text === text && html`<${Problem} text=${marks.error} />`}
     <p class="row-count" role="status">${isSearching ? "Searching …" : `${word.format(chosen.rows.length)} of ${plural(grid.n, "row")}${ofMore(grid)}${text && isReport ? "; only texts that are in the report were searched" : ""}`}</p>
-    <${Table} grid=${grid} rows=${chosen.rows} search=${text.toLowerCase()} />
+    <${Table} grid=${grid} rows=${chosen.rows} search=${text.toLowerCase()} onShown=${onShown} />
   </div>`;
 }
 
@@ -129,7 +130,7 @@ function example(grid) {
 }
 
 /** The rows that fit, over a height that stands for all of them. */
-function Table({ grid, rows, search }) {
+function Table({ grid, rows, search, onShown }) {
   const box = useRef(null);
   const [seen, tell] = useState({ top: 0, height: 600 });
   const [loaded, load] = useState(new Map());
@@ -150,7 +151,7 @@ function Table({ grid, rows, search }) {
   useEffect(() => {
     let wanted = true;
     Promise.all(visible.map((row) => readRow(grid, row).then((cells) => [row, cells], (error) => [row, { error: error.message }])))
-      .then((pairs) => { if (wanted) { load(new Map(pairs)); document.documentElement.dataset.ready ??= String(Math.round(performance.now())); } });
+      .then((pairs) => { if (wanted) { load(new Map(pairs)); document.documentElement.dataset.ready ??= String(Math.round(performance.now())); onShown(); } });
     return () => { wanted = false; };
   }, [grid, visible]);
 

@@ -1,6 +1,6 @@
 // Results: an experiment, a run or an evaluation. The answers first, then the rows, then all sections of a report.
 import { html } from "htm/preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { address } from "../address.js";
 import { Grid } from "../grid/grid.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
@@ -16,12 +16,14 @@ export function ResultsPage({ parts }) {
   const found = useRead(pathOf("results", name));
   const said = useRead(pathOf("answers", name));
   const past = useRead(found.value?.history ? pathOf("history", name) : null);
-  const sections = useRead(said.value && pathOf("sections", name));
+  const [shownRows, tellShown] = useState(null); // of which results
+  const isNext = shownRows === name || found.value?.tasks.length === 0; // the rows and the rest would keep each other waiting
+  const sections = useRead(isNext && said.value ? pathOf("sections", name) : null);
   if (found.error) return html`<${Problem} text=${found.error} /><p><a href=${address(["live", name])}>Watch it, if it is being made</a></p>`;
-  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} past=${past} sections=${sections} />`}</${Loaded}>`;
+  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} past=${past} sections=${sections} onShown=${() => tellShown(name)} />`}</${Loaded}>`;
 }
 
-function Results({ title, experiment, tasks, judges, said, past, sections }) {
+function Results({ title, experiment, tasks, judges, said, past, sections, onShown }) {
   const within = experiment && { name: experiment, to: address(["e", experiment]) };
   const hasPast = past.error || past.value?.length > 0;
   const shownSections = sections.value ?? [];
@@ -36,7 +38,7 @@ function Results({ title, experiment, tasks, judges, said, past, sections }) {
     <nav class="within" aria-label="Sections"><ul>${tasks.length === 1 && html`<li><a href="#distributions">Distributions</a></li>`}${tasks.length > 0 && html`<li><a href="#rows">Rows</a></li>`}
       ${hasPast && html`<li><a href="#history">Earlier evaluations</a></li>`}${shownSections.map(({ id, title: name }) => html`<li><a href=${`#${id}`}>${name}</a></li>`)}</ul></nav>
     ${tasks.length === 1 && html`<section id="distributions" aria-labelledby="distributions-title"><h2 id="distributions-title">Distributions</h2><${Histograms} task=${tasks[0]} /></section>`}
-    ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} /></section>`}
+    ${tasks.length > 0 && html`<section id="rows" aria-labelledby="rows-title"><h2 id="rows-title">Rows</h2><${Grid} tasks=${tasks} onShown=${onShown} /></section>`}
     ${hasPast && html`<section id="history" aria-labelledby="history-title"><h2 id="history-title">Earlier evaluations</h2><${History} found=${past} /></section>`}
     ${shownSections.map(({ id, title: name, html: markup }) => html`<section id=${id} key=${id} aria-labelledby=${`${id}-title`} class="of-report">
       <h2 id=${`${id}-title`}>${name}</h2><${Markup} of=${markup} /></section>`)}

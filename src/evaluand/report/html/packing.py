@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from base64 import b64encode
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -29,18 +29,22 @@ def compress(data: bytes) -> bytes:
 def pack_columns(head: Facts, columns: Iterable[tuple[str, np.ndarray]]) -> bytes:
     """The length of the head in 8 digits, a head in JSON, then the columns one after the other.
 
-    Each column begins at a multiple of 8 bytes after the head, which is padded to such a multiple.
+    Each column begins at a multiple of 8 bytes after the head, which is padded to such a multiple. An array that has
+    several names is there once.
 
     Args:
         head: what the numbers mean; `columns` are added: name → type and place.
     """
-    parts, places, at = [], {}, 0
-    for name, column in columns:
-        data = column.astype(column.dtype.newbyteorder("<"), copy=False).tobytes()
-        places[name] = {"type": column.dtype.str.lstrip("<|="), "at": at}
-        parts.append(data + bytes(-len(data) % 8))
-        at += len(parts[-1])
-    text = orjson.dumps(head | {"columns": places}, option=orjson.OPT_NON_STR_KEYS)
+    named, parts, places, at = dict(columns), list[Any](), dict[int, int](), 0
+    for column in named.values():
+        if id(column) in places:
+            continue
+        places[id(column)] = at
+        data = np.ascontiguousarray(column, column.dtype.newbyteorder("<"))  # copied only once, by `join`
+        parts += [data, bytes(-data.nbytes % 8)]
+        at += data.nbytes + len(parts[-1])
+    kinds = {name: {"type": column.dtype.str.lstrip("<|="), "at": places[id(column)]} for name, column in named.items()}
+    text = orjson.dumps(head | {"columns": kinds}, option=orjson.OPT_NON_STR_KEYS)
     text += b" " * (-(len(text) + _LENGTH) % 8)
     return b"".join([b"%0*d" % (_LENGTH, len(text)), text, *parts])
 
