@@ -7,7 +7,7 @@ import { Head, Loaded } from "../parts/frame.js";
 import { forget, isServed, pathOf, read, useRead } from "../source.js";
 import { Name, interval, minute, number, plural, shown, word } from "../text.js";
 
-const PAGE = 60;
+const PAGE = 30;
 const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
 const ROUTES = {
   experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "m", ratings: "m", comparisons: "c", recordings: "a", datasets: "d", cards: "j",

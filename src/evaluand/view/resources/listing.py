@@ -15,7 +15,7 @@ from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts, Names, usage_facts
 from evaluand.report.text import SHORT_ID, measure_creation
 from evaluand.report.usage import brief_usage
-from evaluand.store.catalog import DAMAGED, OPEN_STATUS, Entry
+from evaluand.store.catalog import DAMAGED, OPEN_STATUS, SEALED_STATUS, Entry
 from evaluand.view.live import LiveRun
 from evaluand.view.resources.base import Source, resource
 
@@ -30,17 +30,24 @@ def read_index(source: Source) -> Facts:
     refs = source.store.refs()
     names = Names(refs)
     entries = source.store.catalog.entries()
-    listed = [{name: entry[name] for name in _LISTED} | _describe(source, names, entry) for entry in entries]
+    listed = [
+        _describe(source, entry) | {"names": names.find(entry["kind"], entry["id"], entry["name"])} for entry in entries
+    ]
     return {"store": str(source.root), "artifacts": listed, "experiments": _list_experiments(refs, entries)}
 
 
-def _describe(source: Source, names: Names, entry: Entry) -> Facts:
-    return {
-        "names": names.find(entry["kind"], entry["id"], entry["name"]),
-        "counts": format_counts(entry["counts"]),
-        "used": brief_usage(usage_facts(dict(entry))),
-        "command": _find_command(source, entry),
-    }
+def _describe(source: Source, entry: Entry) -> Facts:
+    """What the list says of an artifact, which never changes once it is finished."""
+
+    def read() -> Facts:
+        return {name: entry[name] for name in _LISTED} | {
+            "counts": format_counts(entry["counts"]),
+            "used": brief_usage(usage_facts(dict(entry))),
+            "command": _find_command(source, entry),
+        }
+
+    is_finished = entry["status"] == SEALED_STATUS
+    return source.facts.get(("listed", entry["kind"], entry["id"]), read) if is_finished else read()
 
 
 def _find_command(source: Source, entry: Entry) -> str | None:
