@@ -54,7 +54,9 @@ def test_the_best_system_comes_with_its_interval_and_the_most_frequent_failure_w
     assert best.startswith("e/perfect is best by accuracy · same")
     assert "p < 0.0001" in best
     assert hint is None
-    assert found["What fails most?"][0] == ["e/poor: 1 failed by the task: TimeoutError: no reply"]
+    [failed, wrong] = found["What fails most?"][0]
+    assert failed == "e/poor: 1 failed by the task: TimeoutError: no reply"
+    assert wrong == "e/poor: 100 of 199 wrong by same"
     assert found["What did it cost?"][0] == ["No call says what it used"]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import between, disparity_phrase, group_name, numbers
 from evaluand.report.usage import brief_usage, total_spent
@@ -82,9 +83,25 @@ def _describe_failures(facts: Facts) -> Answer:
         f"{each['task']}: {each['count']:,} {each['status']} by {each['scorer'] or 'the task'}: {each['reason']}"
         for each in reasons[:_MOST]
     ]
+    if len(reasons) > _MOST:
+        rest = sum(reason["count"] for reason in reasons[_MOST:])
+        found.append(f"{rest:,} more for {plural(len(reasons) - _MOST, 'other reason')}")
     if not found:
         found = ["No call failed, and every row was scored"] if _overall_values(facts) else ["No call failed"]
-    return Answer(question, found)
+    return Answer(question, found + _count_wrong(facts)[: 2 * _MOST])
+
+
+def _count_wrong(facts: Facts) -> list[str]:
+    """How many answers are wrong, by the metrics that count right ones; most wrong first."""
+    counted = [row for row in _overall_values(facts) if "correct" in (row["data"] or {}) and row["data"]["n"]]
+    first = reversed(counted)  # of several metrics of a scorer the first is assigned last
+    wrong = {(row["task"], row["scorer"], row["target"]): row["data"] for row in first}
+    found = [(data["n"] - data["correct"], data["n"], key) for key, data in wrong.items()]
+    return [
+        f"{task}: {n:,} of {total:,} wrong by {scorer}{'' if target is None else f' · {target}'}"
+        for n, total, (task, scorer, target) in sorted(found, key=lambda each: -each[0] / each[1])
+        if n
+    ]
 
 
 def _key(row: Facts) -> tuple[Any, ...]:
