@@ -126,8 +126,8 @@ def test_rows_of_all_systems_stand_side_by_side(tab: Any, server: Server) -> Non
     [
         ("?p=failed", 24),
         ("?p=wrong", 80),
-        ("?p=first", 72),
-        ("?p=second", 0),
+        ("?p=better-0-1", 72),
+        ("?p=better-1-0", 0),
         ('?f=score.right < 1 and topic == "plus"', 40),
         ('?f=first.outcome == "failed" or second.score.right == 0', 96),
         ('?f="second".outcome == "wrong" and first.score.right', 72),
