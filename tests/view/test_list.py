@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.class_rates import Recall
 from evaluand.run.task import FunctionTask
 from evaluand.view.resources.base import Source, find_resources, read_resource
+from evaluand.view.resources.listing import read_index
 
 ROWS = 8
 ID = "an identifier that is too long for a heading"
@@ -64,6 +66,28 @@ def read(store: DirectoryStore, path: str) -> Any:
 
 def find(store: DirectoryStore, kind: str, name: str) -> str:
     return next(entry["id"] for entry in store.catalog.entries(kind) if entry["name"] == name)
+
+
+def test_a_run_made_again_under_its_id_is_listed_as_it_is(tmp_path: Path) -> None:
+    class Moody:
+        is_well = False
+
+        def __call__(self, text: str) -> str:
+            if not self.is_well:
+                raise ValueError("not today")
+            return text
+
+    find_resources()
+    store, answer, data = DirectoryStore(tmp_path), Moody(), Dataset.from_rows([{"input": "a"}])
+    source, listed = Source(store), []
+    for answer.is_well in (False, True):
+        run = Runner(store).run(FunctionTask(answer, name="moody", version="1"), data)
+        [entry] = [each for each in read_index(source)["artifacts"] if each["kind"] == "runs"]
+        assert entry["created"] == run.manifest["created"]
+        listed.append((entry["id"], entry["counts"]))
+        shutil.rmtree(tmp_path / "runs" / run.id)
+    assert listed[0][0] == listed[1][0]
+    assert ["failed" in counts for _, counts in listed] == [True, False]
 
 
 def test_a_run_that_is_not_finished_says_how_far_it_is(store: DirectoryStore) -> None:
