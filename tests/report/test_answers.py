@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluand import Accuracy, Aggregator, App, Dataset, DirectoryStore, Evaluator, Feedback, Runner
+from evaluand import Accuracy, Aggregator, App, Dataset, DirectoryStore, Evaluator, Feedback, Mean, Runner
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.worst_groups import GroupSearch
 from evaluand.comparison.comparing import compare
@@ -56,8 +56,18 @@ def test_the_best_system_comes_with_its_interval_and_the_most_frequent_failure_w
     assert hint is None
     [failed, wrong] = found["What fails most?"][0]
     assert failed == "e/poor: 1 failed by the task: TimeoutError: no reply"
-    assert wrong == "e/poor: 100 of 199 wrong by same"
+    assert wrong == "e/poor: 100 of 199 wrong by accuracy · same"
     assert found["What did it cost?"][0] == ["No call says what it used"]
+
+
+def test_answers_are_counted_as_wrong_by_every_accuracy_and_missing_ones_by_none(tmp_path: Path) -> None:
+    measures = (
+        Measure("same", Accuracy(missing="wrong")),
+        Measure("same", Mean()),
+        Measure("same", Accuracy(), by=("half",)),
+    )
+    found = said(stored(tmp_path, *measures))["What fails most?"][0]
+    assert [each.partition(" wrong by ")[0] for each in found[1:]] == ["e/poor: 100 of 199", "e/poor: 100 of 199"]
 
 
 def test_without_a_comparison_values_stand_alone_with_how_to_compare_them(tmp_path: Path) -> None:

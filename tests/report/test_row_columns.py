@@ -6,9 +6,11 @@ import datetime as dt
 import math
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given, strategies as st
 
@@ -21,10 +23,12 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples, examples_of
+from evaluand.report.html.packing import pack_columns
 from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, read_attributes, read_row_columns, short_text
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
-from evaluand.store.store import MemoryStore
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore, Store
 
 METRICS = [Accuracy(), Accuracy(reduce="any"), Mean(reduce="best", direction="lower"), Mean(reduce="mean")]
 
@@ -53,10 +57,21 @@ def graded(output: float) -> Any:
     return Score(output)
 
 
-def part_of(seed: int, n: int, replications: int) -> Part:
-    rows = [{"input": f"{seed} {i}", "group": [None, "a", 3, True][i % 4], "list": [i % 3]} for i in range(n)]
+LONG = "z" * 500
+
+
+def part_of(seed: int, n: int, replications: int, store: Store | None = None) -> Part:
+    rows = [
+        {
+            "_index_": 3 * i - n,
+            "input": f"{seed} {i}",
+            "group": [None, "a", 3, True, LONG][i % 5],
+            "list": [[i % 3], [LONG, i % 2]][i % 2],
+        }
+        for i in range(n)
+    ]
     data = Dataset.from_rows(rows, attributes=["group", "list"])
-    store = MemoryStore()
+    store = store or MemoryStore()
     run = Runner(store).run(FunctionTask(answer), data.save(store), replications=replications)
     return Part("mine", run, Evaluator(store).evaluate(run, {"binary": binary, "graded": graded}))
 
@@ -65,7 +80,22 @@ def part_of(seed: int, n: int, replications: int) -> Part:
 @pytest.mark.parametrize("metric", METRICS)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 25), replications=st.integers(1, 2))
 def test_columns_are_those_of_the_rows(metric: Any, seed: int, n: int, replications: int) -> None:
-    part = part_of(seed, n, replications)
+    assert_columns_are_rows(part_of(seed, n, replications), metric)
+
+
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(("size", "replications"), [(1, 1), (1, 2), (3, 2)])
+def test_pieces_of_any_size_are_the_same(
+    metric: Any, size: int, replications: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = part_of(size, 20, replications, DirectoryStore(tmp_path))
+    for place in ("store.parquet.READ_ROWS", "report.row_columns._PIECE", "aggregation.score_shards.SHARD_ROWS"):
+        monkeypatch.setattr(f"evaluand.{place}", size)
+    assert_columns_are_rows(part, metric)
+
+
+def assert_columns_are_rows(part: Part, metric: Any) -> None:
     measures = [Measure(scorer, metric) for scorer in ("binary", "graded")]
     scores = scores_facts([part])
     rows = [*Examples(part, scores, None, measures)]
@@ -175,3 +205,13 @@ def test_long_values_that_begin_alike_are_different_values() -> None:
     assert words["text"].codes.tolist() == [1, 2, 1]
     assert words["text"].known == [short_text(text) for text in texts[:2]]
     assert len({*words["text"].known}) == 2
+
+
+def test_a_column_with_two_names_is_packed_once() -> None:
+    values = np.arange(1000.0)
+    once = pack_columns({"rows": 1000}, [("value", values), ("compared", values)])
+    twice = pack_columns({"rows": 1000}, [("value", values), ("compared", values.copy())])
+    assert len(twice) - len(once) >= values.nbytes
+    head = orjson.loads(once[8 : 8 + int(once[:8])])
+    assert head["columns"]["value"] == head["columns"]["compared"]
+    assert once.endswith(values.tobytes())

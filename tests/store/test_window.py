@@ -39,7 +39,7 @@ def stored(
     """A store with groups and batches of few rows, which divide the two rows of some examples."""
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setattr("evaluand.store.parquet.ROW_GROUP_ROWS", 64)
-        monkey.setattr("evaluand.store.parquet.SOUGHT_ROWS", 5)
+        monkey.setattr("evaluand.store.parquet.READ_ROWS", 5)
         store: Any = MemoryStore() if request.param == "memory" else DirectoryStore(tmp_path_factory.mktemp("store"))
         yield store, *filled(store)
 

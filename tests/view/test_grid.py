@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def show(store: DirectoryStore, tasks: dict[str, Evaluation], *asked: dict[str, 
 
 def counts(store: DirectoryStore, a: Evaluation, b: Evaluation) -> tuple[int, int]:
     """How many rows the grid shows as won and as lost by the first."""
-    better, worse = show(store, {"a": a, "b": b}, {"preset": "first"}, {"preset": "second"})
+    better, worse = show(store, {"a": a, "b": b}, {"preset": "better-0-1"}, {"preset": "better-1-0"})
     return len(better), len(worse)
 
 
@@ -86,6 +87,21 @@ def test_rows_shown_as_better_are_those_that_a_comparison_counts(tmp_path: Path,
     a, b = (evaluate(store, data, metric, seed, replications=2) for seed in (1, 2))
     assert counts(store, a, b) == compared(a, b)
     assert min(counts(store, a, b)) > 5
+
+
+@pytest.mark.parametrize(("n", "pairs"), [(3, [(0, 1), (0, 2), (1, 2)]), (5, [(0, 1)])])
+def test_rows_are_shown_for_every_two_of_few_systems(tmp_path: Path, n: int, pairs: list[tuple[int, int]]) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
+    graded = [evaluate(store, data, Mean(), seed) for seed in range(n)]
+    tasks = {f"{seed}": each for seed, each in enumerate(graded)}
+    for one, other in itertools.combinations(range(n), 2):
+        asked = [{"preset": f"better-{one}-{other}"}, {"preset": f"better-{other}-{one}"}]
+        better, worse = (len(rows) for rows in show(store, tasks, *asked))
+        if (one, other) in pairs:
+            assert (better, worse) == compared(graded[one], graded[other])
+        else:
+            assert (better, worse) == (ROWS, ROWS)  # there is no such preset
 
 
 def test_a_missing_row_that_counts_as_wrong_is_lost(tmp_path: Path) -> None:
@@ -158,6 +174,7 @@ def test_an_attribute_of_too_many_values_says_so(tmp_path: Path, monkeypatch: py
     data = Dataset.from_rows([{"input": f"{i}", "id": f"id {i}"} for i in range(ROWS)], attributes=["id"])
     [said] = show(store, {"a": evaluate(store, data, None, 1)}, {"filter": 'id == "id 7"'})
     assert said.startswith("id has more than 65,535 different values, too many to filter by; search the text")
+    assert said.endswith("at character 1")
 
 
 NEAR = 2**53  # beyond which a float holds only every other whole number
@@ -187,6 +204,49 @@ def test_large_numbers_are_compared_exactly(tmp_path: Path, text: str, places: l
     assert [place for [place] in found] == places
 
 
+KIND = "(compare it with a text in quotes, such as"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('score.right == "yes"', 'score.right is a number and "yes" is not (compare it with a number) at character 16'),
+        ('score.said in [1, "yes"]', 'score.said is a number and "yes" is not (compare it with a number, or compare'),
+        ('mine.score.said < "yes"', "with a number, or compare mine.label.said) at character 19"),
+        ('duration > 1 or index != "a"', 'index is a number and "a" is not (compare it with a number) at character 26'),
+        ("score.right == 1 and topic < 1", f'no value of topic is a number {KIND} "plus") at character 30'),
+        ("topic == true", f'no value of topic is a number {KIND} "plus") at character 10'),
+        ("outcome == 1", f'no value of outcome is a number {KIND} "failed") at character 12'),
+        ("status.right >= 1", f'no value of status.right is a number {KIND} "scored") at character 17'),
+        ("label.said in [1]", f'no value of label.said is a number {KIND} "no") at character 16'),
+        ('score.right == "1"', [1]),
+        ('score.right < "true"', [0]),
+        ("level > 9", [1]),
+        ("level == 10", [1]),
+        ("nothing == 1", []),
+    ],
+)
+def test_numbers_and_texts_that_never_meet_are_a_fault_with_its_place(
+    tmp_path: Path, text: str, found: str | list[int]
+) -> None:
+    store = DirectoryStore(tmp_path)
+    rows: list[dict[str, Any]] = [
+        {"input": "a", "topic": "plus", "level": "low", "nothing": None},
+        {"input": "bb", "topic": "times", "level": "10", "nothing": None},
+    ]
+    data = Dataset.from_rows(rows, attributes=["topic", "level", "nothing"])
+    scorers = {
+        "right": lambda output: float(output == "bb"),
+        "said": lambda output: Score(1.0 if output == "bb" else 0.0, label="yes" if output == "bb" else "no"),
+    }
+    graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), scorers)
+    [shown] = show(store, {"mine": graded}, {"filter": text, "sort": "index"})
+    if isinstance(found, str):
+        assert found in shown
+    else:
+        assert shown == [[place] for place in found]
+
+
 @pytest.mark.parametrize("name", ["not", "1e5", "disagree", "true", "1st", "a-b", "é"])
 def test_every_name_that_is_offered_is_a_filter(tmp_path: Path, name: str) -> None:
     store = DirectoryStore(tmp_path)
@@ -204,6 +264,29 @@ def test_a_task_may_be_called_as_a_part_of_names(tmp_path: Path) -> None:
     assert show(store, {"score": graded, "status": graded}, asked) == [[[1, 1]]]
     [fault] = show(store, {"score": graded, "status": graded}, {"filter": "status.score.wrong > 1"})
     assert "there are score.score, score.score.score, status.score.score, outcome" in fault
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("score.rihgt > 1", "no column is called score.rihgt (did you mean score.right?) at character 1"),
+        ("topic and right == 1", "no column is called right (did you mean score.right?) at character 11"),
+        ("not (scor.right)", "(did you mean score.right?) at character 6"),
+        ("mine.score.rigth < 1", "(did you mean mine.score.right?) at character 1"),
+        ("mien.score.right < 1", "(did you mean mine.score.right?) at character 1"),
+        ('Topc == "plus"', "(did you mean topic?) at character 1"),
+        ("two_words == 1", '(did you mean "two words"?) at character 1'),
+        ("  outcme == 1", "(did you mean outcome?) at character 3"),
+        ("label.wrong == 1", "no column is called label.wrong; there are score.right, mine.score.right"),
+        ("x == 1", "no column is called x; there are score.right"),
+    ],
+)
+def test_an_unknown_name_is_located_and_the_nearest_one_is_named(tmp_path: Path, text: str, fault: str) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": "a", "topic": "plus", "two words": "1"}], attributes=["topic", "two words"])
+    graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), {"right": len})
+    [said] = show(store, {"mine": graded, "theirs": graded}, {"filter": text})
+    assert fault in said
 
 
 _SAY = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.core.errors import NotFound
 from evaluand.core.labels import join_name
 from evaluand.engine.policy import Policy
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.metrics.class_rates import Recall
 from evaluand.run.task import FunctionTask
 from evaluand.view.resources.base import Source, find_resources, read_resource
+from evaluand.view.resources.listing import read_index
 
 ROWS = 8
 ID = "an identifier that is too long for a heading"
@@ -62,6 +66,28 @@ def read(store: DirectoryStore, path: str) -> Any:
 
 def find(store: DirectoryStore, kind: str, name: str) -> str:
     return next(entry["id"] for entry in store.catalog.entries(kind) if entry["name"] == name)
+
+
+def test_a_run_made_again_under_its_id_is_listed_as_it_is(tmp_path: Path) -> None:
+    class Moody:
+        is_well = False
+
+        def __call__(self, text: str) -> str:
+            if not self.is_well:
+                raise ValueError("not today")
+            return text
+
+    find_resources()
+    store, answer, data = DirectoryStore(tmp_path), Moody(), Dataset.from_rows([{"input": "a"}])
+    source, listed = Source(store), []
+    for answer.is_well in (False, True):
+        run = Runner(store).run(FunctionTask(answer, name="moody", version="1"), data)
+        [entry] = [each for each in read_index(source)["artifacts"] if each["kind"] == "runs"]
+        assert entry["created"] == run.manifest["created"]
+        listed.append((entry["id"], entry["counts"]))
+        shutil.rmtree(tmp_path / "runs" / run.id)
+    assert listed[0][0] == listed[1][0]
+    assert ["failed" in counts for _, counts in listed] == [True, False]
 
 
 def test_a_run_that_is_not_finished_says_how_far_it_is(store: DirectoryStore) -> None:
@@ -187,6 +213,26 @@ def test_a_comparison_says_what_its_differences_may_come_from(store: DirectorySt
     assert first.startswith("the scorer 'right' of ")
     assert second == "accuracy · right leaves out 1 of 8 rows without a score"
     assert found["grouped"] == ["accuracy · right"]
+
+
+def test_metrics_of_one_name_are_told_apart_where_groups_are_compared_by_one(tab: Any, store: DirectoryStore) -> None:
+    rows = [{"input": f"a{i}", "expected": f"{i % 2}", "half": f"{i // 4}"} for i in range(ROWS)]
+    data, policy = Dataset.from_rows(rows, attributes=["half"]), Policy(concurrency=1)
+    graded = []
+    for name, task in (("last", lambda text: text[-1]), ("parity", lambda text: str(int(text[-1]) % 2))):
+        run = Runner(store, policy).run(FunctionTask(task, name=name, version="1"), data, name=name)
+        graded.append(Evaluator(store, policy).evaluate(run, {"said": Prediction()}, name=name))
+    Aggregator(store).aggregate(graded, [Measure("said", Recall(label=label)) for label in ("0", "1")])
+    a, b = (each.id for each in graded)
+    found = read(store, f"compare/{a}/{b}")
+    labels = ['recall(label="0") · said', 'recall(label="1") · said']
+    assert found["grouped"] == [pair["label"] for pair in found["pairs"]] == labels
+    tab.goto(f"{tab.origin}/c?a={a}&b={b}")
+    choice = tab.get_by_role("region", name="Groups").get_by_role("combobox")
+    choice.wait_for()
+    assert choice.locator("option").all_text_contents() == labels
+    choice.select_option(labels[1])
+    tab.locator("caption").get_by_text(f"{labels[1]} in each group").wait_for()
 
 
 def fail_at_3(text: str) -> str:

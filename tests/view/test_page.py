@@ -14,6 +14,7 @@ from support.browser import open_tab
 from support.view_server import Server, serve_store
 
 from evaluand.cli import main
+from evaluand.view.server import first_reads
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
 expect = sync_api.expect
@@ -97,6 +98,32 @@ def open_results(tab: Any, server: Server, state: str = "") -> None:
     expect(count(tab)).to_contain_text("rows")
 
 
+@pytest.mark.parametrize(
+    ("path", "early"),
+    [
+        ("/", ["index"]),
+        ("/e/big%2Fquiz", ["results/big%2Fquiz", "answers/big%2Fquiz"]),
+        ("/e/big/quiz", ["results/big%2Fquiz", "answers/big%2Fquiz"]),
+        ("/e/", []),
+        ("/e/%FF", []),
+        ("/e/" + "%22%3E" * 1000, []),
+        ("/j/", []),
+    ],
+)
+def test_what_a_page_begins_with_is_read_early(path: str, early: list[str]) -> None:
+    assert first_reads(path) == early
+
+
+def test_what_is_read_early_is_read_once(tab: Any, server: Server) -> None:
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(f"{server.origin}/e/big/quiz")
+    tab.wait_for_selector("html[data-ready]")
+    once = [f"{server.origin}/api/{what}/big%2Fquiz" for what in ("results", "answers")]
+    assert [asked.count(each) for each in once] == [1, 1]
+    assert all(asked.index(each) < asked.index(f"{server.origin}/assets/view.js") for each in once)
+
+
 def test_results_are_reached_from_the_list_and_answer_first(tab: Any) -> None:
     entry = tab.locator(".entry").first
     expect(entry).to_contain_text("accuracy · right")
@@ -126,8 +153,8 @@ def test_rows_of_all_systems_stand_side_by_side(tab: Any, server: Server) -> Non
     [
         ("?p=failed", 24),
         ("?p=wrong", 80),
-        ("?p=first", 72),
-        ("?p=second", 0),
+        ("?p=better-0-1", 72),
+        ("?p=better-1-0", 0),
         ('?f=score.right < 1 and topic == "plus"', 40),
         ('?f=first.outcome == "failed" or second.score.right == 0', 96),
         ('?f="second".outcome == "wrong" and first.score.right', 72),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -136,6 +137,25 @@ def test_a_page_makes_a_link_that_opens_what_it_shows_in_one_other_browser(tab: 
             assert (page.url == f"{server.origin}/e/good?sort=x") == works
             assert (page.get_by_role("banner").count() == 1) == works
             other.close()
+        tab.goto("about:blank")
+
+
+def test_a_link_says_whether_only_this_machine_can_open_it(tab: Any, folder: Path) -> None:
+    others = ("http://192.0.2.7:8000/", "https://127.0.0.1.example/")
+
+    def answer(link: str) -> Any:
+        return lambda route: route.fulfill(json={"link": link})
+
+    with serve_store(folder / "store", folder / "errors", is_opened=False) as server:
+        tab.goto(server.link)
+        for address in (None, "http://localhost:8000/", "http://[::1]:8000/", *others):
+            if address is not None:
+                tab.route("**/session/link", answer(f"{address}?token=t"))
+            tab.reload()
+            tab.get_by_role("button", name=LINK).click()
+            end = "once, within ten minutes" + ("" if address in others else ", and only on this machine")
+            sync_api.expect(tab.get_by_role("banner").get_by_role("status")).to_have_text(re.compile(f"{end}$"))
+        tab.unroute_all()
         tab.goto("about:blank")
 
 

@@ -69,6 +69,9 @@ export async function makeLink() {
   return link.href;
 }
 
+/** Whether a link leads to the machine that it is opened on, whichever that is. */
+export const isLocal = (link) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(link).hostname);
+
 const waiting = new Map();
 
 /** Files call this with their path and content: of pages without a server, scripts are all that can be loaded. */

@@ -78,8 +78,8 @@ def _read(evaluation: Evaluation, measure: Measure, keys: RowKeys) -> Compared:
     value = np.full(len(keys), np.nan)
     for number, units in enumerate(iterate_units(evaluation, measure.scorer, metric)):
         targets = [key[0] for key in units.keys]
-        least = min(targets, key=_sort_targets, default=first)
-        if number == 0 or _sort_targets(least) < _sort_targets(first):
+        least = min(targets, key=_target_key, default=first)
+        if number == 0 or _target_key(least) < _target_key(first):
             first, value[:] = least, np.nan
         used = (units.outcome != _SKIPPED) & ~np.isnan(units.value) & (row_weights(units, metric) > 0)
         used &= np.array([target == first for target in targets], np.bool_)[units.group]
@@ -87,5 +87,5 @@ def _read(evaluation: Evaluation, measure: Measure, keys: RowKeys) -> Compared:
     return Compared(definition(metric), first, metric.direction, value)
 
 
-def _sort_targets(target: str | None) -> str:
+def _target_key(target: str | None) -> str:
     return target or ""

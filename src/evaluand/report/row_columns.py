@@ -63,7 +63,7 @@ class Words:
     known: list[str] | None
 
     def limit(self, most: int) -> Words:
-        """The words that occur; none to choose from if they are more than so many."""
+        """The words that occur, in the order of their numbers; none to choose from if they are more than so many."""
         found = np.unique(self.codes)
         found = found[found > 0]
         if self.known is None or len(found) > most:
@@ -182,11 +182,12 @@ def read_row_columns(
     keys = RowKeys(index, replication)
     compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
     outcome, metrics, scorers = _Outcomes(status), first_metrics(measures), dict[str, ScorerColumns]()
+    two_valued = set(binary)
     for name in list_scorers(part):
         columns = _ScorerBuilder(len(index))
         for rows in _iterate_scores(part.evaluation, name, keys):
             columns.add(rows)
-            outcome.add(rows.deciding(metrics.get(name)), is_binary=name in set(binary))
+            outcome.add(rows, rows.deciding(metrics.get(name)), is_binary=name in two_valued)
         scorers[name] = columns.build(compared.get(name))
     return RowColumns(index, replication, outcome.positions(), duration, scorers, attributes.of(index))
 
@@ -212,7 +213,7 @@ def list_scorers(part: Part) -> list[str]:
     return [] if part.evaluation is None else part.evaluation.scorers
 
 
-def _codes(column: pa.Array, known: Sequence[str]) -> np.ndarray:
+def _codes(column: pa.Array | pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
     """The position of each word; that of a word that is not known is -1."""
     found = pc.index_in(column, value_set=pa.array(known, pa.string()))
     codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int8)
@@ -224,8 +225,8 @@ class RowKeys:
 
     def __init__(self, index: np.ndarray, replication: np.ndarray) -> None:
         self._width = int(replication.max()) + 1 if len(replication) else 1
-        self._index = index if self._width == 1 else index[np.diff(index, prepend=-1) > 0]
-        self._keys = self._number(index, replication)
+        self._index = index if self._width == 1 else index[np.r_[True, index[1:] != index[:-1]]]
+        self._keys, _ = self._number(index, replication)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -234,17 +235,16 @@ class RowKeys:
         """The row of each key; -1 for none."""
         if not len(self._keys):
             return np.full(len(index), -1)
-        keys = self._number(index, replication)
+        keys, is_possible = self._number(index, replication)
         place = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-        return np.where(self._keys[place] == keys, place, -1)
+        return np.where(is_possible & (self._keys[place] == keys), place, -1)
 
-    def _number(self, index: np.ndarray, replication: np.ndarray) -> np.ndarray:
-        """Numbers in the order of the keys; -1 for a key that no row can have."""
-        if self._width == 1:
-            return np.where(replication == 0, index, -1)
+    def _number(self, index: np.ndarray, replication: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers in the order of the keys, and whether a row may have each key."""
+        if self._width == 1:  # each example has one row, the first
+            return index, replication == 0
         example = np.searchsorted(self._index, index).clip(max=len(self._index) - 1)
-        is_known = (self._index[example] == index) & (replication < self._width)
-        return np.where(is_known, example * self._width + replication, -1)
+        return example * self._width + replication, (self._index[example] == index) & (replication < self._width)
 
 
 @dataclass(frozen=True)
@@ -271,45 +271,49 @@ class _ScoreRows:
         )
         return found if (row >= 0).all() else found._take(row >= 0)
 
-    def deciding(self, metric: Metric | None) -> _ScoreRows:
-        """The scores that decide a metric, see `deciding` of facts about evaluations."""
+    def deciding(self, metric: Metric | None) -> np.ndarray:
+        """The places of the scores that decide a metric, see `deciding` of facts about evaluations."""
+        every = np.arange(len(self.row))
         if metric is None:
-            return self
-        within = self._take(self.response < metric.looks_at) if np.isfinite(metric.looks_at) else self
+            return every
+        within = every[self.response < metric.looks_at] if np.isfinite(metric.looks_at) else every
         if metric.reduce not in ("any", "best"):
             return within
         sign = 1 if metric.reduce == "best" and metric.direction == "lower" else -1
-        order = np.lexsort((sign * np.nan_to_num(within.value), within.status, within.target, within.row))
-        sides = np.stack([within.row[order], within.target[order]])
+        columns = (sign * np.nan_to_num(self.value), self.status, self.target, self.row)
+        order = within[np.lexsort([column[within] for column in columns])]
+        sides = np.stack([self.row[order], self.target[order]])
         first = np.r_[True, (sides[:, 1:] != sides[:, :-1]).any(axis=0)] if len(order) else np.zeros(0, bool)
-        return within._take(order[first])
+        return order[first]
 
     def _take(self, chosen: np.ndarray) -> _ScoreRows:
+        """The rows for which `chosen` is true."""
         row, response, target, status, value = (
             each[chosen] for each in (self.row, self.response, self.target, self.status, self.value)
         )
-        is_mask = chosen.dtype == np.bool_
-        return _ScoreRows(
-            row, response, target, status, value, self.label.take(np.flatnonzero(chosen) if is_mask else chosen)
-        )
+        return _ScoreRows(row, response, target, status, value, pc.filter(self.label, pa.array(chosen)))
 
 
 def _iterate_scores(evaluation: Evaluation | None, scorer: str, keys: RowKeys) -> Iterator[_ScoreRows]:
     """The rows of a scorer's table in pieces, each with all scores of its examples."""
     assert evaluation is not None
     names = [INDEX, "replication", "_response_index_", "target", "status", "value", "label"]
-    earlier: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     for batch in evaluation.batches(scorer, names):
         if not batch.num_rows:
             continue
         index = batch.column(INDEX).to_numpy()
-        last = int(np.searchsorted(index, index[-1]))
-        if last:
-            yield _ScoreRows.read(pa.Table.from_batches([*earlier, batch.slice(0, last)]), keys)
-            earlier = []
-        earlier.append(batch.slice(last))
-    if earlier:
-        yield _ScoreRows.read(pa.Table.from_batches(earlier), keys)
+        last = int(np.searchsorted(index, index[-1]))  # of this example more rows may come
+        if last and sum(each.num_rows for each in waiting) + last >= _PIECE:
+            yield _ScoreRows.read(pa.Table.from_batches([*waiting, batch.slice(0, last)]), keys)
+            waiting, batch = [], batch.slice(last)
+        waiting.append(batch)
+    if waiting:
+        yield _ScoreRows.read(pa.Table.from_batches(waiting), keys)
+
+
+_PIECE: Final = 16_384
+"""Rows of scores that are looked at together: many, since each piece takes as long as some thousand rows."""
 
 
 class _ScorerBuilder:
@@ -350,15 +354,16 @@ class _Outcomes:
         self._unscored = status == RESPONSE_STATUSES.index(SKIPPED)
         self._scored, self._zero, self._valued = (np.zeros(len(status), bool) for _ in range(3))
 
-    def add(self, rows: _ScoreRows, *, is_binary: bool) -> None:
-        """Counts the scores of a scorer."""
-        self._scored[rows.row] = True
-        is_failed, is_scored = (rows.status == SCORE_STATUSES.index(status) for status in (FAILED, SCORE_STATUSES[0]))
-        self._failed[rows.row[is_failed]] = True
-        self._unscored[rows.row[~is_failed & ~is_scored]] = True
+    def add(self, rows: _ScoreRows, deciding: np.ndarray, *, is_binary: bool) -> None:
+        """Counts the scores of a scorer at the places that decide."""
+        row, status, value = rows.row[deciding], rows.status[deciding], rows.value[deciding]
+        self._scored[row] = True
+        is_failed, is_scored = (status == SCORE_STATUSES.index(each) for each in (FAILED, SCORE_STATUSES[0]))
+        self._failed[row[is_failed]] = True
+        self._unscored[row[~is_failed & ~is_scored]] = True
         if is_binary:
-            self._valued[rows.row] = True
-            self._zero[rows.row[rows.value == 0]] = True
+            self._valued[row] = True
+            self._zero[row[value == 0]] = True
 
     def positions(self) -> np.ndarray:
         """Positions in `OUTCOMES`."""
@@ -373,7 +378,7 @@ class _Outcomes:
 
 @dataclass(frozen=True)
 class Attributes:
-    """The attributes of the examples of a dataset, by name, and the `_index_` of each."""
+    """The attributes of the examples of a dataset, by name, and the `_index_` of each, in ascending order."""
 
     index: np.ndarray
     words: Mapping[str, Words]
@@ -411,7 +416,7 @@ def _read_values(batch: pa.RecordBatch, name: str) -> pa.Array:
     """The values of a column, as texts where equal ones are not known from their bytes."""
     field = batch.schema.field(name)
     if pa.types.is_nested(field.type) or is_json(field):
-        return pa.array(map(short_text, read_column(batch, name)), pa.string())
+        return pa.array(map(_write, read_column(batch, name)), pa.string())
     return batch.column(name)
 
 

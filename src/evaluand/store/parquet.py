@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
-READ_ROWS = 16_384
-SOUGHT_ROWS = 4096  # who seeks examples can stop after the last
-READ_BYTES = 4 << 20
+READ_ROWS = 4096
 _BLOCK: Final = 1 << 18
 
 
@@ -95,7 +93,7 @@ def read_table(
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
             # In one thread, as a stream: the memory of Arrow's threads adds 60 MiB.
-            yield from file.iter_batches(_rows_at_once(file.metadata, columns, of), groups, columns, use_threads=False)
+            yield from file.iter_batches(_rows_at_once(file.metadata), groups, columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         path = folder.path / entry["file"]
         raise EngineError(f"{path}: cannot be read: {error}; run `evaluand verify` to see the damage") from error
@@ -120,14 +118,10 @@ def _may_have(seen: Any, indices: "Indices") -> bool:
     return bool(np.searchsorted(indices, seen.max, "right") > np.searchsorted(indices, seen.min))
 
 
-def _rows_at_once(metadata: pq.FileMetaData, columns: list[str] | None, of: "Indices | None") -> int:
-    """The number of rows in about 4 MiB of these columns, so that long texts do not fill the memory."""
-    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-    read = [i for i, path in enumerate(paths) if columns is None or path.split(".")[0] in columns]
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    size = sum(group.column(i).total_uncompressed_size for group in groups for i in read)
-    most = READ_ROWS if of is None else SOUGHT_ROWS
-    return int(max(1, min(most, READ_BYTES * metadata.num_rows // max(size, 1))))
+def _rows_at_once(metadata: pq.FileMetaData) -> int:
+    """The number of rows in about 16 MiB, so that long texts do not fill the memory."""
+    size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    return int(max(1, min(READ_ROWS, (16 << 20) * metadata.num_rows // max(size, 1))))
 
 
 class _OpenFile:

@@ -33,7 +33,7 @@ from evaluand.view.page import ASSETS, page, read_asset
 from evaluand.view.resources.base import Source, find_resources, read_resource
 
 _SMALL: Final = 1000  # bytes that are not worth compressing
-_MOST_READING: Final = 2
+_MOST_READING: Final = 3
 
 
 def make_app(source: Source, access: Access, stop: Callable[[], None] | None = None) -> Starlette:
@@ -129,9 +129,11 @@ def first_reads(path: str) -> list[str]:
     """
     route, *parts = [unquote(part) for part in path.split("/") if part] or [""]
     name = quote("/".join(parts), safe="")
-    return [each.format(name) for each in _FIRST_READS.get(route, ())]
+    is_readable = bool(name or not route) and "%EF%BF%BD" not in name and len(name) < _LONGEST_NAME
+    return [each.format(name) for each in _FIRST_READS.get(route, ())] if is_readable else []
 
 
+_LONGEST_NAME: Final = 2000  # characters; longer ones are not worth the room
 _RESULTS: Final = ("results/{}", "answers/{}")
 _FIRST_READS: Final = {"": ("index",), "e": _RESULTS, "r": _RESULTS, "v": _RESULTS}
 

@@ -9,7 +9,7 @@ import { findText, isCut, joinTasks, readColumns, readWords, rowAt } from "./col
 import { Detail } from "./detail.js";
 import { known, quotedName } from "./filter.js";
 import { Line, Heads } from "./line.js";
-import { comparedBy, presetsOf, select, sorts } from "./select.js";
+import { presetsOf, select, sorts } from "./select.js";
 import { ColumnChoice, shownColumns } from "./shown.js";
 
 const HEIGHT = 58; // of a row, as in the style sheet
@@ -117,7 +117,7 @@ function Filters({ grid, preset, usual }) {
           ${Object.entries(sorts(grid)).map(([value, title]) => html`<option value=${value} selected=${value === (values.get("s") ?? "")}>${plainly(title, 80)}</option>`)}</select></div>
     </form>
     <ul class="chips" aria-label="Presets">
-      ${presets.map(([name, one]) => html`<li><button type="button" class="chip" aria-pressed=${name === preset} title=${one.compares ? comparedBy(grid) : null} onClick=${() => change({ p: name === usual ? null : name, x: null })}><bdi>${shown(one.names ? one.names(grid.tasks[0].task, grid.tasks[1].task) : one.title)}</bdi></button></li>`)}
+      ${presets.map(([name, one]) => html`<li><button type="button" class="chip" aria-pressed=${name === preset} title=${one.by ?? null} onClick=${() => change({ p: name === usual ? null : name, x: null })}><bdi>${shown(one.title)}</bdi></button></li>`)}
       ${values.get("f") && html`<li><button type="button" class="chip" aria-pressed="true" aria-label="Remove the filter" onClick=${() => change({ f: null })}>${shown(values.get("f"))} ✕</button></li>`}
     </ul>`;
 }

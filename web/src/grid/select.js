@@ -6,33 +6,37 @@ const outcomeIs = (...names) => (grid) => (row) => grid.tasks.some((task, t) => 
   return place >= 0 && names.includes(task.head.outcomes[task.columns.outcome[place]]);
 });
 
-/** Name → (grid → test); those of pairs need two tasks. */
+/** Name → title and (grid → test). */
 const PRESETS = {
   all: { title: "All", test: () => null },
   failed: { title: "Failed", test: outcomeIs("failed") },
   wrong: { title: "Wrong", test: outcomeIs("wrong") },
   unscored: { title: "Not scored", test: outcomeIs("not scored", "failed") },
-  differ: { title: "Differ", test: (grid) => (row) => disagree(grid, row), pairs: true },
-  first: { names: (a, b) => `${a} better than ${b}`, test: (grid) => flipped(grid, 0, 1), pairs: true, compares: true },
-  second: { names: (a, b) => `${b} better than ${a}`, test: (grid) => flipped(grid, 1, 0), pairs: true, compares: true },
 };
 
-/** Rows in which one task does better than another, as a comparison counts them by the first metric that both have. */
-function flipped(grid, better, worse) {
-  const [a, b] = [better, worse].map((t) => grid.tasks[t]);
-  const [first, second] = findCompared(a, b);
-  if (!first) return () => false;
-  const sign = a.head.scorers[first.number].compared.direction === "lower" ? -1 : 1;
-  return (row) => {
-    const [one, other] = [grid.places[better][row], grid.places[worse][row]];
-    return one >= 0 && other >= 0 && sign * differenceOf(first.values[one], second.values[other]) > 0;
-  };
+const DIFFER = { title: "Differ", test: (grid) => (row) => disagree(grid, row) };
+const MOST_PAIRED = 3; // tasks of which every two have presets; of more only the first two
+
+/** The presets that a grid has, by name: of two tasks those in which one is better need a metric that both were summarised by. */
+export function presetsOf(grid) {
+  if (grid.tasks.length < 2) return Object.entries(PRESETS);
+  const paired = grid.tasks.length > MOST_PAIRED ? [0, 1] : [...grid.tasks.keys()];
+  const pairs = paired.flatMap((a) => paired.filter((b) => b > a).flatMap((b) => [[a, b], [b, a]]));
+  return [...Object.entries(PRESETS), ["differ", DIFFER], ...pairs.flatMap(([better, worse]) => presetOfPair(grid, better, worse))];
 }
 
-/** By what the first two tasks are compared, in words; empty if by nothing. */
-export function comparedBy({ tasks: [a, b] }) {
-  const [first] = b ? findCompared(a, b) : [];
-  return first ? `by ${first.signature} of ${a.head.scorers[first.number].name}` : "";
+/** The rows in which one task does better than another, as a comparison counts them by the first metric that both have; none without one. */
+function presetOfPair({ tasks, places }, better, worse) {
+  const [a, b] = [better, worse].map((t) => tasks[t]);
+  const [first, second] = findCompared(a, b);
+  if (!first) return [];
+  const scorer = a.head.scorers[first.number];
+  const sign = scorer.compared.direction === "lower" ? -1 : 1;
+  const test = () => (row) => {
+    const [one, other] = [places[better][row], places[worse][row]];
+    return one >= 0 && other >= 0 && sign * differenceOf(first.values[one], second.values[other]) > 0;
+  };
+  return [[`better-${better}-${worse}`, { title: `${a.task} better than ${b.task}`, by: `by ${first.signature} of ${scorer.name}`, test }]];
 }
 
 /** What two tasks are compared by: of each the number of the scorer and the numbers of its rows; empty if there is nothing. */
@@ -60,15 +64,10 @@ export function sorts(grid) {
   return found;
 }
 
-/** The presets that a grid has: those that compare need a metric that both tasks were summarised by. */
-export function presetsOf(grid) {
-  const [a, b] = grid.tasks;
-  return Object.entries(PRESETS).filter(([, one]) => !one.pairs || (b && (!one.compares || findCompared(a, b).length > 0)));
-}
-
 /** The rows that are shown, in order. Throws an Error if the filter is wrong. */
 export function select(grid, { preset = "all", filter = "", found = null, sort = "" }) {
-  const tests = [presetsOf(grid).some(([name]) => name === preset) ? PRESETS[preset].test(grid) : null, filter ? compile(filter, grid) : null, found ? (row) => found[row] === 1 : null].filter(Boolean);
+  const chosen = presetsOf(grid).find(([name]) => name === preset)?.[1];
+  const tests = [chosen ? chosen.test(grid) : null, filter ? compile(filter, grid) : null, found ? (row) => found[row] === 1 : null].filter(Boolean);
   const rows = new Uint32Array(grid.n);
   let n = 0;
   for (let row = 0; row < grid.n; row++) if (tests.every((test) => test(row))) rows[n++] = row;

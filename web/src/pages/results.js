@@ -16,11 +16,11 @@ export function ResultsPage({ parts }) {
   const found = useRead(pathOf("results", name));
   const said = useRead(pathOf("answers", name));
   const past = useRead(found.value?.history ? pathOf("history", name) : null);
-  const [shownRows, tellShown] = useState(null); // of which results
-  const isNext = shownRows === name || found.value?.tasks.length === 0; // the rows and the rest would keep each other waiting
+  const [areShown, tellShown] = useState(false);
+  const isNext = areShown || found.value?.tasks.length === 0; // the rows and the rest would keep each other waiting
   const sections = useRead(isNext && said.value ? pathOf("sections", name) : null);
   if (found.error) return html`<${Problem} text=${found.error} /><p><a href=${address(["live", name])}>Watch it, if it is being made</a></p>`;
-  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} past=${past} sections=${sections} onShown=${() => tellShown(name)} />`}</${Loaded}>`;
+  return html`<${Loaded} found=${found}>${(results) => html`<${Results} ...${results} said=${said} past=${past} sections=${sections} onShown=${() => tellShown(true)} />`}</${Loaded}>`;
 }
 
 function Results({ title, experiment, tasks, judges, said, past, sections, onShown }) {

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { computed, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { address, path } from "../address.js";
-import { hasLinks, makeLink } from "../source.js";
+import { hasLinks, isLocal, makeLink } from "../source.js";
 import { shown } from "../text.js";
 
 export function Frame({ children }) {
@@ -20,7 +20,7 @@ function OtherBrowser() {
     try {
       const link = await makeLink();
       const copied = await navigator.clipboard.writeText(link).then(() => true, () => false); // not without HTTPS
-      tell({ link, text: `${copied ? "Copied; it" : "It"} opens once, within ten minutes` });
+      tell({ link, text: `${copied ? "Copied; it" : "It"} opens once, within ten minutes${isLocal(link) ? ", and only on this machine" : ""}` });
     } catch (error) {
       tell({ link: "", text: error.message });
     }

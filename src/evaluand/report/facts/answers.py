@@ -36,7 +36,7 @@ def answers(facts: Facts, measures: Sequence[Measure] = ()) -> list[Answer]:
     """
     return [
         _describe_best(facts),
-        _describe_failures(facts),
+        _describe_failures(facts, measures),
         _describe_groups(facts, measures),
         _describe_cost(facts),
     ]
@@ -75,7 +75,7 @@ def _format_value(row: Facts) -> str:
     return f"{row.get('label') or row['metric']}{target} {value}{interval}, {scored}"
 
 
-def _describe_failures(facts: Facts) -> Answer:
+def _describe_failures(facts: Facts, measures: Sequence[Measure]) -> Answer:
     question = "What fails most?"
     reasons = [{**reason, "task": entry["task"]} for entry in facts["tasks"] for reason in entry["missing"]]
     reasons.sort(key=lambda reason: -reason["count"])
@@ -88,20 +88,25 @@ def _describe_failures(facts: Facts) -> Answer:
         found.append(f"{rest:,} more for {plural(len(reasons) - _MOST, 'other reason')}")
     if not found:
         found = ["No call failed, and every row was scored"] if _overall_values(facts) else ["No call failed"]
-    return Answer(question, found + _count_wrong(facts)[: 2 * _MOST])
+    return Answer(question, found + _count_wrong(facts, measures))
 
 
-def _count_wrong(facts: Facts) -> list[str]:
-    """How many answers are wrong, by the metrics that count right ones; most wrong first."""
-    counted = [row for row in _overall_values(facts) if "correct" in (row["data"] or {}) and row["data"]["n"]]
-    first = reversed(counted)  # of several metrics of a scorer the first is assigned last
-    wrong = {(row["task"], row["scorer"], row["target"]): row["data"] for row in first}
-    found = [(data["n"] - data["correct"], data["n"], key) for key, data in wrong.items()]
-    return [
-        f"{task}: {n:,} of {total:,} wrong by {scorer}{'' if target is None else f' · {target}'}"
-        for n, total, (task, scorer, target) in sorted(found, key=lambda each: -each[0] / each[1])
-        if n
-    ]
+def _count_wrong(facts: Facts, measures: Sequence[Measure]) -> list[str]:
+    """How many answers are wrong by each accuracy, the largest share first; what has no answer is not among them."""
+    found = []
+    for row in _overall_values(facts):
+        metric = next((each.metric for each in measures if each.metric.signature == row["signature"]), None)
+        if metric is None or metric.kind != "accuracy" or getattr(metric, "weighted", False) or not row["n_scored"]:
+            continue
+        missing = row["n_failed"] + row["n_abstained"] if metric.missing == "wrong" else 0
+        wrong, scored = row["data"]["n"] - row["data"]["correct"] - missing, row["data"]["n"] - missing
+        target = "" if row["target"] is None else f" · {row['target']}"
+        if wrong > 0:
+            text = f"{row['task']}: {wrong:,} of {scored:,} wrong by {row.get('label') or row['metric']}{target}"
+            found.append((wrong / scored, text))
+    found.sort(key=lambda each: -each[0])
+    more = [f"{plural(len(found) - 2 * _MOST, 'more count')} of wrong answers"] if len(found) > 2 * _MOST else []
+    return [text for _, text in found[: 2 * _MOST]] + more
 
 
 def _key(row: Facts) -> tuple[Any, ...]:

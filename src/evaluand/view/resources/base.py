@@ -41,6 +41,7 @@ class Cache:
         with own:
             with self._lock:
                 if key in self._values:
+                    self._computing.pop(key, None)
                     self._values.move_to_end(key)
                     known: T = self._values[key]
                     return known
@@ -71,6 +72,7 @@ class Source:
         labels: the folder of the files to which labels are appended; None if the page only shows.
         is_published: what is read goes to people who do not have the store.
         orders: in which people label, by what and whom.
+        listed: texts of the list about finished artifacts, by their entries.
     """
 
     store: DirectoryStore
@@ -82,6 +84,7 @@ class Source:
     attributes: Cache = field(default_factory=lambda: Cache(4))
     facts: Cache = field(default_factory=lambda: Cache(10_000))
     orders: Cache = field(default_factory=lambda: Cache(8))
+    listed: Cache = field(default_factory=lambda: Cache(50_000))
 
     @property
     def root(self) -> Path:

@@ -12,7 +12,7 @@ from evaluand.comparison.changed import describe_other_scorers
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.group_changes import GroupChange, group_changes
-from evaluand.comparison.measures import declared_measures, resolve_measures
+from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.rule import Gate
 from evaluand.comparison.verdict import adjusted_p, adjustment
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
@@ -24,7 +24,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
 from evaluand.report.facts.judges import judge_facts
 from evaluand.report.html.explanations import explain
-from evaluand.report.metric_labels import add_labels
+from evaluand.report.metric_labels import add_labels, metric_labels
 from evaluand.report.text import SHORT_ID
 from evaluand.store.overlay import OverlayStore
 from evaluand.view.resources.base import Source, read_number, resource
@@ -77,7 +77,7 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
         ],
         "left_out": comparison.left_out,
         "caveats": [*_list_caveats(source, tasks, comparison)],
-        "grouped": [_label_measure(each) for each in _find_measures(_read_evaluations(source, tasks))],
+        "grouped": [label for label, _ in _find_measures(_read_evaluations(source, tasks))],
         "meanings": explain(adjustment(comparison.pairs), "detectable difference"),
         "attributes": _list_attributes(source, tasks),
         "command": format_command("compare", [task["evaluation"][:SHORT_ID] for task in tasks], source.root),
@@ -154,8 +154,7 @@ def read_group_changes(source: Source, a: str, b: str, query: Mapping[str, str])
     measures, number = _find_measures(evaluations), read_number(query.get("metric") or "0", "metric")
     if number >= len(measures) or not attributes:
         return []
-    measure = measures[number]
-    label = _label_measure(measure)
+    label, measure = measures[number]
     lower = measure.metric.direction == "lower"
     return [
         _describe_group(each, label) | {"lower_is_better": lower}
@@ -163,15 +162,13 @@ def read_group_changes(source: Source, a: str, b: str, query: Mapping[str, str])
     ]
 
 
-def _find_measures(evaluations: list[Evaluation]) -> list[Measure]:
-    """The metrics with a direction, by which groups can be compared."""
+def _find_measures(evaluations: list[Evaluation]) -> list[tuple[str, Measure]]:
+    """The metrics with a direction, by which groups can be compared, each after its label."""
     with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
         found = resolve_measures(evaluations, None, None, None, declared_measures(evaluations)).compared
-    return [each for each in found if each.metric.direction is not None]
-
-
-def _label_measure(measure: Measure) -> str:
-    return f"{measure.metric.kind} · {measure.scorer}"
+    keys = [(each.scorer, definition(each.metric)) for each in found]
+    labels = metric_labels([{"scorer": scorer, "signature": signature} for scorer, signature in keys])
+    return [(labels[key], each) for key, each in zip(keys, found, strict=True) if each.metric.direction is not None]
 
 
 def _describe_group(each: GroupChange, label: str) -> Facts:

@@ -37,17 +37,19 @@ def read_index(source: Source) -> Facts:
 
 
 def _describe(source: Source, entry: Entry) -> Facts:
-    """What the list says of an artifact, which never changes once it is finished."""
-
-    def read() -> Facts:
-        return {name: entry[name] for name in _LISTED} | {
-            "counts": format_counts(entry["counts"]),
-            "used": brief_usage(usage_facts(dict(entry))),
-            "command": _find_command(source, entry),
-        }
-
+    """What the list says of an artifact: its entry, and texts that are as long the same as it is."""
+    key = (entry["kind"], entry["id"], entry["digest"], entry["created"])
     is_finished = entry["status"] == SEALED_STATUS
-    return source.facts.get(("listed", entry["kind"], entry["id"]), read) if is_finished else read()
+    texts = source.listed.get(key, lambda: _write_texts(source, entry)) if is_finished else _write_texts(source, entry)
+    return {name: entry[name] for name in _LISTED} | texts
+
+
+def _write_texts(source: Source, entry: Entry) -> Facts:
+    return {
+        "counts": format_counts(entry["counts"]),
+        "used": brief_usage(usage_facts(dict(entry))),
+        "command": _find_command(source, entry),
+    }
 
 
 def _find_command(source: Source, entry: Entry) -> str | None:
