@@ -386,6 +386,16 @@ def test_the_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) 
     assert head(asked)["proxy-authorization"] == f"Basic {base64.b64encode(b'me:open-sesame').decode()}"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST"])
+def test_what_is_for_this_machine_goes_through_no_proxy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = answering(b"HTTP/1.1 200 OK", b"Content-Length: 2", body=b"{}")
+    with raw_server(answer) as server, raw_server(answer) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{proxy.port}")
+        assert within_client(outcome, f"http://{host}:{server.port}/answer") == {}
+    assert (len(server.requests), proxy.requests) == (1, [])
+
+
 def test_a_proxy_that_refuses_is_a_lost_connection_that_does_not_show_its_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

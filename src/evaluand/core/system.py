@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -65,6 +65,30 @@ def kill_group(pid: int) -> None:
             os.killpg(pid, KILLED)
         else:
             os.kill(pid, KILLED)
+
+
+def kill_marked(mark: str) -> None:
+    """Kills the processes that were started with a text in their environment, also those that left their group.
+
+    Only where the system shows the environment of processes, as Linux does; a process that clears it is not found.
+    """
+    for _ in range(_ROUNDS):  # those found may start others meanwhile
+        found = [*_find_marked(mark.encode())]
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, KILLED)
+        if not found:
+            return
+
+
+_ROUNDS: Final = 10
+
+
+def _find_marked(mark: bytes) -> Iterator[int]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or belongs to somebody else
+            if mark in (folder / "environ").read_bytes():
+                yield int(folder.name)
 
 
 def is_alive(pid: int) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, warn
 from evaluand.data.source import DataNote
@@ -106,10 +107,7 @@ def plain_table(table: pa.Table, where: str) -> pa.Table:
     """
     schema = plain_schema(table.schema, where)
     kept = _kept_columns(table.schema)
-    columns = [
-        cast(table.column(place), field.type, f"{where}: {field.name}")
-        for place, field in zip(kept, schema, strict=True)
-    ]
+    columns = [_plain_column(table.column(place), field, where) for place, field in zip(kept, schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -137,6 +135,8 @@ def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, where: s
     places: list[int] | None = None
     for batch in batches:
         if batch.schema.equals(schema):
+            for column, field in zip(batch.columns, schema, strict=True):
+                _check_times(column, f"{where}: {field.name}")
             yield batch.replace_schema_metadata(None)
             continue
         if places is None:
@@ -144,10 +144,40 @@ def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, where: s
             names = unique_names([batch.schema.names[place] for place in kept])
             places = [kept[names.index(field.name)] for field in schema]
         columns = [
-            cast(batch.column(place), field.type, f"{where}: {field.name}")
-            for place, field in zip(places, schema, strict=True)
+            _plain_column(batch.column(place), field, where) for place, field in zip(places, schema, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _plain_column(column: Any, field: pa.Field, where: str) -> Any:
+    place = f"{where}: {field.name}"
+    plain = cast(column, field.type, place)
+    for chunk in plain.chunks if isinstance(plain, pa.ChunkedArray) else [plain]:
+        _check_times(chunk, place)
+    return plain
+
+
+def _check_times(column: pa.Array, where: str) -> None:
+    """Refuses times outside of the years 1 to 9999, also within lists and objects: Python has none."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        for child in column.flatten():
+            _check_times(child, where)
+    elif pa.types.is_nested(kind):
+        _check_times(column.flatten(), where)
+    elif (ends := _TIMES.get(kind.id)) is not None:
+        seen = pc.min_max(column.cast(pa.int32() if kind.id == _DATE else pa.int64()))
+        low, high = seen["min"].as_py(), seen["max"].as_py()
+        if low is not None and not ends[0] <= low <= high <= ends[1]:
+            raise DataError(Fault(where, _FAR))
+
+
+_FAR: Final = "a time is outside of the years 1 to 9999; correct it, or write it as text"
+_DATE: Final = pa.date32().id
+_TIMES: Final = {  # in days, and in microseconds
+    _DATE: (-719_162, 2_932_896),
+    pa.timestamp("us").id: (-62_135_596_800_000_000, 253_402_300_799_999_999),
+}
 
 
 def common_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
@@ -219,6 +249,15 @@ def cast(column: Any, kind: pa.DataType, where: str) -> Any:
     except pa.ArrowNotImplementedError:
         return pa.array(column.to_pylist(), kind)
     except pa.ArrowInvalid as error:
-        finer = pa.types.is_temporal(kind)
-        message = "a time is finer than a microsecond; round it" if finer else str(error)
-        raise DataError(Fault(where, message)) from None
+        raise DataError(Fault(where, _explain_time(str(error)) or str(error))) from None
+
+
+def _explain_time(message: str) -> str | None:
+    """What is wrong with a time that Arrow does not cast; None if it is about something else."""
+    if "out of bounds timestamp" in message:
+        return _FAR
+    return (
+        "a time is finer than a microsecond; round it"
+        if re.search("(timestamp|time|duration).*lose data", message)
+        else None
+    )

@@ -26,6 +26,7 @@ from yarl import URL
 
 from evaluand._version import __version__
 from evaluand.core.errors import SpecError
+from evaluand.core.secret_hosts import is_loopback
 from evaluand.engine.rate_limit import sent
 
 _IDLE: Final = 4.0  # seconds; many servers close a connection after five, among them uvicorn and Node
@@ -83,9 +84,13 @@ def open_session(url: URL, headers: Mapping[str, str]) -> aiohttp.ClientSession:
 def proxy_of(url: URL) -> str | None:
     """The proxy that `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system, name for a URL.
 
+    None for this machine itself: elsewhere `127.0.0.1` is another one, which must not see what is sent.
+
     Raises:
         SpecError: it is a proxy of another protocol than HTTP.
     """
+    if is_loopback(url.raw_host or ""):
+        return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(url.raw_host or ""):

@@ -63,11 +63,20 @@ def _columnar(
     def batches(number: int) -> Iterator[pa.RecordBatch]:
         file = files[number]
         try:
-            yield from plain_batches(read(file), schema, file.name)
+            yield from plain_batches(map(_validated, read(file)), schema, file.name)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{file.name}: {error}") from error
 
     return OpenFiles(schema, batches, lambda number, row: f"{files[number].name}: row {row + 1}", n_rows)
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, once its lengths, offsets, texts and places in dictionaries are known to be sound.
+
+    Arrow trusts what a file says of them, and would read outside of the memory.
+    """
+    batch.validate(full=True)
+    return batch
 
 
 def _parquet_batches(path: Any) -> Iterator[pa.RecordBatch]:

@@ -1,9 +1,8 @@
 """Whether an answer matches a pattern, or contains a text.
 
 Patterns are Python's regular expressions, searched for anywhere in the text: anchor them with `^` and `$` if needed.
-They backtrack: a pattern with repeats inside repeats, such as `(a+)+$`, takes exponential time on some texts, and
-nothing stops it, since a search cannot be interrupted. Write such a repeat possessively (`(?:a++)+$`) or without the
-nesting.
+They backtrack: a pattern with repeats inside repeats, such as `(a|aa)+$`, takes exponential time on some texts. Such a
+row fails after five seconds. Write such a repeat possessively (`(?:a|aa)++$`) or without the nesting.
 """
 
 import re
@@ -14,6 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, SpecError, nearest
+from evaluand.core.patterns import LimitedPattern
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
@@ -53,7 +53,7 @@ class Pattern(Scorer):
     """
 
     kind = "pattern"
-    version = 1
+    version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
@@ -67,7 +67,12 @@ class Pattern(Scorer):
         self._require_group()
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Searches the output; a DataError if a group is to be compared with an expected value that is not text."""
+        """Searches the output.
+
+        Raises:
+            DataError: a group is to be compared with an expected value that is not text.
+            SlowPattern: the search takes too long.
+        """
         if not isinstance(output, str):
             return Score.abstained(f"the output is {described(output)}, not text")
         match = self._compiled.search(output)
@@ -94,10 +99,10 @@ class Pattern(Scorer):
         return Score(1.0 if answer == expected.strip() else 0.0, answer)
 
     @cached_property
-    def _compiled(self) -> re.Pattern[str]:
+    def _compiled(self) -> LimitedPattern:
         flags = sum((FLAGS[name] for name in self.flags), re.NOFLAG)
         try:
-            return re.compile(self.pattern, flags)
+            return LimitedPattern(self.pattern, flags)
         except re.error as error:
             where = f" at line {error.lineno}, column {error.colno}" if error.lineno else ""
             raise self._not_a_pattern(f"{error.msg}{where}") from None

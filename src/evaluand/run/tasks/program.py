@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import select
 import shlex
 import shutil
@@ -43,7 +44,7 @@ from evaluand.core.redaction import (
     use_secret,
     use_secret_arguments,
 )
-from evaluand.core.system import kill_group
+from evaluand.core.system import kill_group, kill_marked
 from evaluand.data.dataset import Dataset
 from evaluand.run.task import Request, Task
 from evaluand.trace.spans import TaskSpan
@@ -345,13 +346,15 @@ class _Process:
     """One process of the program, which answers one call at a time."""
 
     def __init__(self, command: list[str], folder: Path, env: Mapping[str, str]) -> None:
+        self._mark = f"EVALUAND_PROGRAM={secrets.token_hex(16)}"  # of all processes that it starts
+        name, _, value = self._mark.partition("=")
         self._popen = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
-            env=env,
+            env={**env, name: value},
             bufsize=0,
             process_group=0,
         )
@@ -416,6 +419,7 @@ class _Process:
             if self._popen.returncode is None:
                 self._await_exit(until)
                 kill_group(self._popen.pid)  # before it is reaped, while the pid is still its own
+                kill_marked(self._mark)
             return self._popen.wait()
 
     def bury(self, until: float = 0.0) -> None:

@@ -263,8 +263,8 @@ class ServiceTask(_Service):
     Failures: transient ones (no connection, a lost connection, a timeout, 408, 425, 429, 5xx) are retried as the run's
     `retries` (by default 4) and `backoff` say, not before `Retry-After`. Other 4xx are bad requests.
 
-    A run's `timeout` and `total_timeout` hold for requests. They cannot interrupt an adapter: a pattern with a repeat
-    in a repeat, such as `^(a+)+$`, can take for ever on an answer made for it, and keeps all other calls waiting.
+    A run's `timeout` and `total_timeout` hold for requests. They do not interrupt an adapter, but a pattern gives up on
+    an answer after five seconds of processor time.
 
     Args:
         url: the endpoint. It may change without the results being others: see `version`. A secret in its path or query

@@ -22,6 +22,7 @@ from itertools import chain
 from typing import Any
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest, warn
+from evaluand.core.patterns import LimitedPattern
 from evaluand.core.selector import Selector, is_jsonpath
 from evaluand.data.adapters.base.options import (
     AdapterError,
@@ -270,7 +271,7 @@ def _constant(value: Any) -> Compute:
 
 
 def _findall(pattern: str, flags: int = 0) -> Compute:
-    find = re.compile(pattern, flags).findall
+    find = LimitedPattern(pattern, flags).findall
     return lambda text: [list(groups) if isinstance(groups, tuple) else groups for groups in find(text)]
 
 
@@ -299,7 +300,7 @@ def _add_up(values: Any) -> Any:
 
 
 def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = None) -> Compute:
-    expression = re.compile(pattern, flags)
+    expression = LimitedPattern(pattern, flags)
     known = expression.groupindex if isinstance(group, str) else range(expression.groups + 1)
     if group not in known:
         raise ValueError(f"it has no group {group!r}")
@@ -314,13 +315,13 @@ def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = N
 
 
 def _split(pattern: str, maxsplit: int = 0, flags: int = 0) -> Compute:
-    expression = re.compile(pattern, flags)
+    expression = LimitedPattern(pattern, flags)
     expression.split("", maxsplit)  # raises here for a number that it does not take
     return lambda text: expression.split(text, maxsplit)
 
 
 def _sub(pattern: str, repl: str, count: int = 0, flags: int = 0) -> Compute:
-    expression = re.compile(pattern, flags)
+    expression = LimitedPattern(pattern, flags)
     expression.sub(repl, "", count)  # raises here where `repl` names an unknown group
     return lambda text: expression.sub(repl, text, count)
 
