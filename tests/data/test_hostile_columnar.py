@@ -42,6 +42,7 @@ def read_all(path: Path) -> list[pa.RecordBatch]:
         pa.array([[1, FAR[0]]], pa.list_(pa.timestamp("s"))),
         pa.array([{"a": {"b": FAR[0]}}], pa.struct({"a": pa.struct({"b": pa.timestamp("s")})})),
         pa.array([FAR[0]], pa.timestamp("s", "UTC")).dictionary_encode(),
+        pa.array([[("a", FAR[0])]], pa.map_(pa.string(), pa.timestamp("s"))),
     ],
     ids=lambda column: str(column.type),
 )

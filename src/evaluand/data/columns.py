@@ -163,7 +163,10 @@ def _check_times(column: pa.Array, where: str) -> None:
     if pa.types.is_struct(kind):
         for child in column.flatten():
             _check_times(child, where)
-    elif pa.types.is_nested(kind):
+    elif pa.types.is_map(kind):
+        for child in (column.keys, column.items):
+            _check_times(child, where)
+    elif pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         _check_times(column.flatten(), where)
     elif (ends := _TIMES.get(kind.id)) is not None:
         seen = pc.min_max(column.cast(pa.int32() if kind.id == _DATE else pa.int64()))
