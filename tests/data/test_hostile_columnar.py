@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -56,6 +58,59 @@ def test_the_first_and_the_last_time_are_read(suffix: str, tmp_path: Path) -> No
     times = pa.array([-62_135_596_800_000_000, None, 253_402_300_799_999_999], pa.timestamp("us"))
     path = write(tmp_path / f"rows.{suffix}", table(times))
     assert [row["more"].year for row in pa.Table.from_batches(read_all(path)).to_pylist() if row["more"]] == [1, 9999]
+
+
+LISTS = [[3, 1], None, [], [2], [1, None]]
+NESTED = [None, [LISTS], [LISTS[:2], []]]
+UNORDERED = pa.ListViewArray.from_arrays(
+    pa.array([2, 0], pa.int32()), pa.array([1, 3], pa.int32()), pa.array([1, 2, 3])
+)
+BYTES = pa.list_view(pa.int8())
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (pa.array(LISTS, pa.list_view(pa.int32())), LISTS),
+        (pa.array(LISTS, pa.large_list_view(pa.int32())), LISTS),
+        (pa.array(NESTED, pa.list_view(pa.list_(BYTES))), NESTED),
+        (pa.array([{"l": [3, 1]}, None], pa.struct({"l": BYTES})), [{"l": [3, 1]}, None]),
+        (pa.array([[[3, 1]], None], pa.list_(BYTES, 1)), [[[3, 1]], None]),
+        (pa.array([[("k", [3, 1])]], pa.map_(pa.string(), BYTES)), [[("k", [3, 1])]]),
+        (UNORDERED, [[3], [1, 2, 3]]),
+    ],
+)
+def test_views_of_lists_have_their_values(column: pa.Array, values: list[Any], tmp_path: Path) -> None:
+    [batch] = read_all(write(tmp_path / "rows.arrow", table(column)))
+    batch.validate(full=True)
+    assert batch.column("more").to_pylist() == values
+
+
+def test_views_that_share_their_values_too_often_are_refused(tmp_path: Path) -> None:
+    starts, sizes = pa.array([0] * 1000, pa.int32()), pa.array([1000] * 1000, pa.int32())
+    column = pa.ListViewArray.from_arrays(starts, sizes, pa.array(range(1000)))
+    with pytest.raises(DataError, match=r"rows\.arrow: more: its lists share their values too often"):
+        read_all(write(tmp_path / "rows.arrow", table(column)))
+
+
+def test_objects_with_two_fields_of_one_name_are_refused_where_they_are_read(tmp_path: Path) -> None:
+    column = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["n", "n"])
+    path = write(tmp_path / "rows.arrow", table(column))
+    assert [each.input for each in Dataset.from_file(path, input="input").examples(0, 1)] == ["a"]
+    with pytest.raises(DataError, match="the column 'more' cannot be read"):
+        list(Dataset.from_file(path, input="more").examples(0, 1))
+
+
+MONTHS = (  # a stream without rows, whose column m is of the type month_interval, which pyarrow cannot make
+    "/////3AAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAEAAAAUAAAAEAAUAAgABgAHAAwAAAAQABAAAAAAAA"
+    "ELEAAAABgAAAAEAAAAAAAAAAEAAABtAAAABAAEAAQAAAAAAAAA/////wAAAAA="
+)
+
+
+def test_a_column_of_a_type_that_has_no_values_in_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.arrow").write_bytes(base64.b64decode(MONTHS))
+    with pytest.raises(DataError, match="the column 'm' has the type month_interval; convert it to a duration"):
+        open_file(tmp_path / "rows.arrow")
 
 
 def test_text_that_is_no_text_is_refused(tmp_path: Path) -> None:

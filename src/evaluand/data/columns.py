@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -96,7 +97,12 @@ def _plain_field(field: pa.Field) -> pa.Field:
     kind = field.type
     if isinstance(kind, pa.BaseExtensionType) and not kind.extension_name.startswith(_KNOWN_EXTENSIONS):
         raise DataError(f"the column {field.name!r} has the type {kind.extension_name}; convert it to a plain one")
+    if kind.id in _INTERVALS:
+        raise DataError(f"the column {field.name!r} has the type {kind}; convert it to a duration or a number")
     return field.with_type(plain_type(kind))
+
+
+_INTERVALS: Final = (pa.lib.Type_INTERVAL_MONTHS, pa.lib.Type_INTERVAL_DAY_TIME)  # pyarrow has no values for them
 
 
 def plain_table(table: pa.Table, where: str) -> pa.Table:
@@ -248,11 +254,37 @@ def cast(column: Any, kind: pa.DataType, where: str) -> Any:
             column = column.storage
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        return column.cast(kind)
+        return _without_views(column, where).cast(kind)
     except pa.ArrowNotImplementedError:
         return pa.array(column.to_pylist(), kind)
     except pa.ArrowInvalid as error:
         raise DataError(Fault(where, _explain_time(str(error)) or str(error))) from None
+
+
+def _without_views(column: pa.Array, where: str) -> pa.Array:
+    """The same values with lists in place of views of lists: what Arrow casts of these holds other values."""
+    kind, types = column.type, pa.types
+    if not _has_views(kind):
+        return column
+    if types.is_struct(kind):
+        children = [_without_views(child, where) for child in column.flatten()]
+        return pa.StructArray.from_arrays(children, names=kind.names, mask=column.is_null())
+    if types.is_map(kind) or types.is_fixed_size_list(kind):
+        return pa.array(column.to_pylist(), plain_type(kind))
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    if lengths.sum() > _MOST_SHARED * (len(column) + len(getattr(column, "values", ()))):
+        raise DataError(Fault(where, "its lists share their values too often; write the lists one after the other"))
+    offsets = pa.array(np.append(0, np.cumsum(lengths)))
+    return pa.LargeListArray.from_arrays(offsets, _without_views(column.flatten(), where), mask=column.is_null())
+
+
+_MOST_SHARED: Final = 100
+
+
+def _has_views(kind: pa.DataType) -> bool:
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        return True
+    return any(_has_views(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _explain_time(message: str) -> str | None:

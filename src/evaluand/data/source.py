@@ -138,7 +138,10 @@ def read_column(batch: pa.RecordBatch, name: str) -> list[Any]:
     column = batch.column(name)
     if tables.is_json(batch.schema.field(name)):
         return [None if text is None else identity.decode(text) for text in column.to_pylist()]
-    return column.to_pylist()  # type: ignore[no-any-return]
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except ValueError as error:  # such as objects of which two fields have one name
+        raise DataError(f"the column {name!r} cannot be read: {error}") from None
 
 
 def missing_column(name: str, columns: Sequence[str]) -> str:
