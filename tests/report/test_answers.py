@@ -12,6 +12,7 @@ from evaluand.aggregation.worst_groups import GroupSearch
 from evaluand.comparison.comparing import compare
 from evaluand.report.contents import read_contents
 from evaluand.report.facts.answers import answers
+from evaluand.run.task import FunctionTask
 
 N = 200
 
@@ -68,6 +69,23 @@ def test_answers_are_counted_as_wrong_by_every_accuracy_and_missing_ones_by_none
     )
     found = said(stored(tmp_path, *measures))["What fails most?"][0]
     assert [each.partition(" wrong by ")[0] for each in found[1:]] == ["e/poor: 100 of 199", "e/poor: 100 of 199"]
+
+
+def test_reasons_and_counts_that_are_not_shown_are_counted(tmp_path: Path) -> None:
+    def fail(text: str) -> str:
+        if int(text) < 10:
+            raise RuntimeError("abcdefghij"[int(text)] * 5)
+        return "?"
+
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows({"input": str(i), "expected": str(i)} for i in range(20))
+    run = Runner(store).run(FunctionTask(fail, version="1"), data)
+    graded = Evaluator(store).evaluate(run, {f"same{i}": same for i in range(8)}, name="e/one")
+    Aggregator(store).aggregate([graded], [Measure(f"same{i}", Accuracy()) for i in range(8)], name="e")
+    found = said(store)["What fails most?"][0]
+    assert found[3] == "7 more for 7 other reasons"
+    assert found[-1] == "2 more counts of wrong answers"
+    assert len(found) == 3 + 1 + 6 + 1
 
 
 def test_without_a_comparison_values_stand_alone_with_how_to_compare_them(tmp_path: Path) -> None:

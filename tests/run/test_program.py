@@ -235,26 +235,21 @@ def test_processes_end_when_a_run_is_aborted(tmp_path: Path) -> None:
 
 def test_a_process_that_left_the_group_of_its_program_ends_with_it(tmp_path: Path) -> None:
     body = """
-if call == 0:
-    if os.fork() == 0:  # as a service starts: in a session of its own, and a child of nobody
-        os.setsid()
-        if os.fork() == 0:
-            sys.stdin.close(), os.close(1), os.close(2)
-            with open("left", "w") as file:
-                file.write(str(os.getpid()))
-            os.rename("left", "left.pid")
-            time.sleep(600)
-        os._exit(0)
-    while not os.path.exists("left.pid"):
-        time.sleep(0.01)
+ready, done = os.pipe()
+if os.fork() == 0:  # as a service starts: in a session of its own, and a child of nobody
+    os.setsid()
+    if os.fork() == 0:
+        open(f"pid-{os.getpid()}", "w").close()
+        os.close(done)
+        signal.pause()
+    os._exit(0)
+os.close(done)
+os.read(ready, 1)
 return {"output": call}
 """
     Runner().run(program(tmp_path, body.strip()), data(0))
-    left = int((tmp_path / "left.pid").read_text())
-    end = time.monotonic() + PATIENCE
-    while lives(left) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not lives(left)
+    assert len(started(tmp_path)) == 2
+    check_none_is_left(tmp_path)
 
 
 RUNNING = """

@@ -289,7 +289,7 @@ def _has_views(kind: pa.DataType) -> bool:
 
 def _explain_time(message: str) -> str | None:
     """What is wrong with a time that Arrow does not cast; None if it is about something else."""
-    if "out of bounds timestamp" in message:
+    if message.startswith("Casting from timestamp") and "out of bounds" in message:
         return _FAR
     return (
         "a time is finer than a microsecond; round it"

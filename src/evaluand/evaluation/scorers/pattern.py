@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, SpecError, nearest
-from evaluand.core.patterns import LimitedPattern
+from evaluand.core.limited_patterns import LimitedPattern
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,

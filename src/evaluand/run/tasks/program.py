@@ -9,8 +9,9 @@ One process serves one call at a time and is reused for the next, so there are a
 calls. A process that broke the protocol, took too long or died is replaced, since its later output could not be
 assigned to calls: each of these costs one example.
 
-Each process leads its own process group, which is terminated as a whole, including the program's helpers. A program
-sees the end of its input when the run ends, and also when evaluand is killed.
+Each process leads its own process group, which is terminated as a whole, including the program's helpers; on Linux also
+those that left the group, which a variable of their environment gives away. A program sees the end of its input when
+the run ends, and also when evaluand is killed.
 """
 
 from __future__ import annotations
@@ -346,8 +347,8 @@ class _Process:
     """One process of the program, which answers one call at a time."""
 
     def __init__(self, command: list[str], folder: Path, env: Mapping[str, str]) -> None:
-        self._mark = f"EVALUAND_PROGRAM={secrets.token_hex(16)}"  # of all processes that it starts
-        name, _, value = self._mark.partition("=")
+        name, value = "EVALUAND_PROGRAM", secrets.token_hex(16)
+        self._mark = f"{name}={value}"  # in the environment of all processes that it starts
         self._popen = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

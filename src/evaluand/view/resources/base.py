@@ -38,25 +38,22 @@ class Cache:
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         with self._lock:
             own = self._computing.setdefault(key, Lock())
-        with own:
-            with self._lock:
-                if key in self._values:
-                    self._computing.pop(key, None)
-                    self._values.move_to_end(key)
-                    known: T = self._values[key]
-                    return known
-            try:
-                value = compute()
-            except BaseException:
+        try:
+            with own:
                 with self._lock:
-                    self._computing.pop(key, None)
-                raise
+                    if key in self._values:
+                        self._values.move_to_end(key)
+                        known: T = self._values[key]
+                        return known
+                value = compute()
+                with self._lock:
+                    self._values[key] = value
+                    while len(self._values) > self._most:
+                        self._values.popitem(last=False)
+                return value
+        finally:
             with self._lock:
                 self._computing.pop(key, None)
-                self._values[key] = value
-                while len(self._values) > self._most:
-                    self._values.popitem(last=False)
-            return value
 
 
 @dataclass

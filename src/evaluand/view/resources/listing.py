@@ -37,7 +37,7 @@ def read_index(source: Source) -> Facts:
 
 
 def _describe(source: Source, entry: Entry) -> Facts:
-    """What the list says of an artifact: its entry, and texts that are as long the same as it is."""
+    """What the list says of an artifact: its entry, and texts, which are written once for each finished one."""
     key = (entry["kind"], entry["id"], entry["digest"], entry["created"])
     is_finished = entry["status"] == SEALED_STATUS
     texts = source.listed.get(key, lambda: _write_texts(source, entry)) if is_finished else _write_texts(source, entry)

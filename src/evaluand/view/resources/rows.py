@@ -117,7 +117,6 @@ def find_rows(source: Source, run: str, evaluation: str) -> Rows:
 def _read_rows_of(source: Source, part: Part) -> Rows:
     dataset = part.run.manifest["spec"]["dataset"]
     attributes = source.attributes.get(dataset, lambda: read_attributes(part.run))
-    release_memory()
     rows = Rows(part, attributes)
     release_memory()
     return rows

@@ -22,7 +22,7 @@ from itertools import chain
 from typing import Any
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest, warn
-from evaluand.core.patterns import LimitedPattern
+from evaluand.core.limited_patterns import LimitedPattern
 from evaluand.core.selector import Selector, is_jsonpath
 from evaluand.data.adapters.base.options import (
     AdapterError,

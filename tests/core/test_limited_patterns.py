@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evaluand import Dataset, Evaluator, Runner
-from evaluand.core import patterns
-from evaluand.core.patterns import LimitedPattern, SlowPattern
+from evaluand.core import limited_patterns
+from evaluand.core.limited_patterns import LimitedPattern, SlowPattern
 from evaluand.evaluation.scorers.pattern import Pattern
 from evaluand.run.task import FunctionTask
 
@@ -70,7 +70,7 @@ def shown(match: Any) -> Any:
     [("^(a|aa)+$", "a" * 60 + "b"), (r"\s+$", " " * 400_000 + "x"), (r"^(.|.)+$", "x" * 60 + "\n\n")],
 )
 def test_a_search_without_end_is_given_up(expression: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "SECONDS", 0.05)
+    monkeypatch.setattr(limited_patterns, "SECONDS", 0.05)
     limited = LimitedPattern(expression)
     for search in (limited.search, limited.findall, limited.split, lambda it: limited.sub("", it)):
         with pytest.raises(SlowPattern, match=r"took more than 0\.05 s on this text"):
@@ -78,12 +78,33 @@ def test_a_search_without_end_is_given_up(expression: str, text: str, monkeypatc
 
 
 def test_repeats_that_would_fill_the_memory_are_no_pattern() -> None:
-    with pytest.raises(re.error, match="its repeats within repeats may be 1,000,000,000"):
+    with pytest.raises(re.error, match=r"its repeats, written out, have 1,001,001,00. parts"):
         LimitedPattern("((a{1000}){1000}){1000}")
 
 
+def test_repeats_one_after_the_other_are_not_multiplied() -> None:
+    uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    line = LimitedPattern(",".join([rf"({uuid}|\d{{10,20}})"] * 20))
+    found = line.search(",".join(["123e4567-e89b-12d3-a456-426614174000"] * 20))
+    assert set(found.groups()) == {"123e4567-e89b-12d3-a456-426614174000"}
+
+
+def test_they_match_as_in_the_tests_of_python_itself() -> None:
+    python = pytest.importorskip("test.re_tests", reason="needs Python's own tests, which some distributions leave out")
+    compared = 0
+    for expression, text, *_ in python.tests:
+        for flags in (0, re.IGNORECASE, re.MULTILINE, re.DOTALL):
+            try:
+                known = re.compile(expression, flags)
+            except re.error:
+                continue
+            assert shown(LimitedPattern(expression, flags).search(text)) == shown(known.search(text)), expression
+            compared += 1
+    assert compared > 1000
+
+
 def test_a_search_without_end_costs_its_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "SECONDS", 0.05)
+    monkeypatch.setattr(limited_patterns, "SECONDS", 0.05)
     data = Dataset.from_rows([{"input": "aaa"}, {"input": "a" * 60 + "b"}, {"input": "b"}])
     run = Runner().run(FunctionTask(str, version="1"), data)
     graded = Evaluator().evaluate(run, {"only_a": Pattern(pattern="^(a|aa)+$")})
