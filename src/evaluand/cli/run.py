@@ -155,12 +155,9 @@ def command(
     What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer failed on every row,
     or a judge on every comparison, or a metric cannot use the scores, and 3 if a gate of the file or of --gate fails.
     """
-    if fresh + retry_failed + no_calls > 1:
-        raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
     if force and not report:
         raise click.UsageError("--force needs --report")
-    if until and (fresh or retry_failed):
-        raise click.UsageError("--until looks several times; leave out --fresh and --retry-failed")
+    _check_repeats(fresh=fresh, retry_failed=retry_failed, no_calls=no_calls, until=until)
     last_rule = None if until is None else parse_until(until)
     store = WatchedStore(folder)
     watching = watch_in_browser(folder) if view else nullcontext()
@@ -175,10 +172,7 @@ def command(
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
         known = [*experiment.tasks] if model is None else parse_file(file)[0].task_names
         parsed = [*_gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
-        parsed = [gate.at_any_time() for gate in parsed] if anytime else parsed
-        if anytime and not parsed:
-            raise click.UsageError("--anytime needs gates, in the file or by --gate")
-        parsed += [] if last_rule is None else [last_rule]
+        parsed = [*(_look_at_any_time(parsed) if anytime else parsed), *filter(None, [last_rule])]
         require_gates(parsed, junit)
         check_baselines(file, model, experiment, store)
         rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
@@ -203,9 +197,7 @@ def command(
         with stdout_to_stderr(), show_notes():
             checked = _check_all_gates(experiment, rules, of_matches, results, allow_unmeasured)
             if stop is not None and last_rule is not None:
-                checked = [one | ({"until": stop.facts} if one["gate"] == last_rule.text else {}) for one in checked]
-                click.echo(f"{last_rule.text}: {safe(stop)}", err=True)
-                click.echo(_ONE_LOOK, err=True)
+                checked = _say_why_it_stopped(checked, last_rule, stop)
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
         if not quiet:
@@ -219,6 +211,28 @@ def command(
         if report:
             _write_report(store, experiment.name, results, checked)
     conclude(checked, junit, failed=failed)
+
+
+def _check_repeats(*, fresh: bool, retry_failed: bool, no_calls: bool, until: str | None) -> None:
+    """Refuses options that say different things about calls that are stored."""
+    if fresh + retry_failed + no_calls > 1:
+        raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
+    if until and (fresh or retry_failed):
+        raise click.UsageError("--until looks several times; leave out --fresh and --retry-failed")
+
+
+def _look_at_any_time(gates: Sequence[Gate]) -> list[Gate]:
+    """The gates with bounds that hold however often one looks."""
+    if not gates:
+        raise click.UsageError("--anytime needs gates, in the file or by --gate")
+    return [gate.at_any_time() for gate in gates]
+
+
+def _say_why_it_stopped(checked: Sequence[Facts], rule: Gate, stop: Stop) -> list[Facts]:
+    """The results of gates, that of the rule of `--until` with when and why it stopped."""
+    click.echo(f"{rule.text}: {safe(stop)}", err=True)
+    click.echo(_ONE_LOOK, err=True)
+    return [one | ({"until": stop.facts} if one["gate"] == rule.text else {}) for one in checked]
 
 
 _ONE_LOOK: Final = (

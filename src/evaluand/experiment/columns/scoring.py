@@ -344,11 +344,7 @@ def score_systems(
         positive = re.escape(f"the label {typed.target.positive!r}")  # whether it is absent is in the notes
         warnings.filterwarnings("ignore", f".* {positive}", AbsentLabel)
         results = experiment.run(store, known_scores=known, progress=progress)
-    by_name = {spec.name: spec for spec in specs}
-    for row in results_facts(results.tasks, results.aggregation)["metrics"]:
-        spec = by_name[row["task"]]
-        if spec.confidence is None:
-            note_reversed_scores(row["task"], row, typed.target, notes, of_positive=spec.score is not None)
+    _note_reversed(results, specs, typed.target, notes)
     gates = [Gate.parse(gate) for gate in options.gates]
     return ColumnScores(
         target=typed.target,
@@ -358,6 +354,15 @@ def score_systems(
         notes=[*dict.fromkeys(notes)],
         proposals=proposals,
     )
+
+
+def _note_reversed(results: Results, specs: Sequence[SystemSpec], target: Target, notes: Notes) -> None:
+    """Notes the systems whose scores seem to be those of the other class."""
+    by_name = {spec.name: spec for spec in specs}
+    for row in results_facts(results.tasks, results.aggregation)["metrics"]:
+        spec = by_name[row["task"]]
+        if spec.confidence is None:
+            note_reversed_scores(row["task"], row, target, notes, of_positive=spec.score is not None)
 
 
 def _read_weight(base: NamedTable, name: str | None, notes: Notes) -> pa.Array | None:
