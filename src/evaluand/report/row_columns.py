@@ -320,12 +320,8 @@ class _ScorerBuilder:
     """The columns of a scorer, from its rows in pieces."""
 
     def __init__(self, n: int) -> None:
-        self._status, self._label, self._has_value = (
-            np.zeros(n, np.uint8),
-            np.zeros(n, np.uint16),
-            np.zeros(n, np.bool_),
-        )
-        self._value = np.full(n, np.inf)
+        self._status, self._label = np.zeros(n, np.uint8), np.zeros(n, np.uint16)
+        self._value, self._has_value = np.full(n, np.inf), np.zeros(n, np.bool_)
         self._labels = _Numbering(lambda text: cut_text(text, TEXT))
 
     def add(self, rows: _ScoreRows) -> None:
