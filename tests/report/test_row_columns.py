@@ -14,7 +14,8 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.comparison.comparing import compare
 from evaluand.core.errors import Skipped
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
@@ -215,3 +216,21 @@ def test_a_column_with_two_names_is_packed_once() -> None:
     head = orjson.loads(once[8 : 8 + int(once[:8])])
     assert head["columns"]["value"] == head["columns"]["compared"]
     assert once.endswith(values.tobytes())
+
+
+def test_the_scorer_of_the_first_metric_comes_first(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": i} for i in range(10)])
+    scorers = {"brief": lambda output: output > 2, "right": lambda output: output > 5}
+    graded = []
+    for name in ("a", "b"):
+        run = Runner(store).run(FunctionTask(lambda i: i, name=name, version=name), data)
+        graded.append(Evaluator(store).evaluate(run, scorers))
+    measures = [Measure("right", Accuracy()), Measure("brief", Accuracy())]
+    Aggregator(store).aggregate(graded, measures)
+    assert [pair["scorer"] for pair in compare(*graded).read_rows("pairs")] == ["right", "brief"]
+    part = Part("a", graded[0].run, graded[0])
+    columns = Examples(part, scores_facts([part]), None, measures).columns()
+    assert [*columns.scorers] == ["right", "brief"]
+    ranks = [of.compared.rank for of in columns.scorers.values() if of.compared is not None]
+    assert ranks == [0, 1]

@@ -156,7 +156,7 @@ def resolve_measures(
         SpecError: a scorer is not shared, or there is nothing to average.
     """
     names = _as_list(scorers)
-    shared = _shared_scorers(evaluations, names)
+    shared = _shared_scorers(evaluations, names, declared)
     named = _as_list(metrics)
     left_out: list[dict[str, str]] = []
     if named:
@@ -217,7 +217,10 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def _shared_scorers(evaluations: Sequence[Evaluation], names: Sequence[Any]) -> Sequence[str]:
+def _shared_scorers(
+    evaluations: Sequence[Evaluation], names: Sequence[Any], declared: Sequence[Measure]
+) -> Sequence[str]:
+    """The named scorers, else all that the evaluations share: first those of declared metrics, in their order."""
     shared = [s for s in evaluations[0].scorers if all(s in e.scorers for e in evaluations)]
     for scorer in names:
         if not isinstance(scorer, str):
@@ -229,7 +232,8 @@ def _shared_scorers(evaluations: Sequence[Evaluation], names: Sequence[Any]) -> 
             )
     if not (names or shared):
         raise SpecError("the evaluations share no scorer; evaluate both runs by the same scorers")
-    return names or shared
+    first = (each.scorer for each in declared if each.scorer in shared)
+    return names or list(dict.fromkeys([*first, *shared]))
 
 
 def _named_measures(

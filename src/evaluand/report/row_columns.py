@@ -183,7 +183,7 @@ def read_row_columns(
     compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
     outcome, metrics, scorers = _Outcomes(status), first_metrics(measures), dict[str, ScorerColumns]()
     two_valued = set(binary)
-    for name in list_scorers(part):
+    for name in list_scorers(part, measures):
         columns = _ScorerBuilder(len(index))
         for rows in _iterate_scores(part.evaluation, name, keys):
             columns.add(rows)
@@ -208,9 +208,10 @@ def _read_calls(run: Run) -> tuple[np.ndarray, ...]:
 _PER_SECOND: Final = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-def list_scorers(part: Part) -> list[str]:
-    """The names of the scorers of a task; none without an evaluation."""
-    return [] if part.evaluation is None else part.evaluation.scorers
+def list_scorers(part: Part, measures: Sequence[Measure]) -> list[str]:
+    """The names of the scorers of a task, first those of the metrics, in their order; none without an evaluation."""
+    known = [] if part.evaluation is None else part.evaluation.scorers
+    return list(dict.fromkeys([*(each.scorer for each in measures if each.scorer in known), *known]))
 
 
 def _codes(column: pa.Array | pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:

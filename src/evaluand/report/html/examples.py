@@ -111,7 +111,7 @@ class Examples:
         self._scores = scores
         self.total = sum(part.run.counts.values())
         self._room = max(_ROOM // max(_count_shown(part, limit) if rows is None else rows, 1), _LEAST_ROOM)
-        self._numbers = {name: number for number, name in enumerate(list_scorers(part))}
+        self._numbers = {name: number for number, name in enumerate(list_scorers(part, measures))}
 
     @cached_property
     def aggregates(self) -> dict[str, str]:
@@ -173,7 +173,7 @@ class Examples:
     def _rows(self) -> Iterator[Any]:
         """For each row, in the order of the key, a function that builds it."""
         part = self.part
-        columns = {s: _ScorerTable(part.evaluation, s) for s in list_scorers(part)}
+        columns = {s: _ScorerTable(part.evaluation, s) for s in list_scorers(part, self._measures)}
         examples, keys = ExampleReader(part.run), _span_keys(part)
         spans = Keyed(row for batch in part.run.spans() for row in read_tuples(batch))
         sources = Sources(part.run)
