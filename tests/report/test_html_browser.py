@@ -120,6 +120,26 @@ def test_failures_come_first_then_what_is_not_scored_then_what_is_wrong(page: An
     assert page.locator(".lines .line").evaluate_all(found)[:12] == ["failed"] * 4 + ["abstained"] + ["wrong"] * 7
 
 
+def test_a_row_has_the_scores_of_few_scorers_and_names_those_it_has_no_room_for(page: Any, tmp_path: Path) -> None:
+    def grade(number: int) -> Any:
+        return lambda output: Score(float(len(output) % 10 > number), explanation=f"rule {number}")
+
+    data = Dataset.from_rows([{"input": "x" * i} for i in range(1, 7)])
+    run = Runner().run(FunctionTask(str, version="1"), data)
+    graded = Evaluator().evaluate(run, {f"{'much longer ' * 4}rule {number}": grade(number) for number in range(6)})
+    parts = [Part("mine", run, graded)]
+    facts = report_facts("many", parts, [])
+    with (tmp_path / "report.html").open("wb") as file:
+        write_report(facts, examples_of(parts, facts["scores"]), file)
+    opened(page, (tmp_path / "report.html").as_uri())
+    row = page.locator(".lines .line").nth(0)
+    assert [text[-1] for text in row.locator(".pill [aria-hidden]").all_inner_texts()] == ["✓", "✗", "✗"]
+    assert "+3" in row.locator(".pill").last.inner_text()
+    assert row.locator(".pill").last.get_attribute("title").count("✗") == 3
+    ends = "pills => pills.map((pill) => pill.getBoundingClientRect().bottom)"
+    assert max(row.locator(".pill").evaluate_all(ends)) <= row.evaluate("row => row.getBoundingClientRect().bottom")
+
+
 def test_each_example_has_the_answers_of_all_tasks_side_by_side(page: Any, tmp_path: Path) -> None:
     opened(page, report(tmp_path, 20, ("mine", "theirs")))
     assert page.locator(".titles [role=columnheader]").all_inner_texts() == ["#", "Input", "Expected", "mine", "theirs"]

@@ -234,3 +234,34 @@ def test_the_scorer_of_the_first_metric_comes_first(tmp_path: Path) -> None:
     assert [*columns.scorers] == ["right", "brief"]
     ranks = [of.compared.rank for of in columns.scorers.values() if of.compared is not None]
     assert ranks == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("measures", "decisive", "wrong"),
+    [
+        ([Measure("right", Accuracy()), Measure("toxic", Mean(direction="lower"))], "right", [0, 1, 2]),
+        ([Measure("toxic", Mean(direction="lower")), Measure("right", Accuracy())], "toxic", [3, 4]),
+        ([Measure("toxic", Mean(direction=None)), Measure("right", Accuracy())], "right", [0, 1, 2]),
+        ([Measure("toxic", Mean(direction=None))], "toxic", [0, 1, 2]),
+        ([Measure("length", Mean(direction="lower"))], "right", [0, 1, 2]),
+        ([], "right", [0, 1, 2]),
+    ],
+)
+def test_rows_are_wrong_by_one_scorer_alone(
+    tmp_path: Path, measures: list[Measure], decisive: str, wrong: list[int]
+) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": i} for i in range(5)])
+    scorers = {
+        "length": lambda output: output + 2.0,
+        "right": lambda output: output > 2,
+        "toxic": lambda output: output > 2,
+    }
+    run = Runner(store).run(FunctionTask(lambda i: i, version="1"), data)
+    part = Part("a", run, Evaluator(store).evaluate(run, scorers))
+    shown = Examples(part, scores_facts([part]), None, measures)
+    columns = shown.columns()
+    assert shown.describe(columns)["decisive"] == decisive
+    found = [OUTCOMES[place] for place in columns.outcome]
+    assert found == ["wrong" if i in wrong else "right" for i in range(5)]
+    assert [OUTCOMES[row["outcome"]] for row in shown] == found

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from evaluand.run.runner import Run
 
 OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
-"""The outcome of a row, worst first. *wrong* is a 0 of a scorer whose values are all 0 or 1; *scored* is any other
-score; *answered* has no score."""
+"""The outcome of a row, worst first. *wrong* and *right* are the values of one scorer, see `find_decisive`; *scored* is
+any other score; *answered* has no score."""
 
 STATUSES: Final = ("", *SCORE_STATUSES)
 """The status of a scorer's scores of a row, the worst of several; none first."""
@@ -169,7 +169,7 @@ def choose_worst(tasks: Sequence[RowColumns], most: int) -> RowKeys:
 
 
 def read_row_columns(
-    part: Part, binary: Iterable[str], measures: Sequence[Measure], attributes: Attributes
+    part: Part, binary: Container[str], measures: Sequence[Measure], attributes: Attributes
 ) -> RowColumns:
     """Reads the columns of a task.
 
@@ -181,13 +181,14 @@ def read_row_columns(
     index, replication, status, duration = _read_calls(part.run)
     keys = RowKeys(index, replication)
     compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
-    outcome, metrics, scorers = _Outcomes(status), first_metrics(measures), dict[str, ScorerColumns]()
-    two_valued = set(binary)
-    for name in list_scorers(part, measures):
+    names, metrics, scorers = list_scorers(part, measures), first_metrics(measures), dict[str, ScorerColumns]()
+    outcome, decisive = _Outcomes(status), find_decisive(names, binary, metrics)
+    for name in names:
         columns = _ScorerBuilder(len(index))
         for rows in _iterate_scores(part.evaluation, name, keys):
             columns.add(rows)
-            outcome.add(rows, rows.deciding(metrics.get(name)), is_binary=name in two_valued)
+            wrong = wrong_value(metrics.get(name)) if name == decisive else None
+            outcome.add(rows, rows.deciding(metrics.get(name)), wrong)
         scorers[name] = columns.build(compared.get(name))
     return RowColumns(index, replication, outcome.positions(), duration, scorers, attributes.of(index))
 
@@ -212,6 +213,28 @@ def list_scorers(part: Part, measures: Sequence[Measure]) -> list[str]:
     """The names of the scorers of a task, first those of the metrics, in their order; none without an evaluation."""
     known = [] if part.evaluation is None else part.evaluation.scorers
     return list(dict.fromkeys([*(each.scorer for each in measures if each.scorer in known), *known]))
+
+
+def find_decisive(names: Iterable[str], binary: Container[str], metrics: Mapping[str, Metric]) -> str | None:
+    """The scorer whose values say which rows are right and wrong; None if no values do.
+
+    It is the first one whose values are all 0 or 1 and whose metric says which of them is better, else the first one
+    with such values.
+
+    Args:
+        names: of the scorers, first those of declared metrics.
+        binary: the scorers whose values are all 0 or 1.
+        metrics: the first one of each scorer that has any.
+    """
+    able = [name for name in names if name in binary]
+    directed = (name for name in able if name in metrics and metrics[name].direction is not None)
+    return next(directed, able[0] if able else None)
+
+
+def wrong_value(metric: Metric | None) -> int:
+    """Which of 0 and 1 is the worse one: 1 if the metric of the scorer declares that lower scores are better."""
+    declares = metric is not None and any(field.name == "direction" for field in fields(metric))
+    return int(declares and metric is not None and metric.direction == "lower")
 
 
 def _codes(column: pa.Array | pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
@@ -349,25 +372,29 @@ class _Outcomes:
     def __init__(self, status: np.ndarray) -> None:
         self._failed = status == RESPONSE_STATUSES.index(FAILED)
         self._unscored = status == RESPONSE_STATUSES.index(SKIPPED)
-        self._scored, self._zero, self._valued = (np.zeros(len(status), bool) for _ in range(3))
+        self._scored, self._wrong, self._valued = (np.zeros(len(status), bool) for _ in range(3))
 
-    def add(self, rows: _ScoreRows, deciding: np.ndarray, *, is_binary: bool) -> None:
-        """Counts the scores of a scorer at the places that decide."""
+    def add(self, rows: _ScoreRows, deciding: np.ndarray, wrong: int | None) -> None:
+        """Counts the scores of a scorer at the places that decide.
+
+        Args:
+            wrong: the value of wrong rows; None if the values of the scorer do not say which rows are wrong.
+        """
         row, status, value = rows.row[deciding], rows.status[deciding], rows.value[deciding]
         self._scored[row] = True
         is_failed, is_scored = (status == SCORE_STATUSES.index(each) for each in (FAILED, SCORE_STATUSES[0]))
         self._failed[row[is_failed]] = True
         self._unscored[row[~is_failed & ~is_scored]] = True
-        if is_binary:
+        if wrong is not None:
             self._valued[row] = True
-            self._zero[row[value == 0]] = True
+            self._wrong[row[value == wrong]] = True
 
     def positions(self) -> np.ndarray:
         """Positions in `OUTCOMES`."""
         found = np.full(len(self._failed), _ANSWERED, np.uint8)
         found[self._scored] = _SCORED
         found[self._valued] = _RIGHT
-        found[self._zero] = _WRONG
+        found[self._wrong] = _WRONG
         found[self._unscored] = _NOT_SCORED
         found[self._failed] = _FAILED
         return found
@@ -487,18 +514,33 @@ def iterate_columns(columns: RowColumns) -> Iterator[tuple[str, np.ndarray]]:
         yield f"attribute-{number}", words.codes.astype("<u2", copy=False)
 
 
-def describe_columns(columns: RowColumns, scores: Iterable[Mapping[str, Any]], aggregates: Mapping[str, str]) -> Facts:
+def describe_columns(
+    columns: RowColumns,
+    scores: Iterable[Mapping[str, Any]],
+    aggregates: Mapping[str, str],
+    metrics: Mapping[str, Metric],
+) -> Facts:
     """The meaning of the numbers in columns, as a page reads it.
 
     Args:
         scores: as `scores_facts` returns them.
         aggregates: the name of the function that aggregates several calls, by feedback.
+        metrics: the first one of each scorer that has any.
     """
-    kinds = {each["scorer"]: {"unit": each["unit"], "binary": each["binary"]} for each in scores}
+    kinds = {
+        each["scorer"]: {
+            "unit": each["unit"],
+            "binary": each["binary"],
+            "wrong": wrong_value(metrics.get(each["scorer"])) if each["binary"] else None,
+        }
+        for each in scores
+    }
+    binary = {name for name, kind in kinds.items() if kind["binary"]}
     return {
         "rows": len(columns),
         "outcomes": OUTCOMES,
         "statuses": STATUSES,
+        "decisive": find_decisive(columns.scorers, binary, metrics),
         "scorers": [
             {"name": name, "labels": of.label.known, "aggregate": aggregates.get(name)}
             | {"compared": of.compared and of.compared.describe()}

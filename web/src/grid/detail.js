@@ -64,8 +64,17 @@ function Sides({ grid, cells, search }) {
       <${RowDetail} row=${each.row} head=${each.task.head} search=${search} run=${each.task.run} command=${commandOf(each)} hasExample=${isOne} /></details>`)}`;
 }
 
-/** How each task did, before all texts. */
+/** How each task did, before all texts, and why: what the scorers say that did not find it right. */
 const Verdicts = ({ rows }) => html`<ul class="words verdicts" aria-label="Outcomes">${rows.map(({ row, task }) => html`<li>
-    <${Name} of=${task.task} /> <${Outcome} of=${row.outcome} />${[...new Set(row.scores.map((score) => score.reason ?? score.explanation).filter(Boolean).map((why) => snippet(why, 200)))].slice(0, 2).map((why) => html` <span class="muted">${shown(why)}</span>`)}</li>`)}</ul>`;
+    <${Name} of=${task.task} /> <${Outcome} of=${row.outcome} />${reasonsOf(row, task.head.scorers).slice(0, 2).map((why) => html` <span class="muted">${shown(why)}</span>`)}</li>`)}</ul>`;
+
+function reasonsOf({ scores }, scorers) {
+  const isRight = ({ scorer, status, value }) => status === "scored" && scorers[scorer].binary && value !== scorers[scorer].wrong;
+  const found = scores.filter((score) => !isRight(score)).map((score) => {
+    const why = score.reason ?? score.explanation;
+    return why && `${scorers.length > 1 ? `${scorers[score.scorer].name}: ` : ""}${snippet(why, 200)}`;
+  });
+  return [...new Set(found.filter(Boolean))];
+}
 
 const commandOf = ({ row, task }) => `${task.head.command} --index ${row.index} --json`;

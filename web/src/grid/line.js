@@ -49,18 +49,27 @@ export function said(row, search) {
   return shown(row.responses.map((cell) => plain(cell, 220)).join(" | ") || "(an empty list)", search);
 }
 
-/** A pill for each scorer: its value, numbers or label, else its status; a call that failed or is not graded has one for itself. */
+/** Pills of the scorers, of many the first; a call that failed, is not graded or is alike for all scorers has one for itself. */
 function pills(head, columns, place, outcome, scorers, held) {
-  const graded = head.scorers.map((scorer, s) => [scorer, s]).filter(([, s]) => columns[`status-${s}`][place]);
-  if (!graded.length) return html`<span class=${`pill ${CLASS_OF_OUTCOME[outcome]}`}>${outcome}</span>`;
-  return graded.filter(([scorer]) => scorers.has(scorer.name)).map(([scorer, s]) => {
-    const status = head.statuses[columns[`status-${s}`][place]];
+  const graded = head.scorers.map((scorer, s) => [scorer, s, head.statuses[columns[`status-${s}`][place]]]).filter(([, , status]) => status);
+  const statuses = new Set(graded.map(([, , status]) => status));
+  if (!graded.length || (graded.length > 1 && statuses.size === 1 && !statuses.has("scored"))) return html`<span class=${`pill ${CLASS_OF_OUTCOME[outcome]}`}>${outcome}</span>`;
+  const found = graded.filter(([scorer]) => scorers.has(scorer.name)).flatMap(([scorer, s, status]) => {
     const value = columns[`value-${s}`][place];
-    const label = scorer.labels?.[columns[`label-${s}`][place] - 1];
     const several = Number.isNaN(value) && held ? held.scores.flatMap((score) => (score.scorer === s ? scoreNumbers(score) ?? [] : [])) : [];
-    if (several.length) return several.map(([name, number]) => html`<span class="pill none"><${Name} of=${head.scorers.length > 1 ? `${scorer.name} ${name}` : name} /> ${number}</span>`);
+    if (several.length) return several.map(([name, number]) => ({ scorer: head.scorers.length > 1 ? `${scorer.name} ${name}` : name, text: number, kind: "none" }));
+    const label = scorer.labels?.[columns[`label-${s}`][place] - 1];
     const text = status !== "scored" ? status : Number.isNaN(value) ? (label ?? "scored") : scorer.binary ? (value ? "✓" : "✗") : number(value);
-    const kind = status === "failed" ? "failed" : status !== "scored" ? "unscored" : scorer.binary ? (value ? "good" : "wrong") : "none";
-    return html`<span class=${`pill ${kind}`} title=${`${scorer.name}: ${snippet(String(text))}`}><span class=${head.scorers.length > 1 ? "" : "unseen"}><${Name} of=${scorer.name} /> </span>${scorer.binary && status === "scored" ? html`<span aria-hidden="true">${text}</span><span class="unseen">${value ? "right" : "wrong"}</span>` : shown(String(text))}</span>`;
+    return [{ scorer: scorer.name, text: String(text), kind: kindOf(scorer, status, value), isUnnamed: head.scorers.length === 1, said: scorer.binary && status === "scored" ? (value === scorer.wrong ? "wrong" : "right") : null }];
   });
+  const seen = found.length > MOST_PILLS ? found.slice(0, MOST_PILLS - 1) : found;
+  const rest = found.slice(seen.length).map(({ scorer, text }) => `${scorer}: ${snippet(text)}`).join("\n");
+  return html`${seen.map((pill) => html`<${Pill} ...${pill} />`)}${rest && html`<span class="pill none" title=${rest}>+${found.length - seen.length}<span class="unseen"> ${shown(rest)}</span></span>`}`;
 }
+
+const MOST_PILLS = 4; // that a row has room for
+
+const kindOf = (scorer, status, value) => (status === "failed" ? "failed" : status !== "scored" ? "unscored" : scorer.binary ? (value === scorer.wrong ? "wrong" : "good") : "none");
+
+const Pill = ({ scorer, text, kind, isUnnamed, said }) => html`<span class=${`pill ${kind}`} title=${`${scorer}: ${snippet(text)}`}><span class=${isUnnamed ? "unseen" : "of"}><${Name} of=${scorer} /> </span>${
+  said ? html`<span aria-hidden="true">${text}</span><span class="unseen">${said}</span>` : shown(text)}</span>`;

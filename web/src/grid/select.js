@@ -19,10 +19,17 @@ const MOST_PAIRED = 3; // tasks of which every two have presets; of more only th
 
 /** The presets that a grid has, by name: of two tasks those in which one is better need a metric that both were summarised by. */
 export function presetsOf(grid) {
-  if (grid.tasks.length < 2) return Object.entries(PRESETS);
+  const own = Object.entries({ ...PRESETS, wrong: { ...PRESETS.wrong, by: decisiveOf(grid) } });
+  if (grid.tasks.length < 2) return own;
   const paired = grid.tasks.length > MOST_PAIRED ? [0, 1] : [...grid.tasks.keys()];
   const pairs = paired.flatMap((a) => paired.filter((b) => b > a).flatMap((b) => [[a, b], [b, a]]));
-  return [...Object.entries(PRESETS), ["differ", DIFFER], ...pairs.flatMap(([better, worse]) => presetOfPair(grid, better, worse))];
+  return [...own, ["differ", DIFFER], ...pairs.flatMap(([better, worse]) => presetOfPair(grid, better, worse))];
+}
+
+/** The scorers that say which rows are wrong, as the title of the preset; null if there are none. */
+function decisiveOf({ tasks }) {
+  const names = [...new Set(tasks.map(({ head }) => head.decisive).filter(Boolean))];
+  return names.length ? `by ${names.join(", ")}` : null;
 }
 
 /** The rows in which one task does better than another, as a comparison counts them by the first metric that both have; none without one. */

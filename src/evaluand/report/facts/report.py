@@ -106,8 +106,8 @@ def _judges_and_cards(parts: Sequence[Part]) -> Facts:
 def scores_facts(parts: Sequence[Part]) -> list[Facts]:
     """The distribution of each scorer's values, by task: number, range, and a histogram whose edges the tasks share.
 
-    `binary`: every value of the scorer is 0 or 1, so 0 is wrong; there is no histogram then, since the mean says
-    everything. `unit`: every value lies between 0 and 1, so lower is worse.
+    `binary`: every value of the scorer is 0 or 1; there is no histogram then, since the mean says everything.
+    `unit`: every value lies between 0 and 1, so lower is worse.
     """
     from evaluand.report.histograms import count_together  # on use: `evaluand list` does without NumPy
 

@@ -42,10 +42,12 @@ from evaluand.report.row_columns import (
     RowKeys,
     choose_worst,
     describe_columns,
+    find_decisive,
     list_scorers,
     read_attributes,
     read_row_columns,
     short_text,
+    wrong_value,
 )
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
@@ -112,6 +114,7 @@ class Examples:
         self.total = sum(part.run.counts.values())
         self._room = max(_ROOM // max(_count_shown(part, limit) if rows is None else rows, 1), _LEAST_ROOM)
         self._numbers = {name: number for number, name in enumerate(list_scorers(part, measures))}
+        self._decisive = find_decisive(self._numbers, self._binary, self._metrics)
 
     @cached_property
     def aggregates(self) -> dict[str, str]:
@@ -147,7 +150,7 @@ class Examples:
 
     def describe(self, columns: RowColumns) -> Facts:
         """The meaning of the numbers in the columns."""
-        return describe_columns(columns, self._scores, self.aggregates) | {
+        return describe_columns(columns, self._scores, self.aggregates, self._metrics) | {
             "replications": self.part.run.manifest["spec"]["replications"],
             "dataset": self.dataset,
         }
@@ -271,8 +274,9 @@ class Examples:
             return 0
         if SKIPPED in statuses or ABSTAINED in statuses:
             return 1
-        values = {value for scorer, _, value in scores if scorer in self._binary}
-        return 2 if 0 in values else 3 if values else 4 if scores else 5
+        values = {value for scorer, _, value in scores if scorer == self._decisive}
+        wrong = wrong_value(self._metrics.get(self._decisive or ""))
+        return 2 if wrong in values else 3 if values else 4 if scores else 5
 
 
 def examples_of(
