@@ -189,6 +189,26 @@ def test_more_labels_narrow_the_interval_of_a_corrected_mean() -> None:
     assert few.high - few.low > 2 * (many.high - many.low)
 
 
+@pytest.mark.parametrize(
+    ("judged", "beyond"),
+    [
+        (0.95, "0.95 of these answers for right, more than the 0.8 of right answers"),
+        (0.02, "0.02 of these answers for right, less than the 0.1 of wrong ones"),
+    ],
+)
+def test_nothing_is_corrected_where_no_true_share_explains_what_the_judge_found(judged: float, beyond: str) -> None:
+    found = rogan_gladen(known(judged), known(0.8), known(0.9))
+    assert math.isnan(found.value)
+    assert math.isnan(found.low)
+    assert beyond in str(found.reason)
+
+
+def test_a_corrected_mean_at_its_limit_has_an_interval_within_it() -> None:
+    found = rogan_gladen(known(0.8), known(0.8), known(0.9))
+    assert found.value == pytest.approx(1)
+    assert 0.9 < found.low < found.high == 1
+
+
 def test_nothing_is_corrected_by_a_judge_that_may_guess() -> None:
     found = rogan_gladen(known(0.5), known(0.55, 50), known(0.55, 50))
     assert math.isnan(found.value)

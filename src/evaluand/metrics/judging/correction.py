@@ -27,7 +27,8 @@ def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *,
         confidence: of the interval.
 
     Returns:
-        NaN, with the reason, where the judge is not shown to be better than chance.
+        NaN, with the reason, where the judge is not shown to be better than chance, or where the whole interval lies
+        outside of 0 and 1, since such a judge does not err here as it did there.
 
     Example:
         >>> found = rogan_gladen(
@@ -53,8 +54,26 @@ def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *,
     shift = 2 * z * z * (middle * of_right - (1 - middle) * of_wrong)
     variance = p * (1 - p) / rows + middle**2 * of_right + (1 - middle) ** 2 * of_wrong
     half = z * math.sqrt(variance) / (se + sp - 1)
-    low, high = (float(np.clip(middle + shift + each, 0.0, 1.0)) for each in (-half, half))
-    return Estimate(float(np.clip(value, 0.0, 1.0)), low, high, raw.n, raw.effective)
+    low, high = middle + shift - half, middle + shift + half
+    if low >= 1 or high <= 0:
+        return undefined(_explain_contradiction(found, sensitivity.value, 1 - specificity.value), raw.n)
+    value, low, high = (float(np.clip(each, 0.0, 1.0)) for each in (value, low, high))
+    return Estimate(value, low, high, raw.n, raw.effective)
+
+
+def _explain_contradiction(found: float, most: float, least: float) -> str:
+    """Why no true share explains what a judge found.
+
+    Args:
+        most: the share that it takes for right where all answers are right, `least` where none is.
+    """
+    beyond = (
+        f"more than the {most:.3g} of right answers" if found > most else f"less than the {least:.3g} of wrong ones"
+    )
+    return (
+        f"the judge takes {found:.3g} of these answers for right, {beyond} that people have labelled,"
+        " so it does not err here as it does there, and nothing can be corrected"
+    )
 
 
 def _shrink(share: Estimate, rows: float) -> tuple[float, float]:
