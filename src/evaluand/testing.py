@@ -74,9 +74,8 @@ def assert_gate(
     else:
         checked = _check_evaluations(result, gate, baseline, scorer, missing, allow_unmeasured_judges)
     if not all(one.passed for one in checked):
-        lines = (
-            f"  {'passed' if one.passed else 'FAILED'}  {safe(one.subject)}: {safe(one.message)}" for one in checked
-        )
+        results = ((one.result if one.passed else one.result.upper(), one) for one in checked)
+        lines = (f"  {result}  {safe(one.subject)}: {safe(one.message)}" for result, one in results)
         raise AssertionError("\n".join([f"{safe(gate)} does not hold", *lines]))
     return checked
 

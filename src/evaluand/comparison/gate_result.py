@@ -41,9 +41,15 @@ class GateResult:
     facts: Mapping[str, Any]
     is_decided: bool = True
 
+    @property
+    def result(self) -> str:
+        """`passed`, `failed` or `undecided`."""
+        return "passed" if self.passed else "failed" if self.is_decided else "undecided"
+
     def __str__(self) -> str:
         """One line: whether the gate holds, and the number that decided."""
-        return f"{'passed' if self.passed else 'FAILED'}  {self.gate.text}  {self.subject}: {self.message}"
+        result = self.result if self.passed else self.result.upper()
+        return f"{result}  {self.gate.text}  {self.subject}: {self.message}"
 
     def __repr__(self) -> str:
         return f"<{self}>"

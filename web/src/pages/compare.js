@@ -95,6 +95,8 @@ function Groups({ a, b, names, grouped }) {
         <td>${word.format(group.n_used)}</td><td>${group.p_adjusted !== null && group.p_adjusted <= 0.05 ? ((group.difference < 0) !== group.lower_is_better ? html`<span class="warn">worse</span>` : "better") : ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;
 }
 
+const RESULT = { passed: "good", failed: "failed", undecided: "unscored" };
+
 function Gate({ a, b, names }) {
   const text = state.value.get("gate") ?? "";
   const [draft, type] = useState(text);
@@ -104,7 +106,7 @@ function Gate({ a, b, names }) {
         <input id="gate-text" value=${draft} placeholder="accuracy not worse than baseline by 0.02" autocomplete="off" spellcheck=${false} onInput=${(event) => type(event.target.value)} /></div>
       <div class="field"><button type="submit">Check</button></div></form>
     ${text && (found.error ? html`<${Problem} text=${found.error} />` : found.value === null ? html`<${Waiting} what="Checking" />` : html`
-      <div role="status"><ul class="words">${found.value.results.map((each) => html`<li><span class=${`pill ${each.passed ? "good" : each.decided ? "failed" : "unscored"}`}>${each.passed ? "passed" : each.decided ? "failed" : "undecided"}</span> ${each.scorer !== undefined && html`scores of <b><${Name} of=${each.scorer} /></b>: `}${shown(ended(each.message))}</li>`)}</ul></div>
+      <div role="status"><ul class="words">${found.value.results.map((each) => html`<li><span class=${`pill ${RESULT[each.result]}`}>${each.result}</span> ${each.scorer !== undefined && html`scores of <b><${Name} of=${each.scorer} /></b>: `}${shown(ended(each.message))}</li>`)}</ul></div>
       <p><${Command} text=${found.value.command} /></p>`)}
     <p class="note">A gate counts a row without a score as wrong on its side; the table above leaves it out.</p>`;
 }

@@ -40,6 +40,7 @@ from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric
 from evaluand.metrics.function import as_metric
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.gates import list_gates
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore, Store
@@ -79,11 +80,7 @@ class SystemScores:
         comparison = None if self.results.comparison is None else self.results.comparison.to_dict()
         if comparison is not None:
             comparison["flips"] = _first_flips(comparison["flips"], flips)
-        gates = [
-            {"gate": r.gate.text, "subject": r.subject, "passed": r.passed, "message": r.message, **r.facts}
-            for r in self.gates
-        ]
-        return {**found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
+        return {**found, "comparison": comparison, "gates": list_gates(self.gates), "notes": [*self.notes]}
 
     def __str__(self) -> str:
         from evaluand.report.terminal.plain_text import results_text

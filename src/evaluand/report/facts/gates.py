@@ -19,6 +19,7 @@ def list_gates(results: Iterable[GateResult]) -> list[Facts]:
             "subject": each.subject,
             "passed": each.passed,
             "decided": each.is_decided,
+            "result": each.result,
             "limit": each.gate.limit,
             "message": each.message,
             **each.facts,

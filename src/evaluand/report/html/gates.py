@@ -10,15 +10,14 @@ from evaluand.report.facts.gates import shorten_refusals
 from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.text import between, numbers
 
-_WORDS: Final = {True: "passed", False: "failed", None: "not decidable"}
-_CLASSES: Final = {True: "value", False: "failed", None: "unscored"}
+_CLASSES: Final = {"passed": "value", "failed": "failed", "undecided": "unscored"}
 
 
 def gates_section(gates: Sequence[Facts], results: str | None = None) -> str:
     """Each gate with its result, its value with an interval, the one-sided bound that decides, and the limit.
 
     Args:
-        gates: with `gate`, `subject`, `passed`, `decided`, `limit`, `message` and `values`.
+        gates: with `gate`, `subject`, `passed`, `result`, `limit`, `message` and `values`.
         results: by which results they were checked, in words.
     """
     n_passed = sum(gate["passed"] for gate in gates)
@@ -30,13 +29,13 @@ def gates_section(gates: Sequence[Facts], results: str | None = None) -> str:
 
 
 def _line(gate: Facts) -> str:
-    result = gate["passed"] if gate["decided"] else None
+    result = gate["result"]
     values = gate["values"]
     shown, intervals, bounds = ("<br>".join(map(cell, values)) for cell in (_value, _interval, _bound))
     scorer = f'<span class="why">scores of {name(gate["scorer"])}</span>' if "scorer" in gate else ""
     return (
         f'<tr><th scope="row">{clean(gate["gate"])}{scorer}</th><td class="text">{name(gate["subject"])}</td>'
-        f'<td class="text {_CLASSES[result]}">{_WORDS[result]}</td><td class="value">{shown}</td>'
+        f'<td class="text {_CLASSES[result]}">{result}</td><td class="value">{shown}</td>'
         f"<td>{intervals}</td><td>{bounds}</td>"
         f'<td class="text">{clean(gate["limit"])}</td><td class="text">{clean(gate["message"])}</td></tr>'
     )

@@ -61,7 +61,7 @@ def gates_table(results: Sequence[Facts]) -> RenderableType:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for result in shorten_refusals(results):
-        passed = Text("passed", "green") if result["passed"] else Text("FAILED", "red")
+        passed = Text("passed", "green") if result["passed"] else Text(result["result"].upper(), "red")
         text = Text.assemble(
             (safe(result["gate"], 2 * CELL), "bold"), f"  {safe(result['subject'], CELL)}\n{safe(result['message'])}"
         )
