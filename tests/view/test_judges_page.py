@@ -71,6 +71,16 @@ def test_a_judge_has_its_card_its_confusion_and_links_to_what_people_see_otherwi
         assert example["input"]["j"] == miss["texts"]["input"]
 
 
+def test_an_example_has_the_scores_of_the_judge_and_the_labels_of_people(store: DirectoryStore) -> None:
+    miss = read(store, f"judge/{find(store, 'fine')['id']}")["misses"][0]
+    runs = read(store, f"example/{miss['dataset']}/{miss['index']}")["runs"]
+    [run] = [run for run in runs if run["labels"] is not None]
+    assert [scorer["name"] for scorer in run["scorers"]] == ["fine"]
+    assert [score["value"] for score in run["rows"][0]["scores"]] == [1]
+    assert [scorer["name"] for scorer in run["labels"]["scorers"]] == ["human"]
+    assert [[score["value"] for score in scores] for scores in run["labels"]["scores"]] == [[0]]
+
+
 def test_a_judge_without_a_card_has_no_numbers(store: DirectoryStore) -> None:
     found = read(store, f"judge/{find(store, HOSTILE)['id']}")
     assert (found["confusion"], found["calibration"], found["misses"], found["command"]) == ([], [], [], None)
@@ -158,6 +168,7 @@ def test_judges_are_read_in_a_browser(tab: Any, store: DirectoryStore, tmp_path:
         miss = tab.get_by_role("article").first
         miss.get_by_role("link").click()
         tab.get_by_role("heading", name="Example ").first.wait_for()
+        assert "0" in tab.get_by_role("group", name="Labels by people").first.inner_text()
         tab.set_viewport_size({"width": 390, "height": 800})
         tab.go_back()
         table.wait_for()

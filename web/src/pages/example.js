@@ -58,9 +58,16 @@ function RunCard({ run }) {
     <div class="detail"><${Answer} row=${row} command=${run.command} /></div>
     ${row.scores.length > 0 && html`<${ScoreList} row=${row} head=${head} />`}
     ${run.evaluation === null && html`<p class="cut">not evaluated</p>`}
+    <${Labels} of=${run.labels} place=${chosen} />
     <p class="links"><a href=${traceAddress(run.run, row)} aria-label=${`Trace of ${run.task}`}>Trace</a></p>
     <details onToggle=${(event) => tell(event.currentTarget.open)}><summary class="cut">all of this row</summary>
       ${whole && html`<div class="detail"><${RowDetail} row=${row} head=${head} command=${run.command} /></div>`}</details></article>`;
+}
+
+/** What people say of the answers. */
+function Labels({ of, place }) {
+  const scores = of?.scores[place] ?? [];
+  return scores.length > 0 && html`<div role="group" aria-label="Labels by people"><p class="cut">Labels by people</p><${ScoreList} row=${{ scores, n_scores: scores.length }} head=${of} /></div>`;
 }
 
 const History = ({ runs }) => html`<div class="scroll" role="region" aria-label="Earlier runs" tabindex="0"><table class="numbers small">

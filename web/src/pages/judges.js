@@ -23,6 +23,7 @@ function List({ judges, cards }) {
   return html`<${Head} title="Judges" kind="Judges"><p class="meta">${plural(judges.length, "judge")} in the evaluations and matches of this store</p></${Head}>
     ${!judges.length && html`<p class="muted">No model has judged anything here.</p>`}
     <ul class="entries">${judges.map((judge) => html`<li class="entry" key=${judge.id}><div class="title"><a href=${address(["j", judge.id])}><${Name} of=${judge.judge} /></a> <${Status} of=${judge.status} />
+      ${judges.some((other) => other !== judge && other.judge === judge.judge && other.model === judge.model) && html`<code>${judge.id.slice(0, SHORT)}</code>`}
       ${judge.model && html`<span class="muted">model <${Name} of=${judge.model} /></span>`}<span class="muted">${plural(judge.n_uses, "use")}</span></div>
       <p>${sentence(judge.text)}</p><${ToLabel} run=${judge.label} /><${Uses} uses=${judge.uses.slice(0, 5)} n=${judge.n_uses} /></li>`)}</ul>
     ${cards.length > 0 && html`<h2>Cards of other judges</h2><ul class="entries">${cards.map((card) => html`<li class="entry" key=${card.id}><div class="title"><a href=${address(["j", card.id])}><${Name} of=${card.name} /></a></div><p>${shown(card.text)}</p></li>`)}</ul>`}`;

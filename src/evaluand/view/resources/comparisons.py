@@ -89,9 +89,12 @@ def _list_caveats(source: Source, tasks: list[Facts], comparison: Comparison) ->
     evaluations, names = _read_evaluations(source, tasks), _name_sides(tasks)
     scorers = [pair["scorer"] for pair in comparison.pairs]
     yield from describe_other_scorers(evaluations, names, scorers)
+    judged: dict[tuple[str, str], list[str]] = {}
     for judge in judge_facts(dict(zip(names, evaluations, strict=True))):
         if judge["status"] != "measured":
-            yield f"the judge {judge['judge']} of {judge['task']} is {judge['text']}"
+            judged.setdefault((judge["judge"], judge["text"]), []).append(judge["task"])
+    for (judge_name, text), its_tasks in judged.items():
+        yield f"the judge {judge_name} of {' and '.join(its_tasks)} is {text}"
     for pair in add_labels(comparison.pairs):
         if pair["n_used"] < pair["n"]:
             yield f"{pair['label']} leaves out {pair['n'] - pair['n_used']:,} of {pair['n']:,} rows without a score"

@@ -10,13 +10,17 @@ import orjson
 
 from evaluand.core.errors import NotFound
 from evaluand.data.dataset import Dataset, Example
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.human_labels import human_scorers
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts, Names
+from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import Budget, cell
 from evaluand.report.html.examples import Examples, Images, all_metadata, find_source, read_tuples
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.statuses import SCORED
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, resource
 from evaluand.view.resources.rows import NO_EVALUATION, find_part, read_scales, read_window
@@ -33,7 +37,7 @@ _LONGEST_TRACED: Final = 50_000
 @resource("example/{dataset}/{index}")
 def read_example(source: Source, dataset: str, index: str) -> Facts:
     """An example, and the calls of each run over its dataset, newest run first, with the scores of its newest
-    evaluation.
+    evaluation and the newest labels by people.
     """
     number, store = _parse_index(index), source.store
     made = store.manifest("datasets", dataset)
@@ -66,8 +70,7 @@ def read_trace(source: Source, run: str, index: str) -> Facts:
     """
     number, store = _parse_index(index), source.store
     made = find_part(source, run, NO_EVALUATION).run.manifest
-    entry = {"id": run, "evaluation": _list_evaluations(source).get(run)}
-    found = _read_calls(source, entry, number, Budget(_ROOM, _LONGEST_TRACED))
+    found = _read_calls(source, _find_entry(source, run), number, Budget(_ROOM, _LONGEST_TRACED))
     if not found["rows"]:
         raise NotFound(f"this run has no example {number}")
     used = _read_usages(Run(_window(store, number), run))
@@ -102,19 +105,36 @@ def _optional_cell(value: Any) -> Any:
 
 
 def list_runs(source: Source, dataset: str) -> list[Facts]:
-    """The finished runs over a dataset, newest first, each with its newest evaluation."""
+    """The finished runs over a dataset, newest first, each with its newest evaluation and labels by people."""
     ids = (entry["id"] for entry in source.finished("runs"))
     over = [id for id in ids if _find_origin(source, "runs", id) == dataset]
-    graded = _list_evaluations(source) if over else {}
-    return [{"id": id, "evaluation": graded.get(id)} for id in over]
+    graded, labelled = _list_evaluations(source) if over else ({}, {})
+    return [{"id": id, "evaluation": graded.get(id), "labels": labelled.get(id)} for id in over]
 
 
-def _list_evaluations(source: Source) -> dict[str, str]:
-    """The newest finished evaluation of each run that has any."""
-    found: dict[str, str] = {}
+def _find_entry(source: Source, run: str) -> Facts:
+    graded, labelled = _list_evaluations(source)
+    return {"id": run, "evaluation": graded.get(run), "labels": labelled.get(run)}
+
+
+def _list_evaluations(source: Source) -> tuple[dict[str, str], dict[str, str]]:
+    """The newest finished evaluation of each run by scorers, and by people alone."""
+    graded: dict[str, str] = {}
+    labelled: dict[str, str] = {}
     for entry in source.finished("evaluations"):
+        found = labelled if _is_by_people(source, entry["id"]) else graded
         found.setdefault(_find_origin(source, "evaluations", entry["id"]), entry["id"])
-    return found
+    return graded, labelled
+
+
+def _is_by_people(source: Source, id: str) -> bool:
+    """Whether an evaluation holds labels by people and nothing else."""
+
+    def find() -> bool:
+        evaluation = Evaluation(source.store, id)
+        return len(human_scorers(evaluation)) == len(evaluation.scorers)
+
+    return source.facts.get(("by people", id), find)
 
 
 def _find_origin(source: Source, kind: str, id: str) -> str:
@@ -131,12 +151,11 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
     """What a run and an evaluation of it say about an example.
 
     Args:
-        entry: the ids.
+        entry: the ids of the run, its evaluation and its labels by people.
         room: of all spans, which are shown up to `_MOST_SPANS`; None for those that a row shows.
     """
     part = find_part(source, entry["id"], entry["evaluation"] or NO_EVALUATION)
-    key = "scales", *entry.values(), source.list_ids("aggregations")
-    scores, measures = source.facts.get(key, lambda: read_scales(part))
+    scores, measures = _read_scales(source, part)
     made = part.run.manifest
     repeats = made["spec"]["replications"]
     spans = {} if room is None else {"spans": max(_MOST_SPANS // max(repeats, 1), _LEAST_SPANS), "room": room}
@@ -155,7 +174,28 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
         "scorers": [{"name": name, "aggregate": aggregates.get(name)} for name in scorers],
         "command": f"{format_command('show', part.run.id[:SHORT_ID], source.root)} --index {number} --json",
         "rows": rows,
+        "labels": None if entry["labels"] is None else _read_labels(source, part.run.id, entry["labels"], number),
     }
+
+
+def _read_scales(source: Source, part: Part) -> Any:
+    graded = part.evaluation and part.evaluation.id
+    key = "scales", part.run.id, graded, source.list_ids("aggregations")
+    return source.facts.get(key, lambda: read_scales(part))
+
+
+def _read_labels(source: Source, run: str, evaluation: str, number: int) -> Facts:
+    """What people say of the answers of a run for an example: their scorers, and the scores of each row."""
+    part = find_part(source, run, evaluation)
+    scores, measures = _read_scales(source, part)
+    rows = islice(read_window(part, scores, measures, [number]), _MOST_REPEATS)
+    scorers = [] if part.evaluation is None else part.evaluation.scorers
+    return {"scorers": [{"name": name} for name in scorers], "scores": [_list_given(row) for row in rows]}
+
+
+def _list_given(row: Facts) -> list[Facts]:
+    """The scores that there are: an answer that nobody has labelled has none."""
+    return [score for score in row["scores"] if score["status"] == SCORED]
 
 
 _USED: Final = ("model", "input_tokens", "output_tokens", "cost", "currency")
