@@ -18,6 +18,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.core.errors import NotFound
 from evaluand.core.labels import join_name
 from evaluand.engine.policy import Policy
+from evaluand.evaluation.scorer import FunctionScorer
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.class_rates import Recall
 from evaluand.run.task import FunctionTask
@@ -59,9 +60,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
     return store
 
 
-def read(store: DirectoryStore, path: str) -> Any:
+def read(store: DirectoryStore, path: str, **query: str) -> Any:
     find_resources()
-    return json.loads(read_resource(Source(store), path, {}))
+    return json.loads(read_resource(Source(store), path, query))
 
 
 def find(store: DirectoryStore, kind: str, name: str) -> str:
@@ -233,6 +234,35 @@ def test_metrics_of_one_name_are_told_apart_where_groups_are_compared_by_one(tab
     assert choice.locator("option").all_text_contents() == labels
     choice.select_option(labels[1])
     tab.locator("caption").get_by_text(f"{labels[1]} in each group").wait_for()
+
+
+def test_a_group_that_got_worse_is_shown_whatever_its_metric(tab: Any, store: DirectoryStore) -> None:
+    rows = [{"input": f"{i}", "topic": ["plus", "times", "minus"][i % 3]} for i in range(90)]
+    data, policy = Dataset.from_rows(rows, attributes=["topic"]), Policy(concurrency=1)
+    scorers = {
+        "any": FunctionScorer(lambda output: float(bool(output)), name="any", version="1"),
+        "brief": FunctionScorer(lambda output: float(len(output) < 5), name="brief", version="1"),
+    }
+    graded = []
+    for name, long in (("terse", None), ("wordy", 1)):
+        task = FunctionTask(lambda text, long=long: text + "!" * 9 * (int(text) % 3 == long), name=name, version="1")
+        run = Runner(store, policy).run(task, data, name=name)
+        graded.append(Evaluator(store, policy).evaluate(run, scorers, name=name))
+    Aggregator(store).aggregate(graded, [Measure("any", Accuracy()), Measure("brief", Accuracy())])
+    a, b = (each.id for each in graded)
+    found = read(store, f"compare-worse/{a}/{b}")
+    [worse] = found["groups"]
+    assert (worse["by"], worse["metric"], worse["difference"]) == ({"topic": "times"}, "accuracy · brief", -1.0)
+    by_brief = [each for each in read(store, f"compare-groups/{a}/{b}", metric="1") if each["by"] == worse["by"]]
+    assert worse["p_adjusted"] > by_brief[0]["p_adjusted"]  # of the groups of all metrics
+    assert read(store, f"compare-worse/{b}/{a}")["groups"] == []
+    tab.goto(f"{tab.origin}/c?a={a}&b={b}")
+    listed = tab.get_by_role("list", name="Groups that got worse")
+    listed.get_by_role("link", name="topic=times").click()
+    tab.locator("caption").get_by_text("accuracy · brief in each group").wait_for()
+    assert "metric=1" in tab.url
+    tab.goto(f"{tab.origin}/c?a={b}&b={a}")
+    tab.get_by_text("No group is shown to be worse by any metric").wait_for()
 
 
 def fail_at_3(text: str) -> str:

@@ -50,6 +50,7 @@ function Compared({ a, b, experiment, tasks, pairs, left_out: leftOut, caveats, 
   return html`<${Head} title=${`${second} compared with ${first}`} kind="Comparison" within=${experiment && { name: experiment, to: address(["e", experiment]) }}>
       <p class="meta">Differences are <${Name} of=${second} /> minus <${Name} of=${first} /> over the rows that both have. <a href=${address(["c"], { a: b, b: a })}>Swap them</a></p></${Head}>
     <ul class="words verdicts">${pairs.map((pair) => html`<li>${shown(ended(`${pair.label}${pair.target === null ? "" : ` · ${pair.target}`}: ${pair.verdict ?? pair.reason ?? "not compared"}`))}</li>`)}</ul>
+    ${attributes.length > 0 && html`<${WorseGroups} a=${a} b=${b} />`}
     ${caveats.length > 0 && html`<ul class="words warn" aria-label="Caveats">${caveats.map((each) => html`<li>${shown(ended(each))}</li>`)}</ul>`}
     <p><${Command} text=${command} /></p>
     <${Differences} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
@@ -79,6 +80,21 @@ function Differences({ pairs, names, confidence }) {
 
 const UNJUDGED = { won: " higher", tied: "", lost: " lower" }; // of metrics of which neither is better
 
+/** The groups that are shown to be worse by any metric; each opens the table of its metric. */
+function WorseGroups({ a, b }) {
+  const { value } = useRead(pathOf("compare-worse", a, b));
+  if (!value?.n) return null;
+  if (!value.groups.length) return html`<p class="note">No group is shown to be worse by any metric; ${word.format(value.n)} differences of groups were tested together.</p>`;
+  const open = (group) => (event) => { event.preventDefault(); change({ metric: String(group.number) }); document.getElementById("groups-title").scrollIntoView(); };
+  return html`<ul class="words warn" aria-label="Groups that got worse">${value.groups.slice(0, MOST_WORSE).map((group) => html`<li>
+      Worse in <a href="#groups-title" onClick=${open(group)}>${shown(nameOf(group))}</a> by <${Name} of=${group.metric} />: ${signed(group.difference)} ${group.low !== null && html`(${interval(group.low, group.high, signed)}), `}p ${p(group.p_adjusted)} after adjustment for all ${word.format(value.n)} tests of groups</li>`)}
+    ${value.groups.length > MOST_WORSE && html`<li>${plural(value.groups.length - MOST_WORSE, "group")} more</li>`}</ul>`;
+}
+
+const MOST_WORSE = 5;
+
+const nameOf = ({ by, target }) => `${Object.entries(by).map(([name, value]) => `${name}=${value || "none"}`).join(", ")}${target === null ? "" : ` · ${target}`}`;
+
 function Groups({ a, b, names, grouped }) {
   const chosen = Number(state.value.get("metric") ?? 0) || 0;
   const found = useRead(`${pathOf("compare-groups", a, b)}?metric=${chosen}`);
@@ -89,7 +105,7 @@ function Groups({ a, b, names, grouped }) {
     : html`<div class="scroll" role="region" aria-label="Changes by group" tabindex="0"><table class="numbers">
       <caption><span>${shown(groups[0].metric)} in each group, the largest loss first; p values are adjusted for all groups, each interval is that of its group alone</span></caption>
       <thead><tr>${["group", ...names, "difference", "interval", "p", "rows", "shown to be"].map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
-      <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(Object.entries(group.by).map(([name, value]) => `${name}=${value || "none"}`).join(", "))}${group.target !== null && html` · <${Name} of=${group.target} />`}</th>
+      <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(nameOf(group))}</th>
         <td>${number(group.value_a)}</td><td>${number(group.value_b)}</td><td class="value">${signed(group.difference)}</td>
         <td>${interval(group.low, group.high, signed)}</td><td>${p(group.p_adjusted)}</td>
         <td>${word.format(group.n_used)}</td><td>${group.p_adjusted !== null && group.p_adjusted <= 0.05 ? ((group.difference < 0) !== group.lower_is_better ? html`<span class="warn">worse</span>` : "better") : ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;

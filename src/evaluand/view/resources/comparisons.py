@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import numpy as np
+
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.changed import describe_other_scorers
@@ -14,8 +16,9 @@ from evaluand.comparison.gates import check_gates
 from evaluand.comparison.group_changes import GroupChange, group_changes
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.rule import Gate
+from evaluand.comparison.significance import holm
 from evaluand.comparison.verdict import adjusted_p, adjustment
-from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.commands import format_command
@@ -152,17 +155,52 @@ def _list_attributes(source: Source, tasks: list[Facts]) -> list[str]:
 def read_group_changes(source: Source, a: str, b: str, query: Mapping[str, str]) -> list[Facts]:
     """The difference in each group of an attribute, the largest loss first, by one of the metrics in `grouped`."""
     tasks = [_find_task(source, name) for name in (a, b)]
-    attributes = _list_attributes(source, tasks)
-    evaluations = _read_evaluations(source, tasks)
-    measures, number = _find_measures(evaluations), read_number(query.get("metric") or "0", "metric")
-    if number >= len(measures) or not attributes:
+    measures = _find_measures(_read_evaluations(source, tasks))
+    number = read_number(query.get("metric") or "0", "metric")
+    if number >= len(measures):
         return []
     label, measure = measures[number]
     lower = measure.metric.direction == "lower"
-    return [
-        _describe_group(each, label) | {"lower_is_better": lower}
-        for each in group_changes(evaluations[0], evaluations[1], measure, attributes)
+    return [_describe_group(each, label) | {"lower_is_better": lower} for each in _find_changes(source, tasks, measure)]
+
+
+@resource("compare-worse/{a}/{b}")
+def read_worse_groups(source: Source, a: str, b: str) -> Facts:
+    """The groups in which B is shown to be worse than A by any metric.
+
+    Returns:
+        `groups`, each with the `number` of its metric in `grouped` and `p_adjusted` for all `n` groups of all metrics.
+    """
+    tasks = [_find_task(source, name) for name in (a, b)]
+    measures = _find_measures(_read_evaluations(source, tasks))
+    found = [
+        (number, label, measure.metric.direction == "lower", each)
+        for number, (label, measure) in enumerate(measures)
+        for each in _find_changes(source, tasks, measure)
     ]
+    adjusted = holm(np.array([each.change.p for *_, each in found]))
+    groups = [
+        _describe_group(each, label) | {"number": number, "p_adjusted": float(p)}
+        for (number, label, is_lower, each), p in zip(found, adjusted, strict=True)
+        if p <= _SIGNIFICANT and (each.change.difference > 0) == is_lower
+    ]
+    return {"groups": sorted(groups, key=lambda group: group["p_adjusted"]), "n": int((~np.isnan(adjusted)).sum())}
+
+
+_SIGNIFICANT: Final = 0.05
+
+
+def _find_changes(source: Source, tasks: list[Facts], measure: Measure) -> list[GroupChange]:
+    """The changes by a metric; none where it refuses the scores, as the comparison over all rows says."""
+    first, second = _read_evaluations(source, tasks)
+
+    def find() -> list[GroupChange]:
+        try:
+            return group_changes(first, second, measure, _list_attributes(source, tasks))
+        except (SpecError, DataError):
+            return []
+
+    return source.facts.get(("changes", first.id, second.id, measure.scorer, definition(measure.metric)), find)
 
 
 def _find_measures(evaluations: list[Evaluation]) -> list[tuple[str, Measure]]:
