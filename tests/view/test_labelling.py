@@ -119,16 +119,23 @@ def test_a_label_given_again_replaces_the_first(source: Source, folder: Path) ->
     assert len((folder / "labels-ann.jsonl").read_bytes().splitlines()) == 2
 
 
-def test_a_line_that_a_killed_program_left_is_removed(source: Source, folder: Path) -> None:
+def test_a_line_that_a_killed_program_left_is_removed_by_whose_it_is(source: Source, folder: Path) -> None:
     run = run_id(source.store)
     rows = draw_labelling_rows(Run(source.store, run))
     label(source, run, {"by": "ann", "key": rows[0]["key"], "value": 1})
     file = folder / "labels-ann.jsonl"
-    file.write_bytes(file.read_bytes() + orjson.dumps(rows[1])[:40])
-    assert read(source, run, by="bob")["by"] == [{"by": "ann", "n": 1}]
-    file.write_bytes(file.read_bytes() + orjson.dumps(rows[1])[:40])
+    torn = file.read_bytes() + orjson.dumps(rows[1])[:40]
+    file.write_bytes(torn)
+    shown = read(source, run, by="bob")  # ann may be writing it at this moment
+    assert (shown["by"], shown["damaged"], file.read_bytes()) == ([], ["labels-ann.jsonl:2"], torn)
+    assert read(source, run, by="ann")["by"] == [{"by": "ann", "n": 1}]
+    file.write_bytes(torn)
     label(source, run, {"by": "ann", "key": rows[1]["key"], "value": 1})
     assert read(source, run, by="ann")["done"] == 2
+    label(source, run, {"by": "bob", "key": rows[0]["key"], "value": 1})
+    file.write_bytes(file.read_bytes() + orjson.dumps(rows[2])[:40])
+    store_labels(source, run, {"by": "bob"})
+    assert read(source, run, by="bob")["by"] == [{"by": "ann", "n": 2}, {"by": "bob", "n": 1}]
 
 
 def test_a_damaged_line_stops_only_whose_it_is(source: Source, folder: Path) -> None:

@@ -72,7 +72,7 @@ def read_labelling(source: Source, run: str, query: Mapping[str, str]) -> Facts:
     """
     work = open_work(source, run, query.get("other") or None, query.get("by"))
     with _writing:
-        work.complete_files()
+        work.complete_file(work.file)
     known = work.read()
     at = read_number(query["at"], "place in the order") if query.get("at") else None
     mine = known.keys_of(work.by)
@@ -120,7 +120,7 @@ def label(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
         raise NotFound(f"there is no such {work.noun} to label; open the page again")
     row = work.fill_in(work.places[key], said)
     with _writing:
-        work.complete_files()
+        work.complete_file(work.file)
         append_row(work.file, row)
     return {"place": work.places[key]}
 
@@ -134,6 +134,9 @@ def store(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
     work = open_work(source, run, _read_text(said, "other", _LONGEST_LABEL), _read_text(said, "by", _LONGEST_NAME))
     with _writing, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EvaluandWarning)
+        for file in work.files:
+            with nullcontext() if file == work.file else suppress(DataError):
+                work.complete_file(file)
         stored = work.store()
     if stored["kind"] == "evaluations":
         stored |= {"judges": list_judges_of_run(source, run)}
@@ -183,16 +186,14 @@ class Work(ABC):
         """The files of all people."""
         return sorted(self.folder.glob(str(name_file(self.kind, "*"))))
 
-    def complete_files(self) -> None:
-        """Completes the last line of each file, or removes what a killed program left of it.
+    def complete_file(self, file: Path) -> None:
+        """Completes the last line of a file, or removes what a killed program left of it.
 
         Raises:
-            DataError: this person's file is damaged; those of others do not matter here.
+            DataError: the file is damaged.
         """
-        for file in self.files:
-            with nullcontext() if file == self.file else suppress(DataError):
-                if not _ends_with_line(file):
-                    self.complete_line(file)
+        if os.path.lexists(file) and not _ends_with_line(file):
+            self.complete_line(file)
 
     def read_intact(self, read: Callable[[list[Path]], T]) -> tuple[T, list[str]]:
         """What is read of the files that are not damaged, and file and line of the damage in the others.
