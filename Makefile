@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo demo-rag test test-slow check page page-check model bench docs clean
+.PHONY: help install demo demo-rag test test-slow check page page-check model bench docs lock audit sbom clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -74,11 +74,25 @@ docs: $(SITE) ## Build the documentation site; open build/docs/index.html
 	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs
 	@echo "build/docs/index.html"
 
+lock: $(ALL) ## Pin the newest versions of all that tests and tools need, with the digests of their files
+	@$(UV) pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
+		--no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock
+
+audit: $(ALL) ## Look up known vulnerabilities of what requirements.lock pins
+	@$(UV) tool run --quiet pip-audit --require-hashes --disable-pip --strict --progress-spinner off \
+		--requirement requirements.lock
+
+sbom: $(ALL) ## Write the parts of an installation with all extras to dist/: a software bill of materials (CycloneDX)
+	@mkdir -p dist
+	@$(UV) tool run --quiet --from cyclonedx-bom cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
+		--output-reproducible --output-file dist/evaluand.cdx.json
+	@echo "dist/evaluand.cdx.json"
+
 clean: ## Remove the environment, caches and builds; stored results (.evaluand) stay
 	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# $(call install,EXTRAS,WHAT): entry points and version are read at installation, so every set depends on both files below.
+# $(call install,HOW,WHAT): entry points and version are read at installation, so every set depends on both files below.
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "$(PYTHON) is missing or older than Python 3.11; name another one: make PYTHON=python3.12"; exit 1; }
@@ -89,27 +103,33 @@ define install
 			cat $(LOG); \
 			echo "$(PYTHON) cannot create environments; on Debian or Ubuntu: apt install python3-venv"; exit 1; }; }
 	@echo "installing $(2)"
-	@{ $(call with_uv,$(1)) || $(PIP) install --no-compile --editable '.[$(1)]'; } >$(LOG) 2>&1 || { \
+	@{ { $(HAS_UV) && $(call $(1),$(UV) pip install --python $(BIN)/python); } \
+		|| { $(call $(1),$(PIP) install --no-compile); }; } >$(LOG) 2>&1 || { \
 		cat $(LOG); echo "the installation failed; pip says why above"; exit 1; }
 endef
 
 # uv takes ten seconds where pip takes a minute. It does not read the index that pip may be set to; then, and where uv is
 # not to be had, pip installs.
-with_uv = ! $(PIP) config list | grep '[.]index-url=' \
-	&& $(PIP) install --no-compile uv && $(BIN)/python -m uv pip install --python $(BIN)/python --editable '.[$(1)]'
+UV := $(BIN)/python -m uv
+HAS_UV := ! $(PIP) config list | grep '[.]index-url=' && $(PIP) install --no-compile uv
+
+# $(call locked,INSTALL): what requirements.lock pins, each file with its digest, and then evaluand itself.
+locked = $(1) --require-hashes --requirement requirements.lock && $(1) --no-deps --no-build-isolation --editable .
+demo_of = $(1) --editable '.[sklearn,view]'
+docs_of = $(1) --editable '.[docs]'
 
 INSTALLED_FROM := pyproject.toml src/evaluand/_version.py
 
 $(DEMO): $(INSTALLED_FROM)
-	$(call install,sklearn$(comma)view,evaluand and scikit-learn (once))
+	$(call install,demo_of,evaluand and scikit-learn (once))
 	@touch $@
 
-$(ALL): $(INSTALLED_FROM)
-	$(call install,dev,evaluand with all extras and its tools (once; a minute or two))
+$(ALL): $(INSTALLED_FROM) requirements.lock
+	$(call install,locked,evaluand with all extras and its tools (once; a minute or two))
 	@touch $(DEMO) $@
 
 $(SITE): $(INSTALLED_FROM)
-	$(call install,docs,evaluand and the generator of the site (once))
+	$(call install,docs_of,evaluand and the generator of the site (once))
 	@touch $@
 
 $(MODEL): $(ALL)
