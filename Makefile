@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo demo-rag test test-slow check page page-check model bench docs lock audit sbom clean
+.PHONY: help install demo demo-rag test test-slow soak check page page-check model bench docs lock audit sbom clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,9 @@ test: $(ALL) ## Run the tests and the examples in docstrings; ARGS="-k name" sel
 
 test-slow: $(ALL) ## Run the tests that `make test` leaves out, and those of properties with many more examples
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+
+soak: $(ALL) ## Work on one store for HOURS=2 with kills, stops, pauses and readers; nothing may be lost or grow
+	@PYTHONPATH=tests $(BIN)/python -m faults.soak --hours $(or $(HOURS),2) $(ARGS)
 
 check: $(ALL) ## Check format, lint, types and import order, then run the tests
 	@echo "format"; $(BIN)/ruff format --quiet --diff .

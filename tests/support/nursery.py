@@ -99,6 +99,75 @@ def whole(store, examples):
     return f"{one.run.id} {one.run.digest} {one.evaluation.id} {one.evaluation.digest} {made.aggregation.digest}"
 
 
+def toil(store, seed, examples):
+    # All steps of an experiment on rows of their own, whose name is that of the one before.
+    rows = [{"input": seed * 1_000_000 + i, "expected": i % 3} for i in range(examples)]
+    try:
+        made = Experiment("soak", Dataset.from_rows(rows), {"steady": steady}, {"graded": graded},
+            [Measure("graded", Accuracy())], policy).run(store)
+    except KeyboardInterrupt:
+        os._exit(130)
+    [one] = made.tasks
+    return f"{one.run.digest} {one.evaluation.digest} {made.aggregation.digest}"
+
+
+@task(version="1")
+def steady(number):
+    note("calls", number)
+    time.sleep(0.004)
+    return result(number)
+
+
+@scorer(version="1")
+def graded(output, expected, index):
+    note("grades", index)
+    return output["answer"] % 3 == expected
+
+
+def toil_on(store, examples):
+    # The same again and again in one process, which removes what it made before.
+    faulthandler.cancel_dump_traceback_later()
+    for seed in range(1_000_000_000):
+        if (Path(os.environ["NOTES"]) / "end").exists():
+            return str(seed)
+        toil(store, seed, examples)
+        tidy(store)
+        for kind in ("calls", "grades"):
+            os.unlink(os.path.join(os.environ["NOTES"], kind))
+
+
+def tidy(store):
+    # Removes leftovers and all that no name reaches; nothing else may work on the store.
+    garbage.QUIET_SECONDS = 0
+    garbage.remove(store, garbage.leftovers(store, unreferenced=True))
+    return ""
+
+
+def collect_old_garbage(store):
+    # As `evaluand gc` does, beside others that work.
+    garbage.remove(store, garbage.leftovers(store))
+    return ""
+
+
+def read_on(store):
+    # Lists, verifies and reports whatever there is at that moment.
+    from evaluand.core.errors import EvaluandError
+    from evaluand.report.verification import verify
+    faulthandler.cancel_dump_traceback_later()
+    n = 0
+    while not (Path(os.environ["NOTES"]) / "end").exists():
+        for entry in store.catalog.entries():
+            try:
+                faults = verify(store, entry["kind"], entry["id"]) if entry["status"] == "sealed" else []
+            except (EvaluandError, FileNotFoundError):
+                continue  # it was removed while it was read
+            if faults and store.is_sealed(entry["kind"], entry["id"]):
+                raise AssertionError([str(fault) for fault in faults])
+        n += 1
+        time.sleep(0.5)
+    return str(n)
+
+
 def half_a_seal(store, kind, examples):
     # Does the work of a run and dies while its tables are written.
     append = tables.TableWriter.append
