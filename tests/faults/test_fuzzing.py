@@ -1,0 +1,41 @@
+"""Whatever a file or text from elsewhere says, reading it ends in rows or in one sentence; see `fuzzing`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+from faults.fuzzing.mutations import FORMS, mutate
+from faults.fuzzing.store import TEMPLATE
+from faults.fuzzing.targets import CORPUS, TARGETS
+from support.places import ROOT_FOLDER
+
+MOST_BYTES, MOST_BYTES_OF_CORPUS = 4096, 200_000
+
+
+def run_campaign(folder: Path, *arguments: str) -> None:
+    """Runs a campaign in a process of its own, whose children may crash."""
+    command = [sys.executable, "-m", "faults.fuzzing.campaign", "--findings", str(folder), *arguments]
+    done = subprocess.run(command, cwd=ROOT_FOLDER / "tests", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_input_that_is_kept_ends_in_rows_or_in_one_sentence(tmp_path: Path) -> None:
+    run_campaign(tmp_path, "--corpus", "--inputs", "0")
+
+
+def test_the_corpus_is_small_and_every_target_has_one() -> None:
+    files = [path for path in CORPUS.rglob("*") if path.is_file()]
+    assert {path.relative_to(CORPUS).parts[0] for path in files} <= {*TARGETS}
+    assert not [path for path in files if path.stat().st_size > MOST_BYTES]
+    stored = [path for path in TEMPLATE.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in [*files, *stored]) < MOST_BYTES_OF_CORPUS
+    assert all(target.inputs() and target.form in FORMS for target in TARGETS.values())
+
+
+def test_an_input_is_the_same_whenever_it_is_made() -> None:
+    for target in TARGETS.values():
+        made = {mutate(target.form, Random(f"{target.name} 3 {n}"), target.inputs()) for n in (1, 1, 2, 2)}
+        assert len(made) <= 2
