@@ -252,6 +252,8 @@ def _open_checked(name: str, files: Sequence[SourceFile], chosen: FileFormat, re
         for file in files if chosen.is_text else ():
             check_utf8(file)
         raise DataError(f"{name}: {error}") from error
+    except RecursionError:
+        raise DataError(f"{name}: has values that are nested too deeply to be read; make them flatter") from None
     return _refuse_changes(_concatenate(name, files, opened), files, before)
 
 

@@ -31,8 +31,11 @@ def outside_message(path: str) -> str:
 
 
 def is_within(path: Path, root: Path) -> bool:
-    """Whether a path is inside a folder after all links are resolved."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    """Whether a path is inside a folder after all links are resolved; false for text that no path can be."""
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    except ValueError:
+        return False
 
 
 def require_within(path: Path, root: Path) -> Path:

@@ -21,7 +21,15 @@ from evaluand.core.errors import DataError, SpecError, nearest, warn
 from evaluand.core.selector import Selector
 from evaluand.core.selector.patterns import first_group
 from evaluand.data.files import SourceFile, kind_of_name
-from evaluand.data.formats.declared import ROLE, Column, check_digest, find_file, read_declared, written_roles
+from evaluand.data.formats.declared import (
+    ROLE,
+    Column,
+    check_digest,
+    find_file,
+    objects_in,
+    read_declared,
+    written_roles,
+)
 from evaluand.data.formats.json_rows import read_json
 from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
 from evaluand.data.sources import from_rows, open_files
@@ -64,6 +72,8 @@ class Croissant(FileFormat):
         value = _strip_prefixes(read_json(file))
         if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
             raise DataError(f"{file.name}: give one file with a Croissant description")
+        for key in ("distribution", "recordSet"):
+            objects_in(value.get(key), f"{file.name}: {key}")
         return _Description(file.name, file.origin.parent, value).open(reading.part)
 
 
@@ -107,11 +117,19 @@ class _Field:
     parts: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
-    def read(cls, field: Mapping[str, Any], record_set: str) -> _Field:
-        """A field, or the one column of objects from which all of its sub-fields take a key."""
+    def read(cls, field: Mapping[str, Any], record_set: str, where: str) -> _Field:
+        """A field, or the one column of objects from which all of its sub-fields take a key.
+
+        Args:
+            where: its place, for messages.
+
+        Raises:
+            DataError: the field is not what the standard says.
+        """
+        where = f"{where} {_id(field)!r}"
         source = field.get("source")
         source = source if isinstance(source, Mapping) else {}
-        parts = frozenset(_places(field))
+        parts = frozenset(_places(field, where))
         if not source and len(parts) == 1:
             [(place, column)] = parts
             source = {"fileObject": place, "extract": {"column": column}}
@@ -121,8 +139,8 @@ class _Field:
             _id(field),
             [_name(str(kind)) for kind in _listed(field.get("dataType"))],
             _id(origin) if origin else "",
-            source.get("extract") or {},
-            _listed(source.get("transform")),
+            _read_extract(source, where),
+            [_read_transform(each, where) for each in objects_in(source.get("transform"), f"{where}: transform")],
             bool(field.get("repeated") or field.get("isArray")),
             str(field.get(ROLE) or ""),
             parts,
@@ -159,13 +177,27 @@ class _Field:
         return value
 
 
-def _places(field: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _read_extract(source: Mapping[str, Any], where: str) -> Mapping[str, str]:
+    extract = source.get("extract") or {}
+    if not isinstance(extract, Mapping) or not all(isinstance(value, str) for value in extract.values()):
+        raise DataError(f'{where}: extract must be an object of one text, such as {{"column": "name"}}')
+    return extract
+
+
+def _read_transform(transform: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    separator = transform.get("separator", ",")
+    if not isinstance(separator, str) or not separator:
+        raise DataError(f"{where}: separator must be a text that is not empty, not {separator!r}")
+    return transform
+
+
+def _places(field: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
     """The origin and the column of each sub-field; `("", "")` of one that is not a key of a column of objects."""
-    for each in _listed(field.get("subField")):
+    for each in objects_in(field.get("subField"), f"{where}: subField"):
         if each.get("subField"):
-            yield from _places(each)
+            yield from _places(each, where)
             continue
-        part = _Field.read(each, "")
+        part = _Field.read(each, "", where)
         keys = [str(key) for step in part.transforms for key in step]
         is_key = {*part.extract} == {"column"} and keys and {*keys} == {"jsonPath"}
         yield (part.origin, str(part.extract["column"])) if is_key else ("", "")
@@ -187,7 +219,7 @@ class _Description:
         name = _id(chosen)
         if chosen.get("data"):
             return self._inline(chosen, name)
-        fields = [_Field.read(field, name) for field in _listed(chosen.get("field"))]
+        fields = self._fields(chosen, name)
         left_out = [f"{field.name} ({field.obstacle})" for field in fields if field.obstacle]
         fields = [field for field in fields if not field.obstacle]
         if left_out:
@@ -214,12 +246,20 @@ class _Description:
     def _inline(self, chosen: Mapping[str, Any], name: str) -> OpenFiles:
         """The rows that the record set itself has."""
         data = chosen["data"]
-        data = json.loads(data) if isinstance(data, str) else data
+        try:
+            data = json.loads(data) if isinstance(data, str) else data
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self.name}: data of {name!r} is a text that is not JSON: {error}") from None
         if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
             raise DataError(f"{self.name}: data of {name!r} must be a list of objects")
         rows = [{key.removeprefix(f"{name}/"): value for key, value in row.items()} for row in data]
-        fields = [_Field.read(field, name) for field in _listed(chosen.get("field"))]
-        return _opened(from_rows(rows, f"{self.name}#{name}"), self._roles(chosen, fields))
+        return _opened(from_rows(rows, f"{self.name}#{name}"), self._roles(chosen, self._fields(chosen, name)))
+
+    def _fields(self, chosen: Mapping[str, Any], name: str) -> list[_Field]:
+        where = f"{self.name}: the field"
+        return [
+            _Field.read(field, name, where) for field in objects_in(chosen.get("field"), f"{self.name}: {name}/field")
+        ]
 
     def _record_set(self, part: str | None) -> Mapping[str, Any]:
         """The record set with this name, or the only one that is not a list of categories or splits."""

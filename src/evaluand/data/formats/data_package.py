@@ -16,10 +16,19 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evaluand.core.errors import DataError, SpecError, nearest, warn
+from evaluand.core.errors import DataError, SpecError, kind_of, nearest, warn
 from evaluand.core.selector.patterns import check_pattern, matches
 from evaluand.data.files import SourceFile, Spool, kind_of_name
-from evaluand.data.formats.declared import ROLE, Column, check_digest, find_file, read_declared, written_roles
+from evaluand.data.formats.declared import (
+    ROLE,
+    Column,
+    check_digest,
+    find_file,
+    objects_in,
+    read_declared,
+    texts_in,
+    written_roles,
+)
 from evaluand.data.formats.json_rows import read_json
 from evaluand.data.source import DataNote, DataSource, Faults, FileFormat, OpenFiles, Reading
 from evaluand.data.sources import from_rows, open_files
@@ -72,7 +81,32 @@ def _read_schema(value: Any, folder: Path, name: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(value, dict) or not isinstance(value.get("fields"), list):
         raise DataError(f"{name}: the schema has no list of fields")
+    for number, field in enumerate(objects_in(value["fields"], f"{name}: fields")):
+        _check_field(field, f"{name}: fields[{number}]")
+    texts_in(value.get("primaryKey"), f"{name}: primaryKey")
     return value
+
+
+def _check_field(field: Mapping[str, Any], where: str) -> None:
+    """Refuses a field whose parts have other types than the standard says.
+
+    Raises:
+        DataError: names the part.
+    """
+    if not isinstance(field.get("name"), str):
+        raise DataError(f"{where} has no name; give it that of a column")
+    for key in ("trueValues", "falseValues"):
+        texts_in(field.get(key), f"{where}: {key}")
+    limits = field.get("constraints") or {}
+    if not isinstance(limits, dict):
+        raise DataError(f"{where}: constraints must be an object, not {kind_of(limits)}")
+    if not isinstance(limits.get("enum", []), list):
+        raise DataError(f"{where}: enum must be a list, not {kind_of(limits['enum'])}")
+    if any(isinstance(each, list | dict) for each in limits.get("enum", [])):
+        raise DataError(f"{where}: enum must be a list of texts, numbers, true or false")
+    for key in ("minLength", "maxLength"):
+        if type(limits.get(key, 0)) is not int:
+            raise DataError(f"{where}: {key} must be an integer, not {kind_of(limits[key])}")
 
 
 # Files
@@ -137,6 +171,8 @@ def _read_dialect(value: Any, folder: Path, name: str) -> Mapping[str, Any]:
     """
     if isinstance(value, str):
         value = read_json(SourceFile.open(find_file(folder, value, f"{name}: its dialect")))
+    if not isinstance(value or {}, dict):
+        raise DataError(f"{name}: its dialect must be an object, not {kind_of(value)}")
     for key, each in (value or {}).items():
         if key != "delimiter" and key not in _IGNORED and each not in (_DIALECT.get(key), None, False, "", []):
             raise DataError(f"{name}: its dialect has {key}: {each!r}, which cannot be read; convert the file")
@@ -176,25 +212,33 @@ _AS_TEXT: Final = {"time", "yearmonth", "duration", "geopoint", "geojson", "any"
 def _columns(schema: Mapping[str, Any], source: DataSource, name: str) -> list[Column]:
     """The columns that the schema declares, or those of the file without a schema."""
     rows = source.schema
-    missing = frozenset(_missing_value(each) for each in schema.get("missingValues", [""]))
-    fields = [each for each in schema.get("fields", ()) if isinstance(each, dict)]
+    missing = _missing_values(schema.get("missingValues", [""]), name)
+    fields = schema.get("fields", ())
     if not fields:
         return [Column(n, n, None if source.texts is None else rows.field(n).type) for n in rows.names]
     notes: list[str] = []
-    columns = [_column(field, missing, source, notes) for field in fields]
+    columns = [_column(field, missing, source, notes, name) for field in fields]
     if notes:
         warn(f"{name}: {'; '.join(notes)}", DataNote)
     return columns
+
+
+def _missing_values(values: Any, where: str) -> frozenset[str]:
+    if not isinstance(values, list):
+        raise DataError(f"{where}: missingValues must be a list of texts, not {kind_of(values)}")
+    return frozenset(map(_missing_value, values))
 
 
 def _missing_value(value: Any) -> str:
     return str(value.get("value")) if isinstance(value, Mapping) else str(value)
 
 
-def _column(field: Mapping[str, Any], missing: frozenset[str], source: DataSource, notes: list[str]) -> Column:
+def _column(
+    field: Mapping[str, Any], missing: frozenset[str], source: DataSource, notes: list[str], where: str
+) -> Column:
     name, kind = str(field.get("name")), str(field.get("type") or "any")
     if "missingValues" in field:
-        missing = frozenset(_missing_value(each) for each in field["missingValues"])
+        missing = _missing_values(field["missingValues"], f"{where}: {name}")
     if kind in ("object", "array"):
         return Column(name, name, None, None, missing, is_json=True)
     if kind not in _TYPES:
@@ -220,8 +264,8 @@ def _parser(kind: str, field: Mapping[str, Any]) -> Callable[[str], Any] | None:
     """What reads a cell of a type; None if Arrow's own conversion does."""
     form = str(field.get("format") or "default")
     if kind == "boolean":
-        yes = field.get("trueValues", ["true", "True", "TRUE", "1"])
-        no = field.get("falseValues", ["false", "False", "FALSE", "0"])
+        yes = texts_in(field.get("trueValues", ["true", "True", "TRUE", "1"]), "trueValues")
+        no = texts_in(field.get("falseValues", ["false", "False", "FALSE", "0"]), "falseValues")
         return partial(_parse_choice, {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)})
     if kind in ("integer", "number", "year"):
         marks = {key: str(field[key]) for key in ("groupChar", "decimalChar") if field.get(key)}
@@ -259,9 +303,8 @@ def _parse_time(read: Callable[[str], Any] | None, form: str, text: str, *, date
 
 def _roles(schema: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
     """The roles that the fields have, and the id that a primary key of one field is."""
-    roles = written_roles([(str(f.get("name")), str(f.get(ROLE) or "")) for f in schema.get("fields", ())])
-    keys = schema.get("primaryKey") or []
-    keys = [keys] if isinstance(keys, str) else keys
+    roles = written_roles([(f["name"], str(f.get(ROLE) or "")) for f in schema.get("fields", ())])
+    keys = texts_in(schema.get("primaryKey") or [], f"{name}: primaryKey")
     if len(keys) > 1:
         warn(f"{name}: the key {', '.join(keys)} has several fields, so that no column is the id", DataNote)
     known = any(role == "id" for role, _ in roles)
@@ -306,12 +349,26 @@ class _Checks:
             if value in seen:
                 return f"{str(value)[:60]!r} occurs twice, but must be unique"
             seen.add(value)
-        return next((f"{str(value)[:60]!r} is not {text}" for text, test in self.tests if not test(value)), "")
+        for text, test in self.tests:
+            try:
+                if not test(value):
+                    return f"{str(value)[:60]!r} is not {text}"
+            except TypeError:
+                return f"{str(value)[:60]!r} is of a type that cannot be {text}; correct the constraint"
+        return ""
 
 
 def _checks(field: Mapping[str, Any], where: str) -> _Checks:
     limits = field["constraints"]
-    read = _parser(str(field.get("type")), field) or (lambda text: text)
+    parse = _parser(str(field.get("type")), field) or (lambda text: text)
+
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except (ValueError, OverflowError):
+            message = f"{text[:60]!r} is not of its type {field.get('type')}; correct the constraint"
+            raise DataError(f"{where}: constraints of the field {field['name']!r}: {message}") from None
+
     tests: list[tuple[str, Callable[[Any], bool]]] = [*_range_tests(limits, read)]
     if "enum" in limits:
         allowed = {_limit(each, read) for each in limits["enum"]}
@@ -329,7 +386,7 @@ def _checks(field: Mapping[str, Any], where: str) -> _Checks:
 def _range_tests(limits: Mapping[str, Any], read: Callable[[str], Any]) -> Iterator[tuple[str, Callable[[Any], bool]]]:
     for key, words, test in _RANGES:
         if key in limits:
-            bound = _limit(limits[key], read) if "Length" not in key else int(limits[key])
+            bound = limits[key] if "Length" in key else _limit(limits[key], read)
             yield f"{words} {limits[key]}", partial(test, bound)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -18,7 +18,8 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, warn
+from evaluand.core.errors import DataError, Fault, kind_of, warn
+from evaluand.core.files.paths import is_within
 from evaluand.data.source import DataNote, DataSource, Faults, OpenFiles, missing_column
 from evaluand.store.tables import is_json, json_field
 
@@ -53,24 +54,54 @@ class Column:
         return "json" if self.is_json else str(self.type)
 
 
+def objects_in(value: Any, where: str) -> list[Mapping[str, Any]]:
+    """The objects of a list, or the only one; none without a value.
+
+    Raises:
+        DataError: something in the list is not an object.
+    """
+    listed = [] if value is None else value if isinstance(value, list) else [value]
+    for number, each in enumerate(listed):
+        if not isinstance(each, Mapping):
+            place = f"{where}[{number}]" if isinstance(value, list) else where
+            raise DataError(f"{place} must be an object, not {kind_of(each)}")
+    return listed
+
+
+def texts_in(value: Any, where: str) -> list[str]:
+    """The texts of a list, or the only one; none without a value.
+
+    Raises:
+        DataError: something in the list is not a text.
+    """
+    listed = [] if value is None else value if isinstance(value, list) else [value]
+    for each in listed:
+        if not isinstance(each, str):
+            raise DataError(f"{where} must be a text or a list of texts, not {kind_of(each)}")
+    return listed
+
+
 def find_file(folder: Path, place: str, what: str) -> Path:
     """The file that a description names by a path below its folder, or by a URL from which it was downloaded.
 
     Raises:
         DataError: the path leads out of the folder, or there is no such file.
     """
-    parts = urlsplit(place)
+    try:
+        parts = urlsplit(place)
+    except ValueError as error:
+        raise DataError(f"{what} is at {place!r}, which is no URL: {error}") from None
     if parts.scheme in ("http", "https", "ftp"):
         name = PurePosixPath(unquote(parts.path)).name
         path = folder / name
-        if not name or not path.is_file():
+        if not name or not os.path.isfile(path):
             raise DataError(f"{what} is at {place}, and nothing is downloaded; save it as {folder / (name or 'FILE')}")
         place = name
     path = folder / place
     inside = not os.path.isabs(place) and ".." not in PurePosixPath(place.replace("\\", "/")).parts
-    if not inside or not path.resolve().is_relative_to(folder.resolve()):
+    if not inside or not is_within(path, folder):
         raise DataError(f"{what} is {place!r}, which is outside the folder of the description; move it into {folder}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         slashed = place.replace("\\", "/")
         advice = f"; write it with /, as in {slashed}" if "\\" in place and (folder / slashed).is_file() else ""
         raise DataError(f"{what} is {place}, but {path} does not exist{advice}")
