@@ -14,9 +14,10 @@ from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.interop.d3m.metrics import object_detection_ap
 from evaluand.metrics.detection import Boxes, as_box, average_precision, polygon_of
-from evaluand.metrics.detection.masks import read_mask
+from evaluand.metrics.detection.masks import areas_of, read_mask
 from evaluand.metrics.detection.outlines import area_of, polygon_fault, read_outline, shared_areas
 
+SQUARE = [1, 1, 5, 1, 5, 5, 1, 5]
 BOX = [10, 20, 50, 90]
 CORNERS = [(10, 20), (10, 90), (50, 90), (50, 20)]
 DIAMOND = [0, 2, 2, 0, 4, 2, 2, 4]
@@ -178,3 +179,35 @@ def exact_shared(one, other):
 def test_a_mask_that_is_none_is_refused_before_it_reaches_c(value, message):
     with pytest.raises(DataError, match=message):
         read_mask(value)
+
+
+@pytest.mark.parametrize(
+    ("polygons", "message"),
+    [
+        ([], "has no polygon of three corners or more"),
+        ([[]], "has no polygon of three corners or more"),
+        ([[1, 1, 3, 3]], "has no polygon of three corners or more"),
+        ([SQUARE, []], "has a polygon without corners"),
+        ([SQUARE, [5]], "has a polygon without corners"),
+        ([[20, 5, 29, 5, 29, 2**53]], r"corners are 9\.0072e\+15 pixels apart in all; at most 5,000,000 can be"),
+        ([[1e9, 1e9, 1e9, 1e9 + 5, 1e9 + 5, 1e9]], r"corners are 2e\+09 pixels apart in all"),
+        ([[0, 0, math.inf, 1, math.inf, 2]], "corners are nan pixels apart"),
+        ([[0, 0, 5, math.nan, 5, 5]], "corners are nan pixels apart"),
+        ([[0, 0, 30_000, 0] * 100], r"corners are 5\.97e\+06 pixels apart"),
+    ],
+)
+def test_polygons_that_c_cannot_draw_are_refused(polygons, message):
+    with pytest.raises(DataError, match=message):
+        read_mask(polygons, (40, 50))
+
+
+@pytest.mark.parametrize(
+    ("polygons", "pixels"),
+    [
+        ([[-20_000, 0, 20_000, 0, 20_000, 10, -20_000, 10]], 10 * 50),
+        ([SQUARE, [20, 20]], 16),
+        ([SQUARE, [20, 20, 21, 21]], 16),
+    ],
+)
+def test_polygons_far_outside_or_with_few_corners_are_drawn_as_pycocotools_does(polygons, pixels):
+    assert areas_of([read_mask(polygons, (40, 50))])[0].tolist() == [pixels]

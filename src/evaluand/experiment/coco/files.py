@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from evaluand.core.errors import DataError, Fault, plural
+from evaluand.core.errors import DataError, Fault, kind_of, plural
 from evaluand.metrics.detection.masks import read_mask
 
 Shape = str
@@ -76,7 +76,7 @@ class Instances:
     def _object(self, id: int, annotation: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
         found: dict[str, Any] = {"label": self.names[annotation["category_id"]]}
         if shape == "masks":
-            found["mask"] = read_mask(annotation["segmentation"], self.size(id))
+            found["mask"] = _read_mask(self.path, id, annotation["segmentation"], self.size(id))
         else:
             found["box"] = corners(annotation["bbox"])
         if annotation.get("iscrowd"):
@@ -123,7 +123,7 @@ def read_instances(path: str | os.PathLike[str], document: Any = None) -> Instan
     document = read_document(path) if document is None else document
     if not isinstance(document, dict) or not all(isinstance(document.get(name), list) for name in _PARTS):
         raise DataError(Fault(str(path), f"is no file of instances; it needs the lists {', '.join(_PARTS)}"))
-    faults = [*check_ids(path, document, ("images", "categories"))]
+    faults = [*check_ids(path, document, ("images", "categories"))] or [*_check_images(path, document["images"])]
     if faults:
         raise DataError(faults)
     images = {image["id"]: image for image in sorted(document["images"], key=lambda image: int(image["id"]))}
@@ -155,14 +155,27 @@ def check_ids(path: str | os.PathLike[str], document: Mapping[str, Any], parts: 
     """What is wrong with the ids of the entries of some lists of a document."""
     for part in parts:
         seen = set()
+        if not isinstance(document[part], list):
+            yield Fault(f"{path}: {part}", f"must be a list, not {kind_of(document[part])}")
+            continue
         for place, entry in enumerate(document[part]):
             where = f"{path}: {part}[{place}]"
             id = entry.get("id") if isinstance(entry, dict) else None
             if type(id) is not int:
                 yield Fault(where, "has no integer id")
-            elif id in seen:
+                continue
+            if id in seen:
                 yield Fault(where, f"repeats the id {id}")
             seen.add(id)
+
+
+def _check_images(path: str | os.PathLike[str], images: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
+    """What is wrong with the categories that images list, as those of LVIS do."""
+    for place, image in enumerate(images):
+        for key in ("neg_category_ids", "not_exhaustive_category_ids"):
+            ids = image.get(key, [])
+            if not isinstance(ids, list) or not all(type(id) is int for id in ids):
+                yield Fault(f"{path}: images[{place}]", f"{key} must be a list of integers")
 
 
 def _check_annotation(
@@ -172,10 +185,24 @@ def _check_annotation(
         yield Fault(where, "is no object")
         return
     for key, known in (("image_id", images), ("category_id", categories)):
-        if annotation.get(key) not in known:
+        if type(annotation.get(key)) is not int or annotation[key] not in known:
             yield Fault(where, f"{key} is {annotation.get(key)!r}, which the file does not list")
+    if annotation.get("area") is not None and type(annotation["area"]) not in (int, float):
+        yield Fault(where, f"area is {kind_of(annotation['area'])}, not a number")
     if "bbox" in annotation or not annotation.get("segmentation"):
         yield from check_box(where, annotation.get("bbox"))
+
+
+def _read_mask(path: str, id: int, segmentation: Any, size: Sequence[int]) -> dict[str, Any]:
+    """The mask of an object in an image.
+
+    Raises:
+        DataError: there is none, with the image.
+    """
+    try:
+        return read_mask(segmentation, size)
+    except DataError as error:
+        raise DataError(Fault(f"{path}: image {id}", f"a segmentation {error.faults[0].message}")) from None
 
 
 def check_box(where: str, box: Any) -> Iterator[Fault]:
@@ -228,7 +255,7 @@ class Detections:
 
     def _object(self, id: int, found: Mapping[str, Any], instances: Instances, shape: Shape) -> dict[str, Any]:
         outline = (
-            {"mask": read_mask(found["segmentation"], instances.size(id))}
+            {"mask": _read_mask(self.path, id, found["segmentation"], instances.size(id))}
             if shape == "masks"
             else {"box": corners(found["bbox"])}
         )

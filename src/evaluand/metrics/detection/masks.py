@@ -7,14 +7,17 @@ column, beginning with the pixels outside. Polygons become masks exactly as pyco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, cast
 
 import numpy as np
 
 from evaluand.core.errors import DataError, SpecError
+from evaluand.metrics.detection.outlines import FEWEST
 
 _MOST_PIXELS: Final = 2**32 - 1  # pycocotools counts in 32 bits
 _MOST_BYTES: Final = 7  # of a number: 35 bits
+_LONGEST: Final = 5_000_000  # pixels along the sides of a polygon, which take 200 MB to draw
 
 
 def read_mask(value: Any, size: Sequence[int] | None = None) -> dict[str, Any]:
@@ -50,13 +53,36 @@ def read_mask(value: Any, size: Sequence[int] | None = None) -> dict[str, Any]:
                 raise DataError("polygons of a mask need the size of the image")
             height, width = size
             _check_size(height, width)
-            rle = tools.merge(tools.frPyObjects([list(map(float, each)) for each in value], height, width))
+            rle = tools.merge(tools.frPyObjects(_polygons(value), height, width))
         covered = _pixels(rle["counts"])
-    except (KeyError, TypeError, ValueError, UnicodeEncodeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"is no mask: {error}; give size and counts as in COCO's files") from None
     if covered != height * width:
         raise DataError(f"the runs of a mask cover {covered} pixels, but its size is {height} × {width}")
     return {"size": [height, width], "counts": rle["counts"].decode("ascii")}
+
+
+def _polygons(value: Any) -> list[list[float]]:
+    """The numbers of polygons that pycocotools' C code can read.
+
+    It draws five points for each pixel along the sides. Without a corner it reads memory that is not its own.
+
+    Raises:
+        DataError: there is no polygon, or one without corners, or with corners that are too far away to be drawn.
+    """
+    polygons = [list(map(float, each)) for each in value]
+    if not polygons or len(polygons[0]) < FEWEST:  # by whose length pycocotools decides what all of them are
+        raise DataError("has no polygon of three corners or more; give x and y of each corner")
+    for numbers in polygons:
+        corners = [(0.0, 0.0), *zip(numbers[::2], numbers[1::2], strict=False)]
+        length = sum(abs(x - left) + abs(y - top) for (left, top), (x, y) in pairwise(corners))
+        if len(corners) == 1:
+            raise DataError("has a polygon without corners; give x and y of each corner")
+        if not length <= _LONGEST:
+            raise DataError(
+                f"has a polygon whose corners are {length:g} pixels apart in all; at most {_LONGEST:,} can be"
+            )
+    return polygons
 
 
 def _check_size(height: int, width: int) -> None:
