@@ -104,6 +104,8 @@ def _choose_sheet(book: Any, name: str, part: str | None) -> str:
             raise SpecError(f"{name}: no sheet is called {part!r}{near}; there are {', '.join(book.sheet_names)}")
         return part
     filled: list[str] = [title for title in titles if book.get_sheet_by_name(title).height] or titles[:1]
+    if not filled:
+        raise DataError(f"{name}: the workbook has no visible sheet; show one, or name one after #")
     if len(filled) != 1:
         raise SpecError(
             f"{name}: the workbook has the sheets {', '.join(filled)}; choose one, as in {name}#{filled[0]}"
