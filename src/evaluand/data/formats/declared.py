@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -148,8 +149,12 @@ def read_declared(source: DataSource, columns: Sequence[Column], roles: Sequence
     """The declared columns of a file in their declared types.
 
     Raises:
-        DataError: the file lacks a column, or a cell does not fit its type; lists every fault with its row.
+        DataError: the file lacks a column, two have one name, or a cell does not fit its type; lists every fault with
+            its row.
     """
+    twice = [name for name, count in Counter(column.name for column in columns).items() if count > 1]
+    if twice:
+        raise DataError(f"{source.name}: several fields are called {twice[0]!r}; give each another name")
     rows, is_text = (source, False) if source.texts is None else (source.texts(), True)
     columns = columns if is_text else [replace(column, missing=frozenset()) for column in columns]
     lacking = [column.source for column in columns if column.source not in rows.schema.names]
