@@ -8,6 +8,7 @@ evaluand's own export (`outcome`, `order`).
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -591,7 +592,15 @@ def _said(value: Any, role: str, *, is_list: bool = False) -> str | None:
         return _said([value], role)
     if isinstance(value, list | tuple):
         return "\n\n".join(_turns(value, role)) or None
-    return None if value is None else orjson.dumps(value, default=str).decode()
+    return None if value is None else _as_json(value)
+
+
+def _as_json(value: Any) -> str:
+    """A value as JSON; integers beyond 64 bits, which orjson refuses, are written by the standard library."""
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
 
 
 def _turns(conversation: Iterable[Any], role: str) -> Iterator[str]:
