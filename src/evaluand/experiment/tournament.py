@@ -87,8 +87,9 @@ class Tournament:
         if twice := [label for place, label in enumerate(labels) if label in labels[:place]]:
             raise SpecError(f"two systems are called {twice[0]!r}; give each its own label, as runs: {{LABEL: NAME}}")
         if len(labels) < 2:
+            there = f"is {labels[0]}" if labels else "is none"
             raise SpecError(
-                f"matches need two systems or more, and there is {labels[0]}; add a task, or an earlier run under runs"
+                f"matches need two systems or more, and there {there}; add a task, or an earlier run under runs"
             )
         as_schedule(self.schedule).check(labels, self._n_orders)
         if isinstance(self.rating, RatingMethod):
