@@ -31,6 +31,9 @@ from types import FrameType
 from typing import Any, Final
 
 SHOWN_FAULTS = 20
+_MOST_BYTES = 4000  # of a message; longer ones quote what somebody else wrote
+_LINE = 900  # characters shown of a line of a longer one
+_END = 450  # of these, from its end
 _MESSAGE = 2000  # characters stored of an error message
 _LONGEST = 20_000  # characters of it that are searched for credentials, so that none is cut in half
 
@@ -95,6 +98,38 @@ def collect_warnings() -> Iterator[list[str]]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
+def _shorten(message: str) -> str:
+    """A message that somebody can read: of a very long one the middles of long lines and the last lines are counted."""
+    if _n_bytes(message) <= _MOST_BYTES:
+        return message
+    lines = message.split("\n")
+    return _fit(lines, len(lines), "lines")
+
+
+def _fit(lines: Sequence[str], total: int, noun: str) -> str:
+    """As many lines as can be read; the others are counted."""
+    if sum(_n_bytes(line) + 1 for line in lines) > _MOST_BYTES:
+        lines = [*_readable_lines(lines)]
+    more = [f"… and {total - len(lines)} more {noun}"] if total > len(lines) else []
+    return "\n".join([*lines, *more])
+
+
+def _readable_lines(lines: Iterable[str]) -> Iterator[str]:
+    left = _MOST_BYTES
+    for line in lines:
+        if len(line) > _LINE:
+            hidden = len(line) - _LINE
+            line = f"{line[: _LINE - _END]} [… {hidden:,} characters …] {line[-_END:]}"
+        left -= _n_bytes(line) + 1
+        if left < 0:
+            return
+        yield line
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 class SpecError(EvaluandError):
     """What you wrote cannot work.
 
@@ -107,8 +142,8 @@ class SpecError(EvaluandError):
     """
 
     def __init__(self, message: object = "", *, python: str = "", command: str = "") -> None:
-        super().__init__(f"{message}; {python}" if python else message)
-        self.for_commands = f"{message}; {command}" if command else str(self)
+        super().__init__(_shorten(f"{message}; {python}" if python else str(message)))
+        self.for_commands = _shorten(f"{message}; {command}") if command else str(self)
 
 
 @dataclass(frozen=True)
@@ -148,9 +183,7 @@ class DataError(EvaluandError):
 
     def _message(self) -> str:
         lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
-        if len(self.faults) > SHOWN_FAULTS:
-            lines.append(f"… and {len(self.faults) - SHOWN_FAULTS} more faults")
-        return "\n".join(lines)
+        return _fit(lines, len(self.faults), "faults")
 
 
 class NotStored(DataError):

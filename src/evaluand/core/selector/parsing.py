@@ -136,7 +136,7 @@ class Reader:
     def fault(self, place: int | None = None, hint: str = "") -> SpecError:
         rest = self.text[self.place if place is None else place :]
         hint = hint or (_FILTER_HINT if self._filters or rest.startswith("[?") else _hint(rest))
-        return SpecError(f"{self.text!r} is not a path at {rest!r}; {hint}")
+        return SpecError(f"{_quote(self.text)} is not a path at {_quote(rest)}; {hint}")
 
     def all_steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
         steps = self.steps(name, first_bare=first_bare)
@@ -357,6 +357,14 @@ def _fits(operand: Operand | Call, reads_all: bool) -> bool:
     if reads_all:
         return isinstance(operand, Operand) and operand.path is not None
     return operand.is_one_value if isinstance(operand, Operand) else not operand.is_test
+
+
+def _quote(text: str) -> str:
+    """A text in quotes: its beginning, if it is long."""
+    return repr(text) if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]!r}…"
+
+
+_MOST_QUOTED: Final = 400
 
 
 def _hint(rest: str) -> str:
