@@ -664,3 +664,11 @@ def test_empty_lists_have_the_digest_of_stores_that_hold_them_as_json() -> None:
     data = Dataset.from_rows(rows, input=["input", "tags"], expected="expected")
     assert str(data.schema.field("tags").type) == "list<item: string>"
     assert data.digest == "c7b9874d2c06e4f9244adaea4b224daf"  # as written while the column was JSON
+
+
+def test_a_file_with_many_columns_of_one_name_is_read_at_once_with_a_short_note(tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text(",".join(["a"] * 50_000) + "\n")
+    with pytest.warns(DataNote) as notes:
+        names = open_file(tmp_path / "wide.csv").schema.names
+    assert names[-1] == "a_50000"
+    assert str(notes[0].message).endswith("the second column 'a' is read as 'a_11'; and 49,989 more")

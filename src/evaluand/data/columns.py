@@ -20,6 +20,7 @@ from evaluand.data.source import DataNote
 from evaluand.store.tables import is_json
 
 _KNOWN_EXTENSIONS: Final = ("arrow.", "datasets.")  # whose storage has the values; that of a pandas.period has not
+_MOST_NOTED: Final = 10
 _PANDAS_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
@@ -37,7 +38,8 @@ def rename_columns(names: Sequence[str], where: str) -> list[str]:
             what = f"the second column {name!r}" if name else f"column {place}, which has no name,"
             notes.append(f"{what} is read as {new!r}")
     if notes:
-        warn(f"{where}: {'; '.join(notes)}", DataNote)
+        more = f"; and {len(notes) - _MOST_NOTED:,} more" if len(notes) > _MOST_NOTED else ""
+        warn(f"{where}: {'; '.join(notes[:_MOST_NOTED])}{more}", DataNote)
     return unique
 
 
@@ -48,14 +50,18 @@ def unique_names(names: Sequence[str]) -> list[str]:
         >>> unique_names(["", "x", "x", "x_2"])
         ['column_1', 'x', 'x_3', 'x_2']
     """
-    taken, seen, result = set(names), set(), []
+    taken, result = set(names), []
+    next_numbers: dict[str, int] = {}  # of names that occurred
     for place, name in enumerate(names, 1):
         new = name
-        if not name or name in seen:
-            prefix, number = (name, 2) if name else ("column", place)
+        if not name or name in next_numbers:
+            prefix = name or "column"
+            number = next_numbers[name] if name else max(place, next_numbers.get("", 0))
             while (new := f"{prefix}_{number}") in taken:
                 number += 1
-        seen.add(name)
+            next_numbers[name] = number + 1
+        elif name:
+            next_numbers[name] = 2
         taken.add(new)
         result.append(new)
     return result
