@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from random import Random
 
+import pytest
 from faults.fuzzing.mutations import FORMS, mutate
 from faults.fuzzing.store import TEMPLATE
 from faults.fuzzing.targets import CORPUS, TARGETS
@@ -22,8 +23,13 @@ def run_campaign(folder: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_input_that_is_kept_ends_in_rows_or_in_one_sentence(tmp_path: Path) -> None:
-    run_campaign(tmp_path, "--corpus", "--inputs", "0")
+def test_kept_and_changed_inputs_end_in_rows_or_in_one_sentence(tmp_path: Path) -> None:
+    run_campaign(tmp_path, "--corpus", "--inputs", "120", "--seed", "1")
+
+
+@pytest.mark.slow
+def test_many_changed_inputs_end_in_rows_or_in_one_sentence(tmp_path: Path) -> None:
+    run_campaign(tmp_path, "--inputs", "20000", "--seed", "2")
 
 
 def test_the_corpus_is_small_and_every_target_has_one() -> None:
