@@ -78,12 +78,14 @@ class Target:
     keeps_folder: bool = False
 
     def files(self) -> list[Path]:
-        """The files of the corpus."""
-        return sorted(path for path in (CORPUS / self.name).glob("*") if path.is_file())
+        """The files of the corpus: sound ones, and in the folder `found` those that once found a defect."""
+        return sorted(path for path in (CORPUS / self.name).rglob("*") if path.is_file())
 
     def inputs(self) -> list[bytes]:
-        """The sound inputs, and those that once found a defect."""
-        return [*(path.read_bytes() for path in self.files()), *self.more()]
+        """All inputs, the sound ones several times, because what reads them is seldom reached by the others."""
+        found = [path.read_bytes() for path in self.files() if path.parent.name == "found"]
+        sound = [path.read_bytes() for path in self.files() if path.parent.name != "found"] + self.more()
+        return sound * max(1, 4 * len(found) // len(sound)) + found if sound else found
 
 
 # Rows
