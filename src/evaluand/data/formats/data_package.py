@@ -118,7 +118,7 @@ def _open_resource(resource: Mapping[str, Any], folder: Path, name: str) -> Data
         return from_rows(_inline_rows(data, name), f"{name}, data")
     places = resource.get("path")
     places = places if isinstance(places, list) else [places]
-    if not all(isinstance(place, str) for place in places):
+    if not places or not all(isinstance(place, str) for place in places):
         raise DataError(f"{name} has neither a path nor data")
     paths = [find_file(folder, place, f"{name}: its file") for place in places]
     if resource.get("hash") and len(paths) == 1:
