@@ -94,7 +94,7 @@ def open_files(
 def open_texts(path: str | Path) -> DataSource:
     """A source that reads every column of a CSV file as text, for files whose types are declared elsewhere."""
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise DataError(f"{path}: no such file")
     return _open_checked(
         str(path), [SourceFile.open(path)], registry.find("formats", "csv")(), Reading(texts_only=True)

@@ -1,5 +1,6 @@
 """Checks that a problem fits its data (columns, index, media files and split), and the layout of its files."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def _check_media(
         if media is None or dataset.folder is None:
             continue
         folder = dataset.folder / media.path
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             findings.note(f"{place}.columns[{i}].refersTo", "no_media", f"there is no folder {media.path}")
         names = table.column(column.name).cast(pa.string()).unique().drop_null().to_pylist()
         bad = {name: code for name in names if (code := _media_fault(dataset, column, name, folder))}
@@ -162,7 +163,7 @@ def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Pa
         file = dataset.media(column, name)
     except DataError:
         return "unsafe_path"
-    return "no_such_media" if folder.is_dir() and not file.is_file() else None
+    return "no_such_media" if os.path.isdir(folder) and not os.path.isfile(file) else None
 
 
 def check_splits(

@@ -3,6 +3,7 @@
 D3M's `*_MIN_METADATA` datasets describe only the index and what the table cannot say, such as what a column refers to.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,7 @@ def describe_table(
     if resource is None or document.folder is None:
         return document
     path = document.folder / resource.path
-    if not path.is_file() or not is_within(path, document.folder):
+    if not os.path.isfile(path) or not is_within(path, document.folder):
         return document
     try:
         schema = open_file(path, "csv").schema

@@ -18,6 +18,7 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.json import Findings, Node, read_json, write_json
+from evaluand.core.files.paths import is_within
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
@@ -162,11 +163,10 @@ class DatasetDocument:
         found = self.resource(column.refers_to.resource) if column.refers_to else None
         if found is None or not column.refers_to or not column.refers_to.item or self.folder is None:
             raise SpecError(f"column {column.name!r} does not name files")
-        within = _real(self.folder / found.path)
-        file = _real(within / value)
-        if not (file.is_relative_to(within) and within.is_relative_to(_real(self.folder))):
+        within = self.folder / found.path
+        if not (is_within(within / value, within) and is_within(within, self.folder)):
             raise DataError(f"{value!r} leads out of {found.path}")
-        return file
+        return _real(within / value)
 
 
 def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
@@ -311,7 +311,7 @@ def _place_columns(node: Node, resource: Resource, folder: Path) -> Resource:
 def _header(folder: Path, resource: Resource) -> list[str]:
     """The names of a table's columns; none if it cannot be read, which reading the table reports."""
     path = folder / resource.path
-    if resource.path and path.is_file() and _real(path).is_relative_to(_real(folder)):
+    if resource.path and os.path.isfile(path) and is_within(path, folder):
         with contextlib.suppress(DataError):
             return [*open_texts(path).schema.names]
     return []
@@ -395,7 +395,7 @@ def open_csv(path: Path, findings: Findings, place: str = "") -> DataSource | No
         source = open_texts(path)
     except DataError as error:
         for fault in error.faults:
-            findings.fault(fault.where or place, "bad_csv" if path.is_file() else "no_such_file", fault.message)
+            findings.fault(fault.where or place, "bad_csv" if os.path.isfile(path) else "no_such_file", fault.message)
         return None
     if not source.schema.names:
         findings.fault(str(path), "empty_file", "the file is empty; it needs a header and rows")

@@ -246,7 +246,7 @@ def _tested_rows(
         return None, None
     name = problem.division.file or SPLITS_FILE
     split = document.parent / name
-    if split.is_file() or os.path.lexists(split):
+    if os.path.lexists(split):
         return split, check_splits(problem, dataset, table, document, root, findings)
     place = f"{relative_name(document, root)}: inputs.dataSplits.splitsFile"
     path = truth or find_file(document, root, TRUTH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -103,7 +104,7 @@ def _truth_in(
     positions = gathered_positions(cells.table.column(layout.key)).to_numpy()
     keys = RowKeys({layout.key: cells.keys(layout)}, positions, repeated=True)
     splits = document.parent / ((problem.division.file if problem.division else None) or SPLITS_FILE)
-    folds = examine_splits(require_within(splits, document.parent), keys, findings) if splits.is_file() else None
+    folds = examine_splits(require_within(splits, document.parent), keys, findings) if os.path.isfile(splits) else None
     parts = split_parts(cells, layout, keys, folds, findings)
     return ProblemTruth(problem, document, str(document), layout, cells, parts, cells.keys(layout), predictions, format)
 
