@@ -83,7 +83,12 @@ def _parquet_batches(path: Any) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        yield from file.iter_batches(BATCH_ROWS, use_threads=False)
+        stated, found = file.metadata.num_rows, 0
+        for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
+            found += batch.num_rows
+            yield batch
+    if found != stated:
+        raise pa.ArrowInvalid(f"the file is damaged: it states {stated:,} rows, but {found:,} can be read")
 
 
 def _arrow_batches(file: SourceFile) -> Iterator[pa.RecordBatch]:
