@@ -197,7 +197,8 @@ class Document:
         for step in place:
             value = value[step] if isinstance(value, Mapping | list) else None
         for step in fault["loc"]:
-            if (isinstance(value, Mapping) and step in value) or (isinstance(value, list) and isinstance(step, int)):
+            is_item = isinstance(value, list) and isinstance(step, int) and step < len(value)
+            if is_item or (isinstance(value, Mapping) and step in value):
                 value = value[step]
                 yield step
         if fault["type"] == "missing":
