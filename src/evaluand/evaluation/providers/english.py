@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
 from evaluand.core.errors import SpecError
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import Sentence, sentences
 from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted, text_of
+from evaluand.evaluation.providers.offence_model import OffenceModel
 
 _LIKELY = 0.5
 _ENGLISH = ("en", "pcm")  # short English texts may be detected as Nigerian Pidgin, which shares its words
@@ -93,8 +96,8 @@ class Sentiment(_English):
 class Toxicity(_English):
     """Judges how probable it is that English texts offend.
 
-    The work is done by alt-profanity-check, a linear model over words and their letters that was trained on some
-    200,000 comments in English. Importing it loads its weights, a scikit-learn pickle.
+    The model is that of alt-profanity-check, a linear model over words that was trained on some 200,000 comments in
+    English. Its files are pickles, of which only the numbers are read; nothing is unpickled or imported.
 
     Example:
         >>> Toxicity().toxicity("You are a stupid idiot.").value > 0.9
@@ -116,8 +119,7 @@ class Toxicity(_English):
         if why is not None:
             return Judgement.undefined(why)
         found = sentences(text)
-        chances = map(float, _model()([one.text for one in found]))
-        value, worst = max(zip(chances, found, strict=True), key=lambda pair: pair[0])
+        value, worst = max(((_model().probability(one.text), one) for one in found), key=lambda pair: pair[0])
         reason = f"{'worst' if len(found) > 1 else 'judged'} is {quoted(worst.text)} ({value:.2f})"
         return Judgement(value, {"reason": reason, **cited(worst)})
 
@@ -146,8 +148,7 @@ def _analyser() -> Any:
 
 
 @cache
-def _model() -> Any:
+def _model() -> OffenceModel:
     Toxicity.require()
-    from profanity_check import predict_prob  # on use: an extra that takes 1.5 s to import
-
-    return predict_prob
+    package = cast(ModuleSpec, find_spec(Toxicity._library))  # importing it would unpickle its files
+    return OffenceModel.read(Path(cast(str, package.origin)).parent)
