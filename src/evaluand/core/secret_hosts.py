@@ -211,12 +211,20 @@ def read_settings() -> dict[str, list[Host]]:
     from evaluand.core.files.bounded_yaml import BoundedLoader
 
     try:
-        document: Any = yaml.load(text, BoundedLoader) or {}
-    except (yaml.YAMLError, ValueError, RecursionError):
+        document = yaml.compose(text, Loader=BoundedLoader)  # makes no values, of which some have other faults
+    except (yaml.YAMLError, RecursionError):
         raise SpecError(f"{path}: not YAML; write NAME: [host]") from None
-    if not isinstance(document, dict):
+    if document is None:
+        return {}
+    if not isinstance(document, yaml.MappingNode):
         raise SpecError(f"{path}: must be a mapping; write NAME: [host]")
-    return {check_name(name, path): _read_hosts(name, hosts, path) for name, hosts in document.items()}
+    allowed: dict[str, list[Host]] = {}
+    for key, entries in document.value:
+        name = check_name(_text_of(key), path)
+        if name in allowed:
+            raise SpecError(f"{path}: {name} occurs twice; write all of its hosts in one list")
+        allowed[name] = _read_hosts(name, entries, path)
+    return allowed
 
 
 def write_settings(hosts: Mapping[str, list[Host]]) -> None:
@@ -295,14 +303,24 @@ def _environment() -> Iterator[tuple[str, Host]]:
             raise SpecError(f"{VARIABLE}: {error}") from None
 
 
-def _read_hosts(name: str, hosts: Any, path: Path) -> list[Host]:
-    entries = [hosts] if isinstance(hosts, str) else hosts
-    if not isinstance(entries, list) or not all(isinstance(host, str) for host in entries):
+def _read_hosts(name: str, entries: Any, path: Path) -> list[Host]:
+    """The hosts in a node of YAML."""
+    nodes = entries.value if (entries.id, entries.tag) == ("sequence", f"{_YAML}seq") else [entries]
+    texts = [text for text in map(_text_of, nodes) if text is not None]
+    if len(texts) < len(nodes):
         raise SpecError(f"{path}: {name}: write a list of hosts, such as [api.openai.com]")
     try:
-        return [Host.parse(host) for host in entries]
+        return [Host.parse(text) for text in texts]
     except SpecError as error:
         raise SpecError(f"{path}: {name}: {error}") from None
+
+
+def _text_of(node: Any) -> str | None:
+    """The text of a node of YAML; None of a number, a date, a list and so on."""
+    return str(node.value) if (node.id, node.tag) == ("scalar", f"{_YAML}str") else None
+
+
+_YAML: Final = "tag:yaml.org,2002:"
 
 
 def _is_host(name: str) -> bool:
