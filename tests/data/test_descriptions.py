@@ -262,6 +262,33 @@ def test_fields_that_cannot_be_read_are_left_out_with_a_note(tmp_path: Path) -> 
         assert values(open_file(croissant(tmp_path, fields, [file_object()]))) == [{"name": "Ann"}, {"name": "Bob"}]
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"field": [5]}, "people/field[0] must be an object, not a number"),
+        (
+            {"field": field("x", "sc:Text", extract=["x"])},
+            "the field 'people/x': extract must be an object of one text",
+        ),
+        ({"field": field("x", "sc:Text", extract={"column": 0})}, "the field 'people/x': extract must be an object"),
+        (
+            {"field": field("x", "sc:Text", transform="a")},
+            "the field 'people/x': transform must be an object, not a text",
+        ),
+        ({"field": field("x", "sc:Text", transform={"separator": ""})}, "separator must be a text that is not empty"),
+        ({"field": {"@id": "x", "subField": [1]}}, "the field 'x': subField[0] must be an object, not a number"),
+        ({"field": [field("x", "sc:Text")] * 2}, "its description has several fields called 'x'"),
+        ({"data": "[1"}, "data of 'people' is a text that is not JSON"),
+    ],
+)
+def test_a_record_set_with_a_part_of_another_type_is_refused_with_its_place(
+    tmp_path: Path, part: dict[str, Any], message: str
+) -> None:
+    write(tmp_path / "data" / "people.csv", "x\n1\n")
+    with pytest.raises(DataError, match=re.escape(message)):
+        open_file(croissant(tmp_path, [], [file_object()], **part))
+
+
 def test_of_several_record_sets_the_one_with_rows_is_read_or_one_is_chosen(tmp_path: Path) -> None:
     write(tmp_path / "data" / "people.csv", PEOPLE)
     path = croissant(tmp_path, [field("name", "sc:Text")], [file_object()])
@@ -386,6 +413,69 @@ def test_types_without_a_column_of_their_own_are_read_as_text_with_a_note(tmp_pa
     schema = {"fields": [{"name": "where", "type": "geopoint"}, {"name": "when", "type": "time"}]}
     with pytest.warns(DataNote, match=r"where \(geopoint\) is read as text; when \(time\) is read as text"):
         assert values(open_file(package(tmp_path, schema))) == [{"where": "1,2", "when": "10:00"}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"fields": [{"name": "x"}, 5]}, "fields[1] must be an object, not a number"),
+        ({"fields": [{"type": "integer"}]}, "fields[0] has no name; give it that of a column"),
+        ({"fields": [{"name": "x"}, {"name": "x"}]}, "its description has several fields called 'x'"),
+        ({"fields": [], "primaryKey": [{}]}, "primaryKey must be a text or a list of texts, not an object"),
+        ({"fields": [{"name": "x"}], "missingValues": "-"}, "missingValues must be a list of texts, not a text"),
+        ({"fields": [{"name": "x", "missingValues": None}]}, "x: missingValues must be a list of texts, not null"),
+        (
+            {"fields": [{"name": "x", "trueValues": [1]}]},
+            "fields[0]: trueValues must be a text or a list of texts, not",
+        ),
+        ({"fields": [{"name": "x", "constraints": [1]}]}, "fields[0]: constraints must be an object, not a list"),
+        ({"fields": [{"name": "x", "constraints": {"enum": 1}}]}, "fields[0]: enum must be a list, not a number"),
+        (
+            {"fields": [{"name": "x", "constraints": {"enum": [[]]}}]},
+            "fields[0]: enum must be a list of texts, numbers",
+        ),
+        ({"fields": [{"name": "x", "constraints": {"minLength": 1.5}}]}, "minLength must be an integer, not a number"),
+        (
+            {"fields": [{"name": "x", "type": "integer", "constraints": {"minimum": "a"}}, {"name": "y"}]},
+            "constraints of the field 'x': 'a' is not of its type integer; correct the constraint",
+        ),
+        (
+            {"fields": [{"name": "x", "type": "integer", "constraints": {"minLength": 2.0}}, {"name": "y"}]},
+            "'1' is of a type that cannot be of a length of at least 2.0; correct the constraint",
+        ),
+    ],
+)
+def test_a_schema_with_a_part_of_another_type_is_refused_with_its_place(
+    tmp_path: Path, schema: dict[str, Any], message: str
+) -> None:
+    write(tmp_path / "people.csv", "x,y\n1,0\n")
+    with pytest.raises(DataError, match=re.escape(message)):
+        open_file(package(tmp_path, schema))
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        ({"path": []}, "has neither a path nor data"),
+        ({"path": "http://[::1"}, "its file is at 'http://[::1', which is no URL"),
+        ({"path": "a\0b"}, "which is outside the folder of the description"),
+        ({"path": "x" * 300}, "does not exist"),
+        ({"dialect": [1]}, "its dialect must be an object, not a list"),
+    ],
+)
+def test_a_resource_without_a_file_is_refused(tmp_path: Path, resource: dict[str, Any], message: str) -> None:
+    write(tmp_path / "people.csv", "x,y\n1,0\n")
+    with pytest.raises(DataError, match=re.escape(message)):
+        open_file(package(tmp_path, **resource))
+
+
+def test_one_text_in_place_of_a_list_is_that_text(tmp_path: Path) -> None:
+    write(tmp_path / "people.csv", "x,y\nyes,0\nno,0\n")
+    field = {"name": "x", "type": "boolean", "trueValues": "yes", "falseValues": ["no"]}
+    assert [row["x"] for row in values(open_file(package(tmp_path, {"fields": [field, {"name": "y"}]})))] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("value", [{"resources": []}, {"resources": [{}]}, {"resources": [{"name": "a", "data": 5}]}])

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.places import ROOT_FOLDER
 
 from evaluand import Dataset
 from evaluand.core.errors import DataError
@@ -136,6 +137,12 @@ def test_places_outside_of_a_dictionary_are_refused(tmp_path: Path) -> None:
     column = pa.DictionaryArray.from_arrays(places, pa.array(["a"]), safe=False)
     with pytest.raises(DataError, match=r"rows\.arrow"):
         read_all(write(tmp_path / "rows.arrow", table(column)))
+
+
+def test_a_file_with_fewer_rows_than_it_states_is_refused() -> None:
+    path = ROOT_FOLDER / "tests" / "faults" / "corpus" / "parquet" / "found" / "no_rows.parquet"
+    with pytest.raises(DataError, match="the file is damaged: it states 3 rows, but 0 can be read"):
+        read_all(path)
 
 
 @pytest.mark.parametrize("suffix", ["arrow", "parquet"])

@@ -83,7 +83,6 @@ def _read_schema(value: Any, folder: Path, name: str) -> Mapping[str, Any]:
         raise DataError(f"{name}: the schema has no list of fields")
     for number, field in enumerate(objects_in(value["fields"], f"{name}: fields")):
         _check_field(field, f"{name}: fields[{number}]")
-    texts_in(value.get("primaryKey"), f"{name}: primaryKey")
     return value
 
 
@@ -105,8 +104,9 @@ def _check_field(field: Mapping[str, Any], where: str) -> None:
     if any(isinstance(each, list | dict) for each in limits.get("enum", [])):
         raise DataError(f"{where}: enum must be a list of texts, numbers, true or false")
     for key in ("minLength", "maxLength"):
-        if type(limits.get(key, 0)) is not int:
-            raise DataError(f"{where}: {key} must be an integer, not {kind_of(limits[key])}")
+        length = limits.get(key, 0)
+        if type(length) is not int and not (type(length) is float and length.is_integer()):
+            raise DataError(f"{where}: {key} must be an integer, not {kind_of(length)}")
 
 
 # Files

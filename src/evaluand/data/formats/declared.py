@@ -104,7 +104,7 @@ def find_file(folder: Path, place: str, what: str) -> Path:
         raise DataError(f"{what} is {place!r}, which is outside the folder of the description; move it into {folder}")
     if not os.path.isfile(path):
         slashed = place.replace("\\", "/")
-        advice = f"; write it with /, as in {slashed}" if "\\" in place and (folder / slashed).is_file() else ""
+        advice = f"; write it with /, as in {slashed}" if "\\" in place and os.path.isfile(folder / slashed) else ""
         raise DataError(f"{what} is {place}, but {path} does not exist{advice}")
     return path
 
@@ -154,7 +154,9 @@ def read_declared(source: DataSource, columns: Sequence[Column], roles: Sequence
     """
     twice = [name for name, count in Counter(column.name for column in columns).items() if count > 1]
     if twice:
-        raise DataError(f"{source.name}: several fields are called {twice[0]!r}; give each another name")
+        raise DataError(
+            f"{source.name}: its description has several fields called {twice[0]!r}; give each its own name"
+        )
     rows, is_text = (source, False) if source.texts is None else (source.texts(), True)
     columns = columns if is_text else [replace(column, missing=frozenset()) for column in columns]
     lacking = [column.source for column in columns if column.source not in rows.schema.names]
