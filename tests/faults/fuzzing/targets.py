@@ -24,7 +24,9 @@ from support import d3m_problem
 from evaluand.cli.adapt import _read_pipeline as read_pipeline
 from evaluand.cli.settings import find_settings
 from evaluand.comparison.rule import Gate
+from evaluand.core import secret_hosts
 from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.inert_pickle import read_inert
 from evaluand.core.files.yaml import Document
 from evaluand.core.selector import Selector
 from evaluand.data.adapters.base.adapter import Counts
@@ -237,6 +239,19 @@ def read_settings(content: bytes, folder: Path) -> int:
     return int(find_settings(folder) is not None)
 
 
+def read_secret_hosts(content: bytes, folder: Path) -> int:
+    """Reads the user's settings, which a campaign has in a folder of its own."""
+    path = secret_hosts.settings_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return len(secret_hosts.read_settings())
+
+
+def read_pickle(content: bytes, folder: Path) -> int:
+    read_inert(content, ["datetime", "joblib", "numpy"])
+    return 1
+
+
 # COCO
 
 
@@ -443,6 +458,8 @@ TARGETS: Final = {
         Target("rubric", "yaml", read_rubric),
         Target("json_schema", "json", read_schema),
         Target("settings", "text", read_settings),
+        Target("secret_hosts", "yaml", read_secret_hosts),
+        Target("inert_pickle", "binary", read_pickle),
         Target("selector", "text", find_selector),
         Target("filter", "text", filter_rows),
         Target("gate", "text", read_gate),
