@@ -131,6 +131,8 @@ def test_objects_and_mixed_values_are_compared_as_jsonpath_does() -> None:
         ("size(sex) > 1", "the functions are length, count, value, match and search"),
         ('d > "soon"', 'd is a time; compare it with a text such as "2026-01-31"'),
         ("__import__('os') == 1", "the functions are length"),
+        ('sex == "\ud800"', "contains a lone surrogate at 8, which cannot be stored; write the character itself"),
+        ("p['\ud800'] == 1", "contains a lone surrogate at 3"),
         ("(" * 2000, "at "),
         ("not " * 2000 + "ok", "at "),
     ],

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, nearest, plural, pluralize
+from evaluand.core.json_like import surrogate_fault
 from evaluand.core.selector.conditions import (
     AllOf,
     AnyOf,
@@ -60,6 +61,8 @@ class RowFilter:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise SpecError(f"a filter is a text such as age > 30, not {self.text!r}")
+        if fault := surrogate_fault(self.text):
+            raise SpecError(f"filter {self.text!r}: {fault}; write the character itself")
         object.__setattr__(self, "condition", parse_condition(self.text))
 
     condition: Condition = None  # type: ignore[assignment]
