@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -209,6 +210,33 @@ def test_an_error_says_what_to_do_about_it(
         assert str(removed.value).endswith(advice)
 
 
+class UnclosingDisk(Disk):
+    def close(self, handle: int) -> None:
+        super().close(handle)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+class UnknowingDisk(Disk):
+    def state_of(self, handle: int) -> os.stat_result:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_an_error_at_closing_loses_nothing_that_was_written(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(io, "disk", UnclosingDisk())
+    folder.put("a.json", b"x")
+    assert folder.read("a.json") == b"x"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
+def test_a_file_whose_state_cannot_be_read_is_closed_again(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.put("a.json", b"x")
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(io, "disk", UnknowingDisk())
+    with pytest.raises(EngineError, match=r"a\.json: cannot be read: Input/output error; check"):
+        folder.read("a.json")
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
 def test_a_folder_made_and_a_file_put_are_synced_with_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,7 +269,12 @@ def test_a_file_that_a_process_of_another_container_writes_is_not_taken_for_that
 
 def test_a_junction_is_a_mount_point_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tags = {str(tmp_path / "junction"): 0xA0000003, str(tmp_path / "cloud"): 0x9000001A}
-    monkeypatch.setattr(os, "lstat", lambda path: SimpleNamespace(st_reparse_tag=tags[path]))
+
+    class WindowsDisk(Disk):
+        def state(self, name: str, folder: int | None) -> Any:
+            return SimpleNamespace(st_reparse_tag=tags[name])
+
+    monkeypatch.setattr(io, "disk", WindowsDisk())
     assert {Path(path).name: _is_junction(path) for path in tags} == {"junction": True, "cloud": False}
     monkeypatch.undo()
     assert not _is_junction(str(tmp_path))

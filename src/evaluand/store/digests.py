@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 from collections.abc import Mapping
 from typing import Any, Final
@@ -36,7 +35,7 @@ def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False)
     except FileNotFoundError:
         raise DamagedFile(str(folder.path / name), _MISSING) from None
     try:
-        if again or _valid.get(_state(handle)) != entry["digest"]:
+        if again or _valid.get(_state(folder, name, handle)) != entry["digest"]:
             _validate(folder, entry, handle)
     except BaseException:
         io.close(handle)
@@ -73,16 +72,17 @@ def damaged_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> l
 
 
 def _validate(folder: Folder, entry: Mapping[str, Any], handle: int) -> None:
-    size = os.fstat(handle).st_size
-    if size != entry["bytes"] or _digest(folder, entry["file"], handle) != entry["digest"]:
-        raise DamagedFile(str(folder.path / entry["file"]), "cannot be read: the file has changed, its digest differs")
+    name = entry["file"]
+    size = folder.state_of(name, handle).st_size
+    if size != entry["bytes"] or _digest(folder, name, handle) != entry["digest"]:
+        raise DamagedFile(str(folder.path / name), "cannot be read: the file has changed, its digest differs")
     if len(_valid) >= _MOST_REMEMBERED:
         _valid.clear()
-    _valid[_state(handle)] = entry["digest"]
+    _valid[_state(folder, name, handle)] = entry["digest"]
 
 
-def _state(handle: int) -> _State:
-    state = os.fstat(handle)
+def _state(folder: Folder, name: str, handle: int) -> _State:
+    state = folder.state_of(name, handle)
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 

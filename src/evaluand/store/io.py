@@ -59,6 +59,9 @@ class Disk:
     def state(self, name: str, folder: int | None) -> os.stat_result:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
+    def state_of(self, handle: int) -> os.stat_result:
+        return os.fstat(handle)
+
     def states(self, names: Iterable[str], folder: int | None) -> list[os.stat_result | OSError | None]:
         """The states of names, or of files in folders; None for those that do not exist."""
         found: list[os.stat_result | OSError | None] = []
@@ -93,6 +96,10 @@ class Disk:
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
 
+    def make_folders(self, path: str) -> None:
+        """Makes a folder and those above it that are missing; only it itself is closed to others."""
+        os.makedirs(path, _FOLDER_MODE, exist_ok=True)
+
     def rename(self, name: str, new: str, folder: int | None) -> None:
         os.replace(name, new, src_dir_fd=folder, dst_dir_fd=folder)
 
@@ -119,14 +126,15 @@ disk = Disk()
 
 
 def close(handle: int) -> None:
-    """Closes an open file."""
-    disk.close(handle)
+    """Closes an open file; an error says nothing of it, since what must last was synced before."""
+    with suppress(OSError):
+        disk.close(handle)
 
 
 def has_no_name(handle: int) -> bool:
     """Whether the system counts no name for an open file; some network drives never count one."""
     try:
-        return os.fstat(handle).st_nlink == 0
+        return disk.state_of(handle).st_nlink == 0
     except OSError:  # another thread has closed it
         return False
 
@@ -185,7 +193,7 @@ class Folder:
         """Ends `hold_open`."""
         handle, self._handle = self._handle, None
         if handle is not None:
-            disk.close(handle)
+            close(handle)
 
     def exists(self) -> bool:
         """Whether the folder exists."""
@@ -275,12 +283,12 @@ class Folder:
         handle = self.open(name)
         try:
             with _Errors(self, "read", name):
-                size = os.fstat(handle).st_size
+                size = disk.state_of(handle).st_size
                 if size > most:
                     raise self._too_large(name, most)
                 return self._read_whole(name, handle, size, most)
         finally:
-            disk.close(handle)
+            close(handle)
 
     def open(self, name: str) -> int:
         """A handle for reading a regular file.
@@ -294,9 +302,9 @@ class Folder:
             self._require_file(name, disk.state(place, folder))  # before it is opened: that may already do something
             handle = disk.open(place, _READ, folder)
             try:
-                self._require_file(name, os.fstat(handle))
-            except EngineError:
-                disk.close(handle)
+                self._require_file(name, disk.state_of(handle))
+            except BaseException:
+                close(handle)
                 raise
             return handle
 
@@ -304,6 +312,11 @@ class Folder:
         """Up to `size` bytes of an open file."""
         with _Errors(self, "read", name):
             return disk.read(handle, size, offset)
+
+    def state_of(self, name: str, handle: int) -> os.stat_result:
+        """The state of an open file."""
+        with _Errors(self, "read", name):
+            return disk.state_of(handle)
 
     def make(self) -> None:
         """Makes the folder, and those above it; their names survive a crash of the machine."""
@@ -426,9 +439,9 @@ class Folder:
     def _make(self, durable: bool = True) -> None:
         """Makes this folder; the one above exists, or is the place of the root."""
         if not self._names:
-            missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
             with _Errors(self, "written"):
-                os.makedirs(self.path, _FOLDER_MODE, exist_ok=True)
+                missing = [path for path in (self.path, *self.path.parents) if _is_missing(path)]
+                disk.make_folders(str(self.path))
             for path in missing:
                 Folder(path.parent).sync()
             return
@@ -449,7 +462,7 @@ class Folder:
             self.remove(temporary)
             raise
         finally:
-            disk.close(handle)
+            close(handle)
         return temporary
 
     def _link(self, name: str, new: str) -> bool:
@@ -495,7 +508,7 @@ class Folder:
         try:
             return listing(fresh)
         finally:
-            disk.close(fresh)
+            close(fresh)
 
     def _place(self, name: str, folder: int | None) -> str:
         if name in ("", ".", "..") or "/" in name or "\0" in name or (os.name == "nt" and not _is_name(name)):
@@ -521,7 +534,7 @@ class Folder:
         try:
             yield handle
         finally:
-            disk.close(handle)
+            close(handle)
 
     def _descend(self) -> int:
         with _Errors(self, "read"):
@@ -539,7 +552,7 @@ class Folder:
                     raise
                 finally:
                     if above != start:
-                        disk.close(above)
+                        close(above)
             return handle
 
     def _check_folders(self) -> None:
@@ -623,9 +636,17 @@ def _is_name(name: str) -> bool:
     return name == os.path.basename(name) and ":" not in name
 
 
+def _is_missing(path: Path) -> bool:
+    try:
+        disk.state(str(path), None)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return False
+
+
 def _is_junction(path: str) -> bool:
     """Whether a folder of Windows leads elsewhere; `os.path.isjunction` exists from Python 3.12 on."""
-    return getattr(os.lstat(path), "st_reparse_tag", 0) == _MOUNT_POINT
+    return getattr(disk.state(path, None), "st_reparse_tag", 0) == _MOUNT_POINT
 
 
 _MOUNT_POINT: Final = 0xA0000003

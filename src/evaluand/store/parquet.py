@@ -131,7 +131,7 @@ class _OpenFile:
 
     def __init__(self, folder: Folder, name: str, handle: int) -> None:
         self._folder, self._name, self._handle = folder, name, handle
-        self._size = os.fstat(handle).st_size
+        self._size = folder.state_of(name, handle).st_size
         self._offset = 0
 
     def read(self, size: int = -1) -> bytes:
