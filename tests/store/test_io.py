@@ -267,14 +267,8 @@ def test_a_file_that_a_process_of_another_container_writes_is_not_taken_for_that
     assert not is_being_written(elsewhere, elsewhere=False)
 
 
-def test_a_junction_is_a_mount_point_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tags = {str(tmp_path / "junction"): 0xA0000003, str(tmp_path / "cloud"): 0x9000001A}
-
-    class WindowsDisk(Disk):
-        def state(self, name: str, folder: int | None) -> Any:
-            return SimpleNamespace(st_reparse_tag=tags[name])
-
-    monkeypatch.setattr(io, "disk", WindowsDisk())
-    assert {Path(path).name: _is_junction(path) for path in tags} == {"junction": True, "cloud": False}
-    monkeypatch.undo()
-    assert not _is_junction(str(tmp_path))
+def test_a_junction_is_a_mount_point_of_windows(tmp_path: Path) -> None:
+    tags = {"junction": 0xA0000003, "cloud": 0x9000001A}
+    states: dict[str, Any] = {name: SimpleNamespace(st_reparse_tag=tag) for name, tag in tags.items()}
+    assert {name: _is_junction(state) for name, state in states.items()} == {"junction": True, "cloud": False}
+    assert not _is_junction(tmp_path.stat())

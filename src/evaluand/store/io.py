@@ -206,7 +206,7 @@ class Folder:
     def blocked(self) -> str:
         """What is in the place of this folder, such as "a link"; an empty text if it is a folder or does not exist."""
         state = Folder(self._root, *self._names[:-1]).state(self._names[-1])
-        if state is None or (stat.S_ISDIR(state.st_mode) and not _is_junction(str(self.path))):
+        if state is None or (stat.S_ISDIR(state.st_mode) and not _is_junction(state)):
             return ""
         is_link = stat.S_ISLNK(state.st_mode) or stat.S_ISDIR(state.st_mode)
         return "a link" if is_link else "a file" if stat.S_ISREG(state.st_mode) else "a device"
@@ -387,7 +387,11 @@ class Folder:
             durable: whether it must survive a crash of the machine.
         """
         temporary = self._write_temporary(name, data, durable)
-        self.rename(temporary, name)
+        try:
+            self.rename(temporary, name)
+        except BaseException:
+            self.discard(temporary)
+            raise
         if durable:
             self.sync()
 
@@ -401,7 +405,7 @@ class Folder:
         try:
             placed = self._link(temporary, name)
         finally:
-            self.remove(temporary)
+            self.discard(temporary)
         if placed and durable:
             self.sync()
         return placed
@@ -420,6 +424,11 @@ class Folder:
         """Removes a file or a link; does nothing if it does not exist."""
         with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "removed", name):
             disk.remove(self._place(name, folder), folder)
+
+    def discard(self, temporary: str) -> None:
+        """Removes a temporary file; one that cannot be removed costs nothing but its place, until `evaluand gc`."""
+        with suppress(EngineError):
+            self.remove(temporary)
 
     def remove_folder(self, name: str) -> bool:
         """Removes an empty folder.
@@ -459,7 +468,7 @@ class Folder:
             if durable:
                 self.sync_file(temporary, handle)
         except EngineError:
-            self.remove(temporary)
+            self.discard(temporary)
             raise
         finally:
             close(handle)
@@ -560,7 +569,7 @@ class Folder:
             for depth in range(len(self._names) + 1):
                 path = os.path.join(self._root, *self._names[:depth])
                 state = disk.state(path, None) if depth else os.stat(path)
-                if not stat.S_ISDIR(state.st_mode) or (depth and _is_junction(path)):
+                if not stat.S_ISDIR(state.st_mode) or (depth and _is_junction(state)):
                     advice = "; evaluand follows no links; remove it" if depth else ""
                     raise EngineError(f"{self.path}: {path} is not a folder{advice}")
 
@@ -644,9 +653,9 @@ def _is_missing(path: Path) -> bool:
     return False
 
 
-def _is_junction(path: str) -> bool:
+def _is_junction(state: os.stat_result) -> bool:
     """Whether a folder of Windows leads elsewhere; `os.path.isjunction` exists from Python 3.12 on."""
-    return getattr(disk.state(path, None), "st_reparse_tag", 0) == _MOUNT_POINT
+    return getattr(state, "st_reparse_tag", 0) == _MOUNT_POINT
 
 
 _MOUNT_POINT: Final = 0xA0000003

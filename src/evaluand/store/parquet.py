@@ -216,7 +216,7 @@ class _HashingFile:
     def discard(self) -> None:
         self._pending.clear()
         self._close()
-        self._folder.remove(self.name)
+        self._folder.discard(self.name)
 
     def _close(self) -> None:
         if self._handle is not None:

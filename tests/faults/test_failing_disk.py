@@ -1,0 +1,68 @@
+"""What a disk that fails for a moment, or from then on, may cost: less than it did when these tests were written."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.faulty_disk import Fault, faulty
+from support.manifests import ID
+
+from evaluand import DirectoryStore
+from evaluand.core.errors import EngineError
+from evaluand.store.io import Folder
+
+
+def fails(*names: str, lasts: bool = True) -> Fault:
+    def act(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    return Fault("fails", act, lambda name, arguments: name in names, lasts)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.put("a", b"before")
+    return made
+
+
+def test_a_file_that_cannot_be_given_its_name_is_removed(folder: Folder) -> None:
+    with faulty(fails("rename"), 0), pytest.raises(EngineError, match="a: cannot be written"):
+        folder.put("a", b"after")
+    assert (folder.read("a"), folder.files()) == (b"before", ["a"])
+
+
+def test_a_file_is_put_although_its_first_name_cannot_be_removed(folder: Folder) -> None:
+    with faulty(fails("remove"), 0):
+        assert folder.put_if_absent("b", b"x")
+    assert folder.read("b") == b"x"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
+def test_all_tables_of_a_draft_are_closed_although_none_can_be_removed(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    draft = DirectoryStore(tmp_path).draft("runs", ID)
+    for table in ("one", "two"):
+        draft.append(table, pa.RecordBatch.from_pydict({"a": [1]}))
+    with faulty(fails("remove"), 0):
+        draft.discard()
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_a_folder_that_vanishes_while_it_is_examined_is_not_blocked(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    states = []
+
+    def vanish(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        states.append(call(*arguments))
+        (tmp_path / "runs").rmdir()
+        return states[0]
+
+    with faulty(Fault("vanishes", vanish, lambda name, arguments: name == "state"), 0):
+        assert Folder(tmp_path, "runs").blocked() == ""
