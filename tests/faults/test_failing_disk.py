@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from support.faulty_disk import Fault, faulty
 from support.manifests import ID
+from support.worker_process import open_lane
 
 from evaluand import DirectoryStore
 from evaluand.core.errors import EngineError
@@ -66,3 +67,16 @@ def test_a_folder_that_vanishes_while_it_is_examined_is_not_blocked(tmp_path: Pa
 
     with faulty(Fault("vanishes", vanish, lambda name, arguments: name == "state"), 0):
         assert Folder(tmp_path, "runs").blocked() == ""
+
+
+def test_nobody_in_a_process_waits_for_leases_that_its_disk_did_not_let_it_release(tmp_path: Path) -> None:
+    first, second = open_lane(tmp_path), open_lane(tmp_path)
+    assert first.leases.claim(1) == (0, 0)
+    first.append(b"[0,1]\n")
+    with faulty(fails("open", "write"), 0), pytest.raises(EngineError):
+        first.close()
+    assert not second.leases.busy()
+    assert second.leases.claim(1) == (0, 1)
+    second.refresh()
+    assert second.n_done == 1
+    second.close()

@@ -211,6 +211,9 @@ class FileLeases:
                 if self._seq:
                     with suppress(FileNotFoundError, _Lost):
                         self._change(lambda state, units: True, leave=True)
+            except EngineError:  # the state still has this worker
+                _left.add(self._name)
+                raise
             finally:
                 self._units, self._ended = set(), {}
                 self._forget()
@@ -322,7 +325,7 @@ class FileLeases:
         """Whether a worker has ended, or its leases have run out."""
         if name == self._name:
             return False
-        if name in self._former or worker.process.has_ended():
+        if name in self._former or name in _left or worker.process.has_ended():
             return True
         if _shares_clock(worker) and (age := boot_seconds() - worker.beat) >= 0:
             return age > LEASE_SECONDS
@@ -456,6 +459,7 @@ class FileLeases:
                 return False
         if not leave:
             self._name, self._seq, self._renewed_at = name, seq, beat + LEASE_SECONDS * RENEWED_AFTER
+            _left.discard(name)
         return True
 
     def _place_file(self, file: str, data: bytes) -> bool:
@@ -507,6 +511,9 @@ def distant_workers(folder: Folder) -> dict[str, Worker]:
 
 _seen: Final[dict[tuple[str, str], tuple[tuple[int, float], float]]] = {}
 """Folder and worker → its last change, and when this process first saw it, so that a log opened again waits once."""
+
+_left: Final = set[str]()
+"""Workers of this process that have ended, although the disk did not take that: nobody here waits for their leases."""
 
 _several: Final = WeakSet[FileLeases]()
 
