@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support.faulty_disk import Fault, faulty
-from support.manifests import ID
+from support.manifests import ID, create_manifest
 from support.worker_process import open_lane
 
 from evaluand import DirectoryStore
 from evaluand.core.errors import EngineError
 from evaluand.store.io import Folder
+from evaluand.store.store import exists, resolve
 
 
 def fails(*names: str, lasts: bool = True) -> Fault:
@@ -80,3 +81,18 @@ def test_nobody_in_a_process_waits_for_leases_that_its_disk_did_not_let_it_relea
     second.refresh()
     assert second.n_done == 1
     second.close()
+
+
+def test_what_cannot_be_read_for_a_moment_does_not_exist_if_it_never_did(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    (tmp_path / "runs").mkdir()
+    with faulty(fails("open", lasts=False), 0):
+        assert not exists(store, "runs", ID)
+
+
+def test_a_name_that_cannot_be_read_for_a_moment_is_found(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    store.open(create_manifest("runs", ID))
+    store.refer("a/name", "runs", ID)
+    with faulty(fails("read", lasts=False), 0):
+        assert resolve(DirectoryStore(tmp_path), "a/name", "runs") == ("runs", ID)

@@ -286,9 +286,13 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         return "datasets", datasets[0]
     if datasets:
         raise NotFound(f"{text!r} refers to several datasets: {', '.join(datasets)}; give the first digits of one")
-    others = [singular(ref.kind) for ref in store.refs() if ref.name == text]
+    others = [ref.kind for ref in store.refs() if ref.name == text]
+    if any(other in kinds for other in others):  # another process has just given this name
+        return resolve(store, text, kind)
     if kind and others:
-        raise NotFound(f"no {singular(kind)} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
+        raise NotFound(
+            f"no {singular(kind)} is called {text!r}, but {' and '.join(map(singular, others))}; see `evaluand list`"
+        )
     names = sorted({ref.name for ref in store.refs()})
     if near := [name for name in names if name.endswith(f"/{text}")]:
         raise NotFound(f"nothing is called {text!r} here; did you mean {' or '.join(map(repr, near))}?")
@@ -317,6 +321,7 @@ def exists(store: Store, kind: str, id: str) -> bool:
         return False
     except EngineError:
         store.is_sealed(kind, id)  # raises unless only the manifest is damaged
+        return id in store.ids(kind, damaged=True)
     return True
 
 
