@@ -1,0 +1,342 @@
+"""The path run, resume, evaluate, aggregate on a disk that fails at one call, whichever that is.
+
+Each trial begins one step of the path from the store that the steps before have left. At one call to the disk, that
+call fails, or all do from then on, or the process or the machine dies. Then the disk is well again, and the path is
+finished in the same store:
+
+- the step that met the fault has raised nothing but one sentence that names a file and says what to do;
+- what the store shows has a manifest, and no handle is open that was not before;
+- nothing waits for a lease that nobody has any more;
+- no call whose line is in the journal is made again, every row is there once, all digests are those of an undisturbed
+  path, and `verify` finds no damage.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import random
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+import pytest
+from support.faulty_disk import DEATH, FAULTS, Fault, faulty
+from support.forks import call_in_fork
+from support.power import Node, WatchedDisk, write_survivors
+from support.sample_store import Calls
+
+from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Run, Runner
+from evaluand.aggregation.aggregator import Measure
+from evaluand.core.errors import EvaluandError
+from evaluand.core.system import KILLED
+from evaluand.engine import keyed_work
+from evaluand.engine.policy import Policy
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.scorer import scorer
+from evaluand.report.verification import verify
+from evaluand.run.task import task
+from evaluand.store import io, journal, leases
+from evaluand.store.store import KINDS
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
+
+ROWS, STOPPED_AFTER = 6, 3
+NEVER = 1 << 30
+POLICY = Policy(concurrency=1)
+
+# The path
+
+answers, grades = Calls(), Calls()
+
+
+@task(version="1")
+def double(number: int) -> dict[str, Any]:
+    answers.count(number)
+    if number == 2:
+        raise ValueError(f"{number} is too hard")
+    return {"answer": number * 2}
+
+
+@scorer(version="1")
+def right(output: Any, expected: Any, index: int) -> bool:
+    grades.count(index)
+    return bool(output["answer"] == expected)
+
+
+def begin(store: DirectoryStore) -> None:
+    """A run that the user stops."""
+    answers.most = STOPPED_AFTER
+    try:
+        run(store)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        answers.most = float("inf")
+
+
+def run(store: DirectoryStore) -> Run:
+    rows = [{"number": n, "twice": n * 2, "even": n % 2 == 0} for n in range(ROWS)]
+    data = Dataset.from_rows(rows, name="numbers", input="number", expected="twice", attributes=["even"])
+    return Runner(store, POLICY).run(double, data, name="path/run")
+
+
+def evaluate(store: DirectoryStore) -> Evaluation:
+    return Evaluator(store, POLICY).evaluate(Run.open(store, "path/run"), {"right": right}, name="path/evaluation")
+
+
+def aggregate(store: DirectoryStore) -> Any:
+    evaluation = Evaluation.open(store, "path/evaluation")
+    return Aggregator(store).aggregate([evaluation], [Measure("right", Accuracy(), by=("even",))], name="path")
+
+
+STEPS: dict[str, Callable[[DirectoryStore], Any]] = {
+    "begin": begin,
+    "resume": run,
+    "evaluate": evaluate,
+    "aggregate": aggregate,
+}
+
+
+@dataclass
+class Made:
+    """What a path has made, and which calls it took."""
+
+    digests: tuple[str, ...]
+    rows: list[Any]
+    answers: list[int]
+    grades: list[int]
+
+
+def finish(root: Path) -> Made:
+    answers.made, grades.made = [], []
+    store = DirectoryStore(root)
+    made = [run(store), evaluate(store), aggregate(store)]
+    rows = [
+        sorted(each["_index_"] for each in table.to_pylist()) for table in (made[0].table(), made[1].table("right"))
+    ]
+    return Made(tuple(each.digest for each in made), rows, answers.made, grades.made)
+
+
+# What is undisturbed
+
+
+@dataclass
+class Undisturbed:
+    """The path without a fault.
+
+    Attributes:
+        root: the place of the store, always the same.
+        starts: by step, a copy of the store before it.
+        synced: by step, what of it would survive a loss of power.
+        made: what the path makes.
+        calls: by step and by which calls a fault concerns, their number.
+    """
+
+    root: Path
+    starts: dict[str, Path] = field(default_factory=dict)
+    synced: dict[str, Node] = field(default_factory=dict)
+    made: Made | None = None
+    calls: dict[tuple[str, object], int] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    folder = tmp_path_factory.mktemp("path")
+    path = Undisturbed(folder / "store")
+    path.root.mkdir()
+    disk = WatchedDisk(path.root)
+    for name, step in STEPS.items():
+        path.starts[name], path.synced[name] = folder / name, deepcopy(disk.top)
+        shutil.copytree(path.root, path.starts[name])
+        with patch.object(io, "disk", disk), steady_clock():
+            step(DirectoryStore(path.root))
+    path.made = finish(path.root)
+    assert path.made.rows == [[*range(ROWS)]] * 2
+    assert (path.made.answers, path.made.grades) == ([], [])
+    return path
+
+
+@contextmanager
+def steady_clock() -> Iterator[None]:
+    """Lets a step make the same calls each time: leases are asked, and lines synced, as if each took seconds."""
+    ticks = itertools.count(0, 2.0)
+    with patch.object(journal, "boot_seconds", lambda: next(ticks)):
+        yield
+
+
+def restore(path: Undisturbed, step: str) -> None:
+    shutil.rmtree(path.root)
+    shutil.copytree(path.starts[step], path.root)
+
+
+def count_calls(path: Undisturbed, step: str, fault: Fault) -> int:
+    """How many calls of a step a fault concerns."""
+    key = step, fault.concerns
+    if key not in path.calls:
+        restore(path, step)
+        with faulty(fault, at=NEVER) as disk, steady_clock():
+            STEPS[step](DirectoryStore(path.root))
+        path.calls[key] = len(disk.calls)
+    return path.calls[key]
+
+
+# A trial
+
+
+def check_fault(fault: Fault, path: Undisturbed, step: str, at: int) -> None:
+    restore(path, step)
+    gc.collect()
+    handles = open_files()
+    with faulty(fault, at), steady_clock(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            STEPS[step](DirectoryStore(path.root))
+        except EvaluandError as error:
+            check_message(path.root, str(error))
+    check_open(handles)
+    check_finished(path)
+    check_open(handles)
+
+
+def check_open(before: list[str]) -> None:
+    """Nothing is open that was not before; what stood in a cycle of references is closed when it is collected."""
+    if open_files() != before:
+        gc.collect()
+        assert open_files() == before
+
+
+def open_files() -> list[str]:
+    """What this process has open."""
+    found = []
+    for handle in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # that of the list itself
+            found.append(os.readlink(f"/proc/self/fd/{handle}"))
+    return sorted(found)
+
+
+def check_message(root: Path, message: str) -> None:
+    """One line with the place of a file, and with what to do."""
+    assert str(root) in message, message
+    assert "; " in message, message
+    assert "\n" not in message
+
+
+def check_death(path: Undisturbed, step: str, at: int) -> None:
+    restore(path, step)
+    with faulty(DEATH, at), steady_clock():
+        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) == KILLED
+    check_finished(path)
+
+
+def check_loss_of_power(path: Undisturbed, step: str, at: int) -> None:
+    """The machine dies at a call, and with it what was not synced, or a part of it."""
+    restore(path, step)
+    disk = WatchedDisk(path.root)
+    disk.top = deepcopy(path.synced[step])
+    left = path.root.with_name("left")
+
+    def lose(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        write_survivors(disk.top, left, random.Random(at), lost=[0.0, 1.0, 0.5][at % 3])
+        os._exit(KILLED)
+
+    with faulty(Fault("loss of power", lose), at, disk), steady_clock():
+        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) == KILLED
+    shutil.rmtree(path.root)
+    left.rename(path.root)
+    check_finished(path)
+
+
+def check_finished(path: Undisturbed) -> None:
+    """Checks what the step has left, and that the path is finished from there as if nothing had been."""
+    store = DirectoryStore(path.root)
+    for kind in KINDS:
+        for id in store.ids(kind):
+            store.manifest(kind, id)
+    kept_answers, kept_grades = kept(path.root, "runs"), kept(path.root, "evaluations")
+    with no_waiting(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(damaged|manifest).*")
+        made = finish(path.root)
+    assert path.made is not None
+    assert (made.digests, made.rows) == (path.made.digests, path.made.rows)
+    assert kept_answers.isdisjoint(made.answers)
+    assert kept_grades.isdisjoint(made.grades)
+    assert len({*made.answers}) == len(made.answers)
+    assert len({*made.grades}) == len(made.grades)
+    store = DirectoryStore(path.root)
+    faults = [fault for key in store.artifacts() for fault in verify(store, *key)]
+    assert [*faults, *store.damaged_refs(), *store.strays()] == []
+
+
+@contextmanager
+def no_waiting() -> Iterator[None]:
+    """Refuses to wait for others: nobody else is there."""
+
+    def refuse(seconds: float) -> None:
+        raise AssertionError("waits for a lease that nobody has")
+
+    patient = SimpleNamespace(sleep=refuse, monotonic=time.monotonic)
+    with patch.object(keyed_work, "time", patient), patch.object(leases, "time", patient):
+        yield
+
+
+def kept(root: Path, kind: str) -> set[int]:
+    """The units whose line is complete; all of a sealed artifact."""
+    slots: set[int] = set()
+    for artifact in (root / kind).glob("*"):
+        if (artifact / "manifest.json").exists():
+            slots |= {*range(ROWS)}
+        for segment in artifact.glob("journal/*/*.lines"):
+            slots |= {orjson.loads(line[:-8])[0] for line in segment.read_bytes().split(b"\n")[:-1]}
+    return slots
+
+
+# The trials
+
+CHECKS: dict[str, tuple[Fault, Callable[[Undisturbed, str, int], None]]] = {
+    **{fault.name: (fault, partial(check_fault, fault)) for fault in FAULTS},
+    "death": (DEATH, check_death),
+    "loss of power": (DEATH, check_loss_of_power),
+}
+
+
+def play(path: Undisturbed, step: str, kind: str, numbers: Callable[[int], Iterable[int]]) -> None:
+    """Lets a step meet a fault.
+
+    Args:
+        numbers: at which of the calls that the fault concerns, by their number.
+    """
+    fault, check = CHECKS[kind]
+    calls = count_calls(path, step, fault)
+    print(f"{step}: {kind} at some of {calls:,} calls")  # noqa: T201
+    for at in numbers(calls):
+        try:
+            check(path, step, at)
+        except BaseException as error:
+            error.add_note(f"{step}: {kind} at call {at}")
+            raise
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", CHECKS)
+def test_a_fault_at_a_call_costs_no_result(undisturbed: Undisturbed, step: str, kind: str) -> None:
+    today = int(time.time() // 86400)  # another call each day
+    play(undisturbed, step, kind, lambda calls: [today * 37 % calls])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", CHECKS)
+def test_a_fault_at_any_call_costs_no_result(undisturbed: Undisturbed, step: str, kind: str) -> None:
+    play(undisturbed, step, kind, range)
