@@ -83,6 +83,24 @@ def test_nobody_in_a_process_waits_for_leases_that_its_disk_did_not_let_it_relea
     second.close()
 
 
+def test_a_claim_that_was_stored_although_the_disk_failed_is_released(tmp_path: Path) -> None:
+    first, second = open_lane(tmp_path), open_lane(tmp_path)
+    with faulty(fails("names", lasts=False), 0), pytest.raises(EngineError):
+        first.leases.claim(1)
+    assert second.leases.busy()
+    first.close()
+    assert not second.leases.busy()
+    second.close()
+
+
+def test_a_worker_whose_claim_was_stored_although_the_disk_failed_can_claim_again(tmp_path: Path) -> None:
+    lane = open_lane(tmp_path)
+    with faulty(fails("names", lasts=False), 0), pytest.raises(EngineError):
+        lane.leases.claim(1)
+    assert lane.leases.claim(1) == (0, 1)
+    lane.close()
+
+
 def test_what_cannot_be_read_for_a_moment_does_not_exist_if_it_never_did(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     (tmp_path / "runs").mkdir()

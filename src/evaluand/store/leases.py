@@ -208,13 +208,12 @@ class FileLeases:
             self._beating = None
         with self._lock:
             try:
-                if self._seq:
+                if self._present:
                     with suppress(FileNotFoundError, _Lost):
                         self._change(lambda state, units: True, leave=True)
-            except EngineError:  # the state still has this worker
-                _left.add(self._name)
-                raise
+                    self._present.clear()
             finally:
+                _left.update(self._present)
                 self._units, self._ended = set(), {}
                 self._forget()
                 self._folder.close()
@@ -263,6 +262,7 @@ class FileLeases:
         self._is_fenced = True
         self._written: set[tuple[str, int]] = set()  # fences
         self._former: set[str] = set()  # names under which this worker has lost its leases
+        self._present: set[str] = set()  # names under which it may be in the state, even where the disk failed
         self._beating = None
         self._lost = False
         self._tries = 0
@@ -422,6 +422,9 @@ class FileLeases:
             if self._units and self._is_fenced:
                 raise _Lost
             self._seq = 0
+        if not self._seq:
+            for name in self._present - self._former:
+                state.workers.pop(name, None)
 
     def _end_leases(self, state: State, units: set[int], ended: dict[int, bool]) -> None:
         for unit, is_done in ended.items():
@@ -438,7 +441,11 @@ class FileLeases:
         name, seq, beat = self._log.segment, self._tries, boot_seconds()
         state.fences = [fence for fence in state.fences if fence not in self._written]
         state.workers.pop(self._name, None)  # its segment may have another name now
-        if not leave:
+        if leave:
+            for former in self._present:
+                state.workers.pop(former, None)
+        else:
+            self._present.add(name)
             others = state.holders()
             present = tuple(sorted(unit for unit in units if unit not in others))
             state.workers[name] = Worker(this_process(), beat, seq, present, self._is_fenced)
