@@ -57,6 +57,19 @@ def test_all_tables_of_a_draft_are_closed_although_none_can_be_removed(tmp_path:
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
+def test_a_table_that_another_process_removes_while_it_is_written_is_one_sentence(tmp_path: Path) -> None:
+    draft = DirectoryStore(tmp_path).draft("runs", ID)
+    draft.append("one", pa.RecordBatch.from_pydict({"a": [1]}))
+    [file] = (tmp_path / "runs" / ID).iterdir()
+    file.unlink()
+    with pytest.raises(EngineError, match=rf"{ID}: another process has removed what was .*; run the same command"):
+        draft.seal(create_manifest("runs", ID) | {"digest": "00" * 16})
+    draft.discard()
+    (tmp_path / "runs" / ID).rmdir()
+    with pytest.raises(EngineError, match="another process has removed"):
+        draft.append("two", pa.RecordBatch.from_pydict({"a": [1]}))
+
+
 def test_a_folder_that_vanishes_while_it_is_examined_is_not_blocked(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     states = []

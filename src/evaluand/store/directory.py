@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -272,19 +272,21 @@ class _DirectoryDraft:
     def append(self, table: str, batch: pa.RecordBatch) -> None:
         writer = self._writers.get(table)
         if writer is None:
-            writer = self._writers[table] = _import_parquet().TableWriter(self._folder, table, batch.schema)
+            with _needing(self._folder):
+                writer = self._writers[table] = _import_parquet().TableWriter(self._folder, table, batch.schema)
         writer.append(batch)
 
     def seal(self, manifest: Manifest) -> Manifest:
         readable_text(manifest | {"format": FORMAT, "tables": {}}, sealed=True)  # raises before tables are complete
-        entries = {name: writer.close() for name, writer in self._writers.items()}
-        self._folder.sync()
-        sealed = with_seal(manifest | {"format": FORMAT, "tables": entries})
-        if not self._folder.put_if_absent(SEALED, manifest_text(sealed)):
-            sealed = self._read_first(manifest)
-            self._folder.sync()  # the first process may not have come to it
-        _sweep(self._folder, sealed)
-        return sealed
+        with _needing(self._folder):
+            entries = {name: writer.close() for name, writer in self._writers.items()}
+            self._folder.sync()
+            sealed = with_seal(manifest | {"format": FORMAT, "tables": entries})
+            if not self._folder.put_if_absent(SEALED, manifest_text(sealed)):
+                sealed = self._read_first(manifest)
+                self._folder.sync()  # the first process may not have come to it
+            _sweep(self._folder, sealed)
+            return sealed
 
     def discard(self) -> None:
         for writer in self._writers.values():
@@ -296,6 +298,16 @@ class _DirectoryDraft:
         if found is None:
             raise EngineError(f"{self._folder.path / SEALED}: vanished while it was read")
         return found
+
+
+@contextmanager
+def _needing(folder: Folder) -> Iterator[None]:
+    """A context that needs the files which are being written in a folder."""
+    try:
+        yield
+    except FileNotFoundError:
+        reason = "another process has removed what was being written, as `evaluand gc` does if the dates differ"
+        raise EngineError(f"{folder.path}: {reason}; run the same command again") from None
 
 
 def _open(folder: Folder, manifest: Manifest, content: bytes) -> Manifest:
