@@ -1,0 +1,295 @@
+"""Workers of one store, in schedules that a seed draws: who continues at each call to the disk, and who dies there.
+
+Two or three processes do the same work, on one machine or on two; others collect garbage, verify and read. Processes
+are paused for longer than a lease, the date jumps by a day, processes die at any call, are stopped by the user, and
+continue. In the end one that nothing happens to finishes the work. Then:
+
+- every row is there once, and the digest is that of an undisturbed run;
+- no call was made whose line was in the journal before anybody took over from its writer;
+- no more calls were repeated than were in flight where a worker died or was taken over from;
+- nobody has seen an artifact without its manifest, other rows, or damage that nobody has done.
+
+`SCHEDULES` says how many seeds the slow suite plays, `SCHEDULE` which one alone:
+
+    SCHEDULE=17 python -m pytest -n 0 -m slow tests/faults/test_simulation.py
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+import pyarrow as pa
+import pytest
+from support.manifests import ID, create_manifest
+from support.memory_disk import MemoryDisk
+from support.simulation import Process, Simulation
+
+from evaluand import DirectoryStore
+from evaluand.core.errors import EngineError, NotFound
+from evaluand.engine import keyed_work
+from evaluand.engine.engine import InlineEngine
+from evaluand.engine.keyed_work import KeyedWork
+from evaluand.engine.outcome import Outcome
+from evaluand.store import garbage, journal
+from evaluand.store.journal import WorkLog
+from evaluand.store.lease_state import unpack_state
+from evaluand.store.sealing import tables_digest
+from evaluand.store.store import Manifest, drafted
+
+QUICK = 100
+SCHEDULES = int(os.environ.get("SCHEDULES", "20000"))
+BATCH = 500
+ROOT, LANE, SLOTS, SHARD = "/simulated/store", "calls", 7, 2
+NAME = "simulated/run"
+ROWS = [{"slot": slot, "value": slot * slot} for slot in range(SLOTS)]
+DIGEST = tables_digest([ROWS])
+
+
+@dataclass(frozen=True)
+class Unit:
+    slot: int
+    size: int = 1
+
+
+class Play:
+    """A schedule of workers, and what they have said.
+
+    Attributes:
+        calls: how often each slot was called.
+        in_flight: by process, the slots whose call was begun and whose line is not written.
+        kept: the slots whose lines count.
+        excused: calls that may have been repeated.
+        segments: what each process writes.
+        taken_over: the segments whose lines may count no longer.
+        late: by segment, the calls that its writer began nevertheless.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.simulation = Simulation(seed)
+        self.random = self.simulation.random
+        self.calls: Counter[int] = Counter()
+        self.in_flight: dict[Process, list[int]] = {}
+        self.kept: set[int] = set()
+        self.excused = 0
+        self.segments: dict[Process, str] = {}
+        self.taken_over: set[str] = set()
+        self.late: Counter[str] = Counter()
+        self.simulation.disk.on_write = self.note_written
+        self.simulation.disk.on_link = self.note_state
+
+    def run(self) -> None:
+        simulation, random = self.simulation, self.random
+        MemoryDisk.make_folders(simulation.disk, ROOT)
+        gather = random.choice([1, 1, 3])
+        for number in range(random.choice([2, 2, 3])):
+            machine = simulation.machines[random.random() < 0.2]
+            simulation.start(self.worker(number, gather), machine)
+        for act in random.sample([self.collect, self.read, self.verify], random.choice([0, 1, 2])):
+            simulation.start(self.later(act), simulation.machines[0])
+        simulation.run()
+        self.finish()
+
+    def finish(self) -> None:
+        """Lets a last worker come, when all others are over."""
+        simulation = self.simulation
+        simulation.is_quiet = True
+        simulation.start(self.work, simulation.machines[0])
+        simulation.run()
+        simulation.start(self.check, simulation.machines[0])
+        simulation.run()
+        repeated = sum(self.calls.values()) - SLOTS
+        assert {*self.calls} == {*range(SLOTS)}
+        assert repeated <= self.excused, f"{repeated} calls were repeated, and {self.excused} in flight"
+
+    # What processes do
+
+    def worker(self, number: int, gather: int) -> Callable[[], None]:
+        """Works, is perhaps stopped by the user, and continues."""
+        stops = self.random.choice([0, 0, 1, 2])
+
+        def act() -> None:
+            for _ in range(stops):
+                with suppress(KeyboardInterrupt):
+                    self.work(gather, stopped_after=self.random.randrange(SLOTS))
+                self.simulation.wait(self.random.choice([0.0, 0.0, 40.0]))
+            try:
+                self.work(gather)
+            except EngineError as error:  # garbage was collected on a machine with another date
+                if "has removed what was being written" not in str(error):
+                    raise
+                self.work(gather)
+
+        return act
+
+    def later(self, act: Callable[[], None]) -> Callable[[], None]:
+        def wait() -> None:
+            for _ in range(self.random.choice([1, 2])):
+                self.simulation.wait(self.random.choice([0.0, 1.0, 40.0]))
+                act()
+
+        return wait
+
+    def work(self, gather: int = 1, stopped_after: float = float("inf")) -> None:
+        """What a Runner does, with a small table."""
+        process = self.simulation.process
+        self.in_flight[process] = []
+        store = DirectoryStore(ROOT)
+        manifest = store.open(create_manifest("runs", ID))
+        store.refer(NAME, "runs", ID)
+        if "digest" in manifest:
+            return
+        lane = store.lane("runs", ID, LANE, SLOTS)
+        try:
+            lane.refresh()
+            left = [stopped_after]
+
+            def call(unit: Unit) -> int:
+                if left[0] <= 0:
+                    raise KeyboardInterrupt
+                left[0] -= 1
+                return self.call(lane, unit.slot, most_late=1 if gather == 1 else SHARD)
+
+            KeyedWork(
+                lane,
+                lambda start, stop: map(Unit, range(start, stop)),
+                call,
+                line_of,
+                engine=InlineEngine(),
+                gather=gather,
+                sealed=lambda: store.is_sealed("runs", ID),
+            ).perform()
+            if not store.is_sealed("runs", ID):
+                seal(store, manifest, lane)
+        except KeyboardInterrupt:
+            self.excuse(process)
+            raise
+        finally:
+            lane.close()
+
+    def call(self, lane: WorkLog, slot: int, most_late: int) -> int:
+        process, segment = self.simulation.process, lane._log.segment
+        self.segments[process] = segment
+        if segment in self.taken_over:  # since this worker asked whether it still has the shard
+            self.excused += 1
+            self.late[segment] += 1
+            assert self.late[segment] <= most_late, "a worker goes on although another has taken over"
+        else:
+            assert slot not in self.kept, f"slot {slot} is called again, although its line counts"
+        self.calls[slot] += 1
+        self.in_flight[process].append(slot)
+        self.simulation.wait(self.random.choice([0.0, 0.0, 0.1, 12.0]))
+        return slot * slot
+
+    def collect(self) -> None:
+        """Collects garbage."""
+        store = DirectoryStore(ROOT)
+        garbage.remove(store, garbage.leftovers(store, open_older_than=7200.0, damaged=True))
+
+    def verify(self) -> None:
+        store = DirectoryStore(ROOT)
+        with suppress(NotFound):
+            faults = store.damage("runs", ID)
+            assert not faults or not store.is_sealed("runs", ID), faults
+
+    def read(self) -> None:
+        """Reads what is there."""
+        store = DirectoryStore(ROOT)
+        for entry in store.catalog.entries():
+            assert entry["status"] in ("open", "sealed"), entry["damage"]
+            if entry["status"] == "sealed":
+                assert rows_of(store) == ROWS
+
+    def check(self) -> None:
+        store = DirectoryStore(ROOT)
+        assert rows_of(store) == ROWS
+        assert store.manifest("runs", ID)["digest"] == DIGEST
+        assert [*store.damage("runs", ID), *store.damaged_refs(), *store.strays()] == []
+        assert [(ref.name, ref.id) for ref in store.refs()] == [(NAME, ID)]
+
+    # What is known of calls
+
+    def note_written(self, data: bytes) -> None:
+        """Lines of a journal were written: they count unless somebody has taken over from their writer."""
+        process = self.simulation.process
+        if not data.startswith(b"[") or process not in self.segments:
+            return
+        for line in data.splitlines():
+            slot = orjson.loads(line[:-8])[0]
+            if slot in self.in_flight[process]:
+                self.in_flight[process].remove(slot)
+                if self.segments[process] not in self.taken_over:
+                    self.kept.add(slot)
+
+    def note_state(self, name: str, content: bytes) -> None:
+        """A state of the leases was put there, which may say that somebody has taken over."""
+        if len(name) == len("000000000001.json"):
+            state = unpack_state(int(name[:-5]), content)
+            assert state is not None
+            for segment in {segment for segment, _ in state.fences} - self.taken_over:
+                self.note_taken_over(segment)
+
+    def note_taken_over(self, segment: str) -> None:
+        self.taken_over.add(segment)
+        for process, own in self.segments.items():
+            if own == segment:
+                self.excuse(process)
+
+    def excuse(self, process: Process) -> None:
+        self.excused += len(self.in_flight[process])
+        self.in_flight[process] = []
+
+
+def line_of(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
+    if outcome.error is not None:
+        raise outcome.error
+    return b"[%d,%d]\n" % (unit.slot, outcome.value), 0
+
+
+def seal(store: DirectoryStore, manifest: Manifest, lane: WorkLog) -> None:
+    rows = [{"slot": slot, "value": value} for slot, value in lane.records()]
+    with drafted(store, "runs", ID) as draft:
+        draft.append("rows", pa.RecordBatch.from_pylist(rows))
+        draft.seal(manifest | {"digest": tables_digest([rows]), "counts": {"completed": len(rows)}})
+
+
+def rows_of(store: DirectoryStore) -> list[dict[str, Any]]:
+    return [row for batch in store.read("runs", ID, "rows") for row in batch.to_pylist()]
+
+
+@pytest.fixture(autouse=True)
+def small_shards() -> Iterator[None]:
+    with (
+        patch.object(journal, "SHARD_SLOTS", SHARD),
+        patch.object(keyed_work, "SHARD_SLOTS", SHARD),
+        patch.object(keyed_work, "_PATIENCE", 10.0),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def play(seeds: range) -> None:
+    for seed in seeds:
+        try:
+            Play(seed).run()
+        except BaseException as error:
+            error.add_note(f"SCHEDULE={seed} python -m pytest -n 0 -m slow tests/faults/test_simulation.py")
+            raise
+
+
+def test_in_any_of_some_schedules_no_result_is_lost() -> None:
+    play(range(QUICK))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(QUICK, QUICK + SCHEDULES, BATCH))
+def test_in_any_of_many_schedules_no_result_is_lost(start: int) -> None:
+    play(range(start, start + BATCH))
