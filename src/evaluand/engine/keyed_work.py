@@ -227,6 +227,7 @@ class KeyedWork(Generic[U]):
         self._begin_pass()
         self._writing = threading.Lock()
         self._reopened: list[int] = []
+        self._tried: set[int] = set()  # shards that were claimed since
         self._lock = threading.Lock()
         self._until = math.inf
         self._alike: list[int] | None = None  # slots that failed from the start, all with one error
@@ -258,6 +259,7 @@ class KeyedWork(Generic[U]):
             if others:
                 self._report_others()
             self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
+            others = others or self.lane.leases.busy()  # before their lines are read: who has ended has written all
             self.lane.refresh()
             self.lane.warn_of_damage()
             if self.lane.n_done == self.lane.slots:
@@ -299,9 +301,9 @@ class KeyedWork(Generic[U]):
         """Free the shards whose lines were lost in a crash of the machine."""
         slots = self.lane.slots
         missing = sorted({slot // SHARD_SLOTS for slot in self.lane.undone(0, slots)})
-        if missing == self._reopened:
+        if missing == self._reopened and self._tried.issuperset(missing):
             raise EngineError(f"{slots - self.lane.n_done} of {slots} units are not done although they were all tried")
-        self._reopened = missing
+        self._reopened, self._tried = missing, set()
         self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:
@@ -310,6 +312,7 @@ class KeyedWork(Generic[U]):
                 return
             shard, takers = claim
             self._claims += 1
+            self._tried.add(shard)
             if takers:
                 self.lane.refresh()
             start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)

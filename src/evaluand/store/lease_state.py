@@ -85,11 +85,12 @@ class State:
         self.takers.pop(shard, None)
 
     def reopen(self, shards: Iterable[int]) -> None:
-        """Removes shards from those that are done."""
+        """Removes shards from those that are done; they were taken before."""
         for shard in shards:
             parts = []
             for start, stop in self.done:
-                inside = start <= shard < stop
+                if inside := start <= shard < stop:
+                    self.takers[shard] = 1
                 parts += [(start, shard), (shard + 1, stop)] if inside else [(start, stop)]
             self.done = [(start, stop) for start, stop in parts if start < stop]
 

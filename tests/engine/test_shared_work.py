@@ -1,0 +1,89 @@
+"""Work that several workers share, where they meet at the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.worker_process import open_lane
+
+from evaluand.core.errors import EngineError
+from evaluand.engine import keyed_work
+from evaluand.engine.engine import InlineEngine
+from evaluand.engine.keyed_work import KeyedWork
+from evaluand.engine.outcome import Outcome
+from evaluand.store import journal
+from evaluand.store.journal import WorkLog
+from evaluand.store.leases import FileLeases
+
+
+class Unit:
+    size = 1
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed_work, "_PATIENCE", 0.001)
+    for module in (keyed_work, journal):
+        monkeypatch.setattr(module, "SHARD_SLOTS", 3)
+
+
+def work_on(lane: WorkLog, calls: list[int], most: int = 3) -> KeyedWork[Unit]:
+    """The work on a lane, which has units for its first slots only."""
+
+    def line(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
+        return b"[%d,0]\n" % unit.slot, 0
+
+    def units(start: int, stop: int) -> Iterator[Unit]:
+        return map(Unit, range(start, min(stop, most)))
+
+    return KeyedWork(lane, units, lambda unit: calls.append(unit.slot), line, engine=InlineEngine())
+
+
+def test_a_worker_that_comes_too_late_for_each_shard_waits_for_the_others(tmp_path: Path) -> None:
+    visits = []
+
+    class Overtaken(FileLeases):
+        """Before this worker claims, another one does, and stops; the third one finishes."""
+
+        def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
+            other = open_lane(tmp_path, 3)
+            assert other.leases.claim(shards) is not None
+            claimed = super().claim(shards, is_fenced=is_fenced)
+            visits.append(claimed)
+            if len(visits) == 3:
+                other.append(b"[0,0]\n[1,0]\n[2,0]\n")
+                other.leases.finish(0)
+            other.close()
+            return claimed
+
+    calls: list[int] = []
+    lane = open_lane(tmp_path, 3, Overtaken)
+    work_on(lane, calls).perform()
+    assert (visits, calls, lane.n_done) == ([None] * 3, [], 3)
+    lane.close()
+
+
+def test_who_claims_a_shard_that_was_opened_again_reads_its_lines_first(tmp_path: Path) -> None:
+    first, second = open_lane(tmp_path, 3), open_lane(tmp_path, 3)
+    second.refresh()
+    assert first.leases.claim(1) == (0, 0)
+    first.append(b"[0,0]\n[1,0]\n")
+    first.leases.finish(0)
+    first.leases.reopen([0])
+    calls: list[int] = []
+    work_on(second, calls).perform()
+    assert calls == [2]
+    first.close()
+    second.close()
+
+
+def test_units_that_are_never_done_end_the_work(tmp_path: Path) -> None:
+    lane = open_lane(tmp_path, 3)
+    with pytest.raises(EngineError, match="1 of 3 units are not done although they were all tried"):
+        work_on(lane, [], most=2).perform()
+    lane.close()
