@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 import orjson
@@ -233,10 +233,14 @@ def check_message(root: Path, message: str) -> None:
     assert "\n" not in message
 
 
+ENDED: Final = {0, KILLED}
+"""A process may have ended before its last call: two threads hand over to each other, and one may make one more."""
+
+
 def check_death(path: Undisturbed, step: str, at: int) -> None:
     restore(path, step)
     with faulty(DEATH, at), steady_clock():
-        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) == KILLED
+        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) in ENDED
     check_finished(path)
 
 
@@ -252,9 +256,10 @@ def check_loss_of_power(path: Undisturbed, step: str, at: int) -> None:
         os._exit(KILLED)
 
     with faulty(Fault("loss of power", lose), at, disk), steady_clock():
-        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) == KILLED
-    shutil.rmtree(path.root)
-    left.rename(path.root)
+        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) in ENDED
+    if left.exists():
+        shutil.rmtree(path.root)
+        left.rename(path.root)
     check_finished(path)
 
 

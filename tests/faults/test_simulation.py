@@ -5,6 +5,7 @@ are paused for longer than a lease, the date jumps by a day, processes die at an
 continue. In the end one that nothing happens to finishes the work. Then:
 
 - every row is there once, and the digest is that of an undisturbed run;
+- no line counts that was written after another worker had taken over;
 - no call was made whose line was in the journal before anybody took over from its writer;
 - no more calls were repeated than were in flight where a worker died or was taken over from;
 - nobody has seen an artifact without its manifest, other rows, or damage that nobody has done.
@@ -47,7 +48,7 @@ from evaluand.store.store import Manifest, drafted
 QUICK = 100
 SCHEDULES = int(os.environ.get("SCHEDULES", "20000"))
 BATCH = 500
-ROOT, LANE, SLOTS, SHARD = "/simulated/store", "calls", 7, 2
+ROOT, LANE, SLOTS, SHARD = "/simulated/store", "calls", 7, 3
 NAME = "simulated/run"
 ROWS = [{"slot": slot, "value": slot * slot} for slot in range(SLOTS)]
 DIGEST = tables_digest([ROWS])
@@ -65,7 +66,7 @@ class Play:
     Attributes:
         calls: how often each slot was called.
         in_flight: by process, the slots whose call was begun and whose line is not written.
-        kept: the slots whose lines count.
+        kept: by slot, the calls whose lines count, by their numbers, each with its segment and offset.
         excused: calls that may have been repeated.
         segments: what each process writes.
         taken_over: the segments whose lines may count no longer.
@@ -77,7 +78,7 @@ class Play:
         self.random = self.simulation.random
         self.calls: Counter[int] = Counter()
         self.in_flight: dict[Process, list[int]] = {}
-        self.kept: set[int] = set()
+        self.kept: dict[int, dict[int, tuple[str, int]]] = {}
         self.excused = 0
         self.segments: dict[Process, str] = {}
         self.taken_over: set[str] = set()
@@ -167,7 +168,7 @@ class Play:
                 sealed=lambda: store.is_sealed("runs", ID),
             ).perform()
             if not store.is_sealed("runs", ID):
-                seal(store, manifest, lane)
+                self.seal(store, manifest, lane)
         except KeyboardInterrupt:
             self.excuse(process)
             raise
@@ -182,11 +183,21 @@ class Play:
             self.late[segment] += 1
             assert self.late[segment] <= most_late, "a worker goes on although another has taken over"
         else:
-            assert slot not in self.kept, f"slot {slot} is called again, although its line counts"
+            assert not self.kept.get(slot), f"slot {slot} is called again, although its line counts"
         self.calls[slot] += 1
         self.in_flight[process].append(slot)
+        number = sum(self.calls.values())
         self.simulation.wait(self.random.choice([0.0, 0.0, 0.1, 12.0]))
-        return slot * slot
+        return number
+
+    def seal(self, store: DirectoryStore, manifest: Manifest, lane: WorkLog) -> None:
+        records = [*lane.records()]
+        for slot, _, number in records:
+            assert number in self.kept[slot], f"a line of slot {slot} counts that was written too late"
+        rows = [{"slot": slot, "value": value} for slot, value, _ in records]
+        with drafted(store, "runs", ID) as draft:
+            draft.append("rows", pa.RecordBatch.from_pylist(rows))
+            draft.seal(manifest | {"digest": tables_digest([rows]), "counts": {"completed": len(rows)}})
 
     def collect(self) -> None:
         """Collects garbage."""
@@ -216,31 +227,38 @@ class Play:
 
     # What is known of calls
 
-    def note_written(self, data: bytes) -> None:
+    def note_written(self, data: bytes, offset: int) -> None:
         """Lines of a journal were written: they count unless somebody has taken over from their writer."""
         process = self.simulation.process
         if not data.startswith(b"[") or process not in self.segments:
             return
-        for line in data.splitlines():
-            slot = orjson.loads(line[:-8])[0]
+        for line in data.splitlines(keepends=True):
+            slot, *rest = orjson.loads(line[:-9])
             if slot in self.in_flight[process]:
                 self.in_flight[process].remove(slot)
                 if self.segments[process] not in self.taken_over:
-                    self.kept.add(slot)
+                    self.kept.setdefault(slot, {})[rest[1]] = (self.segments[process], offset)
+            offset += len(line)
 
     def note_state(self, name: str, content: bytes) -> None:
         """A state of the leases was put there, which may say that somebody has taken over."""
         if len(name) == len("000000000001.json"):
             state = unpack_state(int(name[:-5]), content)
             assert state is not None
-            for segment in {segment for segment, _ in state.fences} - self.taken_over:
-                self.note_taken_over(segment)
+            for segment, offset in state.fences:
+                if segment not in self.taken_over:
+                    self.note_taken_over(segment, offset)
 
-    def note_taken_over(self, segment: str) -> None:
+    def note_taken_over(self, segment: str, end: int) -> None:
+        """Another worker has taken over; lines of the segment that begin at its end, or later, do not count."""
         self.taken_over.add(segment)
         for process, own in self.segments.items():
             if own == segment:
                 self.excuse(process)
+        for slot, lines in [*self.kept.items()]:
+            late = [call for call, (own, offset) in lines.items() if own == segment and offset >= end]
+            self.excused += len(late)
+            self.kept[slot] = {call: place for call, place in lines.items() if call not in late}
 
     def excuse(self, process: Process) -> None:
         self.excused += len(self.in_flight[process])
@@ -250,14 +268,7 @@ class Play:
 def line_of(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
     if outcome.error is not None:
         raise outcome.error
-    return b"[%d,%d]\n" % (unit.slot, outcome.value), 0
-
-
-def seal(store: DirectoryStore, manifest: Manifest, lane: WorkLog) -> None:
-    rows = [{"slot": slot, "value": value} for slot, value in lane.records()]
-    with drafted(store, "runs", ID) as draft:
-        draft.append("rows", pa.RecordBatch.from_pylist(rows))
-        draft.seal(manifest | {"digest": tables_digest([rows]), "counts": {"completed": len(rows)}})
+    return b"[%d,%d,%d]\n" % (unit.slot, unit.slot**2, outcome.value), 0
 
 
 def rows_of(store: DirectoryStore) -> list[dict[str, Any]]:

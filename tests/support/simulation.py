@@ -96,6 +96,7 @@ class Chances:
         self.death = random.choice([0.0, 0.001, 0.005])
         self.pause = random.choice([0.0, 0.001, 0.005])
         self.date = random.choice([0.0, 0.001])
+        self.late_write = random.choice([0.0, 0.0, 0.1])
 
 
 class Simulation:
@@ -165,8 +166,7 @@ class Simulation:
                 self.kill(thread.process)
                 raise Dead
             if draw() < chances.pause:
-                thread.process.paused = self.now + self.random.choice([1, 20, 29, 31, 100])
-                self.switch()
+                self.pause(thread.process)
             if draw() < chances.date:
                 self.random.choice(self.machines).date += self.random.choice([-DAY, DAY])
         if draw() < chances.switch:
@@ -179,6 +179,11 @@ class Simulation:
         if thread.process.is_dead:
             raise Dead
         thread.wakes, thread.ready = self.now + seconds, ready
+        self.switch()
+
+    def pause(self, process: Process) -> None:
+        """Stops a process for a while, perhaps for longer than a lease."""
+        process.paused = self.now + self.random.choice([1, 20, 31, 100])
         self.switch()
 
     def kill(self, process: Process) -> None:
@@ -342,7 +347,7 @@ class SimulatedDisk(MemoryDisk):
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         super().__init__(lambda: int(simulation.date() * 1e9))
-        self.on_write: Callable[[bytes], object] = lambda data: None
+        self.on_write: Callable[[bytes, int], object] = lambda data, offset: None
         self.on_link: Callable[[str, bytes], object] = lambda name, content: None
 
     def open(self, name: str, flags: int, folder: int | None) -> int:
@@ -357,14 +362,19 @@ class SimulatedDisk(MemoryDisk):
     def write(self, handle: int, data: bytes) -> int:
         process, node = self.simulation.process, self.handles.get(handle)
         was_dead = process.is_dead
+        simulation = self.simulation
         try:
-            self.simulation.step()
+            simulation.step()
+            if not simulation.is_quiet and simulation.random.random() < simulation.chances.late_write:
+                simulation.pause(process)
         except Dead:
             if node is not None and not was_dead:  # a part may be written nevertheless
-                node.content += data[: self.simulation.random.randrange(len(data) + 1)]
+                node.content += data[: simulation.random.randrange(len(data) + 1)]
             raise
+        assert node is not None
+        offset = len(node.content)
         written = super().write(handle, data)
-        self.on_write(data)
+        self.on_write(data, offset)
         return written
 
     def link(self, name: str, new: str, folder: int | None) -> None:
