@@ -96,9 +96,13 @@ def test_nobody_in_a_process_waits_for_leases_that_its_disk_did_not_let_it_relea
     second.close()
 
 
-def test_a_claim_that_was_stored_although_the_disk_failed_is_released(tmp_path: Path) -> None:
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_claim_that_was_stored_although_the_disk_failed_is_released(tmp_path: Path, earlier: int) -> None:
+    for lane in [open_lane(tmp_path) for _ in range(earlier)]:
+        lane.leases.claim(1)
+        lane.close()
     first, second = open_lane(tmp_path), open_lane(tmp_path)
-    with faulty(fails("names", lasts=False), 0), pytest.raises(EngineError):
+    with faulty(fails("names", lasts=False), earlier), pytest.raises(EngineError):
         first.leases.claim(1)
     assert second.leases.busy()
     first.close()

@@ -461,8 +461,9 @@ class FileLeases:
             _sweep(self._folder, numbers)
         else:
             self._latest = self._read(numbers)
-            worker = self._latest[1].workers.get(self._name if leave else name)
-            if (worker is None) != leave or (worker is not None and worker.seq != seq):
+            workers = self._latest[1].workers
+            counts = self._present.isdisjoint(workers) if leave else name in workers and workers[name].seq == seq
+            if not counts:
                 return False
         if not leave:
             self._name, self._seq, self._renewed_at = name, seq, beat + LEASE_SECONDS * RENEWED_AFTER
