@@ -6,7 +6,7 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from evaluand.store.io import Disk, Entry
 
@@ -141,6 +141,16 @@ class MemoryDisk(Disk):
             raise _error(errno.ENOTEMPTY)
         node.links = 0
         self._take(name, folder)
+
+    def files(self) -> Iterator[tuple[str, Node]]:
+        """All files, each with its name."""
+        folders = [self._top]
+        while folders:
+            for name, node in (folders.pop().names or {}).items():
+                if node.names is None:
+                    yield name, node
+                else:
+                    folders.append(node)
 
     def _new(self, is_folder: bool) -> Node:
         return Node(next(self._numbers), is_folder, self.date())
