@@ -70,6 +70,23 @@ def test_a_table_that_another_process_removes_while_it_is_written_is_one_sentenc
         draft.append("two", pa.RecordBatch.from_pydict({"a": [1]}))
 
 
+@pytest.mark.parametrize("call", ["rename", "link"])
+def test_a_name_or_manifest_that_another_process_removes_while_it_is_written_is_one_sentence(
+    tmp_path: Path, call: str
+) -> None:
+    def remove_first(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        [file] = tmp_path.rglob("*.tmp")
+        file.unlink()
+        return call(*arguments)
+
+    store = DirectoryStore(tmp_path)
+    with (
+        faulty(Fault("removed", remove_first, lambda name, arguments: name == call), 0),
+        pytest.raises(EngineError, match=r"another process has removed what was .*; run the same command again"),
+    ):
+        store.refer("a", "runs", ID) if call == "rename" else store.open(create_manifest("runs", ID))
+
+
 def test_a_folder_that_vanishes_while_it_is_examined_is_not_blocked(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     states = []

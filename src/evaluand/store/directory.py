@@ -120,8 +120,9 @@ class DirectoryStore:
         content = readable_text(opened, sealed=False)
         if self._has_lost_journal(kind, id):
             warn(f"{folder.path / JOURNAL}: {_LOST_JOURNAL}")
-        (folder / JOURNAL).make()
-        stored = _open(folder, opened, content)
+        with _needing(folder):
+            (folder / JOURNAL).make()
+            stored = _open(folder, opened, content)
         if self.is_sealed(kind, id):  # another process sealed it meanwhile
             _sweep(folder, self.manifest(kind, id))
             return self.manifest(kind, id)
@@ -178,8 +179,9 @@ class DirectoryStore:
 
     def refer(self, name: str, kind: str, id: str) -> None:
         folder = Folder(self.root, REFS)
-        folder.make()
-        folder.put(ref_file(check_name(name), kind), ref_text(Ref(name, kind, id)))
+        with _needing(folder):
+            folder.make()
+            folder.put(ref_file(check_name(name), kind), ref_text(Ref(name, kind, id)))
 
     def refs(self) -> list[Ref]:
         return sorted(ref for _, ref in self.ref_files())
