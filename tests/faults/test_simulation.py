@@ -49,7 +49,7 @@ from evaluand.store.lease_state import unpack_state
 from evaluand.store.sealing import tables_digest
 from evaluand.store.store import Manifest, drafted
 
-QUICK = 150
+QUICK = 100
 MOST_TRIES = 4
 FIRST = int(os.environ.get("SCHEDULE", QUICK))
 SCHEDULES = int(os.environ.get("SCHEDULES", "1" if "SCHEDULE" in os.environ else "20000"))
