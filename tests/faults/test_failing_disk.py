@@ -17,6 +17,7 @@ from support.worker_process import open_lane
 from evaluand import DirectoryStore
 from evaluand.core.errors import EngineError
 from evaluand.store.io import Folder
+from evaluand.store.manifests import has_lost_manifest
 from evaluand.store.store import exists, resolve
 
 
@@ -98,6 +99,20 @@ def test_a_folder_that_vanishes_while_it_is_examined_is_not_blocked(tmp_path: Pa
 
     with faulty(Fault("vanishes", vanish, lambda name, arguments: name == "state"), 0):
         assert Folder(tmp_path, "runs").blocked() == ""
+
+
+def test_work_that_is_opened_while_its_folder_is_examined_has_lost_nothing(tmp_path: Path) -> None:
+    store, journal = DirectoryStore(tmp_path), tmp_path / "runs" / ID / "journal" / "calls"
+    journal.mkdir(parents=True)
+
+    def open_after(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        found = call(*arguments)
+        (tmp_path / "runs" / ID / "open.json").touch()
+        (journal / f"{0:020d}-{0:08x}.lines").touch()
+        return found
+
+    with faulty(Fault("opened", open_after, lambda name, arguments: name == "entries"), 0):
+        assert not has_lost_manifest(store.folder("runs", ID))
 
 
 def test_nobody_in_a_process_waits_for_leases_that_its_disk_did_not_let_it_release(tmp_path: Path) -> None:

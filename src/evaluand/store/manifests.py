@@ -88,7 +88,8 @@ def has_lost_manifest(folder: Folder, *, elsewhere: bool = True) -> bool:
     names = folder.files()
     if SEALED in names or OPEN in names or any(is_being_written(name, elsewhere=elsewhere) for name in names):
         return False
-    return any(map(TABLE_FILE.fullmatch, names)) or _has_segments(folder)
+    has_work = any(map(TABLE_FILE.fullmatch, names)) or _has_segments(folder)
+    return has_work and folder.states([SEALED, OPEN]) == [None, None]  # it may have been opened since
 
 
 def _has_segments(folder: Folder) -> bool:
