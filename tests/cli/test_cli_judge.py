@@ -125,7 +125,7 @@ def test_an_unmeasured_judge_stops_a_gate_until_it_has_a_card(folder: Folder) ->
     assert refused.exit_code == 3
     shown = words(refused.output)
     assert "judge even unmeasured: nobody knows how often it agrees with people" in shown
-    assert "FAILED mean >= 0.4 mine refused: judge 'even' is unmeasured" in shown
+    assert "UNDECIDED mean >= 0.4 mine refused: judge 'even' is unmeasured" in shown
     allowed = folder.call("run", "numbers.yaml", "--allow-unmeasured-judges", "--json")
     assert allowed.exit_code == 0
     facts = json.loads(allowed.stdout)
@@ -145,7 +145,7 @@ def test_how_to_measure_a_judge_is_said_once_and_for_the_first_task(folder: Fold
     text = text.replace("[mean >= 0.4]", "[mean not worse than mine, mean >= 0.4]")
     (folder.path / "numbers.yaml").write_text(text)
     refused = folder.call("run", "numbers.yaml", "--report")
-    gates = words(refused.output).partition("FAILED")[2]
+    gates = words(refused.output).partition("UNDECIDED")[2]
     assert gates.count("measure it with `evaluand judge card numbers/mine`") == gates.count("measure it with") == 1
     assert gates.count("refused: judge 'even' is unmeasured (see above)") == 2
     page = (folder.path / "numbers.html").read_text().partition("</section>")[0]

@@ -134,6 +134,8 @@ def test_every_row_is_a_link_or_has_a_command(tab: Any) -> None:
 def test_a_run_that_is_not_finished_leads_to_where_it_is_watched(tab: Any, store: DirectoryStore) -> None:
     tab.goto(f"{tab.origin}/?k=runs")
     entry = tab.locator(".entry", has_text="not finished")
+    entry.wait_for()
+    assert "not finished" in tab.locator(".entry").first.inner_text()  # before newer ones
     entry.get_by_text(f"stopped: 5 of {ROWS} rows").wait_for()
     entry.get_by_role("link", name="stopped").click()
     tab.get_by_role("progressbar").wait_for()

@@ -8,6 +8,7 @@ import { forget, isServed, pathOf, read, useRead } from "../source.js";
 import { Name, interval, minute, number, plural, shown, word } from "../text.js";
 
 const PAGE = 30;
+const MOST_FIRST = 3; // unfinished runs that come before all else
 const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
 const ROUTES = {
   experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "m", ratings: "m", comparisons: "c", recordings: "a", datasets: "d", cards: "j",
@@ -24,8 +25,10 @@ function List({ index }) {
   const named = state.value.get("k") ?? (index.experiments.length ? "experiments" : "all");
   const kind = named === "all" ? "" : named;
   const text = (state.value.get("q") ?? "").toLowerCase();
-  const isUnfinished = (entry) => !state.value.has("k") && entry.kind === "runs" && entry.status === "open";
-  const chosen = entries.filter((entry) => (!kind || entry.kind === kind || isUnfinished(entry)) && (!text || `${entry.title} ${entry.id}`.toLowerCase().includes(text)));
+  const isUnfinished = (entry) => entry.kind === "runs" && entry.status === "open";
+  const found = entries.filter((entry) => (!kind || entry.kind === kind || (!state.value.has("k") && isUnfinished(entry))) && (!text || `${entry.title} ${entry.id}`.toLowerCase().includes(text)));
+  const first = found.filter(isUnfinished).slice(0, MOST_FIRST);
+  const chosen = [...first, ...found.filter((entry) => !first.includes(entry))];
   const [n, more] = useState(PAGE);
   const [picked, pick] = useState([]);
   const toggle = (id) => pick(picked.includes(id) ? picked.filter((each) => each !== id) : [...picked, id].slice(-2));
