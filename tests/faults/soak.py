@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
 import signal
@@ -179,7 +180,8 @@ def measure(pids: dict[str, int], folder: Path) -> dict[str, float]:
         found[f"{name} MiB"] = round(int(status["VmRSS"].split()[0]) / 1024, 1)
         found[f"{name} handles"] = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     for name in ("work", "alone"):
-        found[f"files of {name}"] = sum(path.is_file() for path in (folder / name / "store").rglob("*"))
+        walked = os.walk(folder / name / "store")  # passes over folders that have just been removed
+        found[f"files of {name}"] = sum(len(files) for _, _, files in walked)
     return found
 
 
