@@ -117,3 +117,14 @@ def test_an_array_that_is_not_there_takes_no_memory() -> None:
     assert file.getvalue().count(shape) == 1
     with pytest.raises(DataError, match="is no pickle, or is damaged"):
         read_inert(file.getvalue().replace(shape, large), ["joblib", "numpy"])
+
+
+def test_a_shape_that_no_file_can_hold_is_refused_at_once() -> None:
+    joblib = pytest.importorskip("joblib")
+    file = io.BytesIO()
+    joblib.dump(numpy.arange(6.0), file)
+    content = file.getvalue()
+    huge = content.replace(b"K\x06\x85", b"J\xff\xff\xff\x7f\x85")
+    assert huge != content
+    with pytest.raises(DataError, match="damaged"):
+        read_inert(huge, ["joblib", "numpy"])

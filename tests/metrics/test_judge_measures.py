@@ -203,6 +203,18 @@ def test_nothing_is_corrected_where_no_true_share_explains_what_the_judge_found(
     assert beyond in str(found.reason)
 
 
+@pytest.mark.parametrize(
+    ("judged", "sensitivity", "specificity"),
+    [(known(1.0, 200), known(1.0, 2), known(1.0, 38)), (known(0.0, 200), known(37 / 38, 38), known(1.0, 2))],
+)
+def test_a_judge_that_was_never_wrong_on_few_answers_is_corrected(
+    judged: Estimate, sensitivity: Estimate, specificity: Estimate
+) -> None:
+    found = rogan_gladen(judged, sensitivity, specificity)
+    assert found.value == judged.value
+    assert 0 <= found.low <= found.high <= 1
+
+
 def test_a_corrected_mean_at_its_limit_has_an_interval_within_it() -> None:
     found = rogan_gladen(known(0.8), known(0.8), known(0.9))
     assert found.value == pytest.approx(1)

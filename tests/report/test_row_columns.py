@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import random
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,12 @@ def test_the_scorer_of_the_first_metric_comes_first(tmp_path: Path) -> None:
     assert ranks == [0, 1]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _LowerMean(Accuracy):
+    kind = "lower_mean"
+    direction = "lower"
+
+
 @pytest.mark.parametrize(
     ("measures", "decisive", "wrong"),
     [
@@ -245,6 +252,7 @@ def test_the_scorer_of_the_first_metric_comes_first(tmp_path: Path) -> None:
         ([Measure("toxic", Mean(direction=None))], "toxic", [0, 1, 2]),
         ([Measure("length", Mean(direction="lower"))], "right", [0, 1, 2]),
         ([], "right", [0, 1, 2]),
+        ([Measure("toxic", _LowerMean())], "toxic", [3, 4]),
     ],
 )
 def test_rows_are_wrong_by_one_scorer_alone(

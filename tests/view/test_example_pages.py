@@ -13,16 +13,18 @@ import pytest
 from support.browser import open_tab
 from support.processes import open_process
 
-from evaluand import Dataset, DirectoryStore, Evaluator, Runner
+from evaluand import Aggregator, Dataset, DirectoryStore, Evaluator, Runner
+from evaluand.aggregation.aggregator import Measure
 from evaluand.core.errors import NotFound
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.spans import Spans
+from evaluand.metrics.column_statistics import Mean
 from evaluand.run.task import FunctionTask
 from evaluand.trace import span
 from evaluand.view.resources import examples as module
-from evaluand.view.resources.base import Source, read_resource
+from evaluand.view.resources.base import Source, find_resources, read_resource
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 TURNED = "safe\u202egnp.exe"
@@ -423,3 +425,17 @@ def test_boxes_are_drawn_and_listed(tab: Any, tmp_path: Path) -> None:
             "− missed dog at 40, 10, 50, 20",
         ]
     assert tab.faults == []
+
+
+def test_scores_stand_beside_their_scorers_whichever_metric_is_declared_first(tmp_path: Path) -> None:
+    find_resources()
+    store = DirectoryStore(tmp_path)
+    run = Runner(store).run(FunctionTask(str, version="1"), Dataset.from_rows([{"input": "a"}]))
+    graded = Evaluator(store).evaluate(run, {"brief": lambda output: 0.25, "right": lambda output: 1.0})
+    Aggregator(store).aggregate([graded], [Measure("right", Mean())])
+    data = run.manifest["spec"]["dataset"]
+    example = json.loads(read_resource(Source(store), f"example/{data}/0", {}))["runs"][0]
+    for shown in (example, json.loads(read_resource(Source(store), f"trace/{run.id}/0", {}))):
+        [row] = shown["rows"]
+        found = {shown["scorers"][score["scorer"]]["name"]: score["value"] for score in row["scores"]}
+        assert found == {"brief": 0.25, "right": 1.0}

@@ -115,11 +115,13 @@ def _fit(lines: Sequence[str], total: int, noun: str) -> str:
 
 
 def _readable_lines(lines: Iterable[str]) -> Iterator[str]:
+    from evaluand.core.redaction import redact  # only of long messages, before what is cut hides a part of a credential
+
     left = _MOST_BYTES
     for line in lines:
         if len(line) > _LINE:
-            hidden = len(line) - _LINE
-            line = f"{line[: _LINE - _END]} [… {hidden:,} characters …] {line[-_END:]}"
+            start, end = redact(line[:_LONGEST])[: _LINE - _END], redact(line[-_LONGEST:])[-_END:]
+            line = f"{start} [… {len(line) - _LINE:,} characters …] {end}"
         left -= _n_bytes(line) + 1
         if left < 0:
             return
@@ -142,8 +144,9 @@ class SpecError(EvaluandError):
     """
 
     def __init__(self, message: object = "", *, python: str = "", command: str = "") -> None:
-        super().__init__(_shorten(f"{message}; {python}" if python else str(message)))
-        self.for_commands = _shorten(f"{message}; {command}") if command else str(self)
+        shown = _shorten(str(message))
+        super().__init__(f"{shown}; {python}" if python else shown)
+        self.for_commands = f"{shown}; {command}" if command else str(self)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -22,6 +22,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.data.roles import read_roles
 from evaluand.data.source import read_column
+from evaluand.metrics.base.metric import VALUE
 from evaluand.report.compared_rows import Compared, read_compared
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import first_metrics
@@ -232,9 +233,8 @@ def find_decisive(names: Iterable[str], binary: Container[str], metrics: Mapping
 
 
 def wrong_value(metric: Metric | None) -> int:
-    """Which of 0 and 1 is the worse one: 1 if the metric of the scorer declares that lower scores are better."""
-    declares = metric is not None and any(field.name == "direction" for field in fields(metric))
-    return int(declares and metric is not None and metric.direction == "lower")
+    """Which of 0 and 1 is the worse one: 1 if the metric reads the scores themselves, and lower ones are better."""
+    return int(metric is not None and metric.direction == "lower" and VALUE in metric.columns)
 
 
 def _codes(column: pa.Array | pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:

@@ -103,7 +103,7 @@ function Groups({ a, b, names, grouped }) {
     <${Loaded} found=${found}>${(groups) => (groups.length === 0
     ? html`<p class="note">No metric of both has a direction, or no attribute makes groups.</p>`
     : html`<div class="scroll" role="region" aria-label="Changes by group" tabindex="0"><table class="numbers">
-      <caption><span>${shown(groups[0].metric)} in each group, the largest loss first; p values are adjusted for all groups, each interval is that of its group alone</span></caption>
+      <caption><span>${shown(groups[0].metric)} in each group, the largest loss first; p values are adjusted for all groups by this metric alone, each interval is that of its group alone</span></caption>
       <thead><tr>${["group", ...names, "difference", "interval", "p", "rows", "shown to be"].map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
       <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(nameOf(group))}</th>
         <td>${number(group.value_a)}</td><td>${number(group.value_b)}</td><td class="value">${signed(group.difference)}</td>

@@ -33,6 +33,7 @@ _VALUES: Final = {
 _TUPLES: Final = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _NUMBERS: Final = {"f8": "d", "i8": "q"}  # NumPy's types in the words of `struct`
 _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
+_MOST_DIMENSIONS: Final = 32
 _SCALARS: Final = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
 
 
@@ -179,7 +180,10 @@ class _Machine:
     def _read_array(self, state: Any) -> Array:
         """The numbers that follow the instruction, after one byte that counts bytes to leave out."""
         shape = state["shape"]
-        if state["order"] != "C" or not all(type(length) is int and length >= 0 for length in shape):
+        most = len(self._file.getbuffer())
+        if len(shape) > _MOST_DIMENSIONS or not all(type(length) is int and 0 <= length <= most for length in shape):
+            raise ValueError
+        if state["order"] != "C":
             raise DataError("is a pickle with an array that is not stored row by row")
         if state.get("numpy_array_alignment_bytes") is not None:
             self._file.read(self._file.read(1)[0])

@@ -141,7 +141,9 @@ def _linear_model(value: Any) -> LinearModel:
     (calibrator,) = parts["calibrators"]
     curve = _attributes(calibrator, "sklearn.calibration._SigmoidCalibration")
     (intercept,) = _numbers(linear["intercept_"])
-    return LinearModel(_numbers(linear["coef_"]), intercept, float(curve["a_"]), float(curve["b_"]))
+    a, b = curve["a_"], curve["b_"]
+    _require(all(isinstance(each, float) and math.isfinite(each) for each in (a, b)))
+    return LinearModel(_numbers(linear["coef_"]), intercept, a, b)
 
 
 def _attributes(value: Any, maker: str) -> Mapping[str, Any]:

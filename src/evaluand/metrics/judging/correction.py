@@ -27,8 +27,8 @@ def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *,
         confidence: of the interval.
 
     Returns:
-        NaN, with the reason, where the judge is not shown to be better than chance, or where the whole interval lies
-        outside of 0 and 1, since such a judge does not err here as it did there.
+        NaN, with the reason, where the judge is not shown to be better than chance, or where it takes more
+        answers for right than it would if all were right, or fewer than if none was, by more than chance.
 
     Example:
         >>> found = rogan_gladen(
@@ -55,8 +55,9 @@ def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *,
     variance = p * (1 - p) / rows + middle**2 * of_right + (1 - middle) ** 2 * of_wrong
     half = z * math.sqrt(variance) / (se + sp - 1)
     low, high = middle + shift - half, middle + shift + half
-    if low >= 1 or high <= 0:
-        return undefined(_explain_contradiction(found, sensitivity.value, 1 - specificity.value), raw.n)
+    most, least = sensitivity.value, 1 - specificity.value  # what it takes for right where all are right, or none is
+    if (low > 1 and found > most) or (high < 0 and found < least):
+        return undefined(_explain_contradiction(found, most, least), raw.n)
     value, low, high = (float(np.clip(each, 0.0, 1.0)) for each in (value, low, high))
     return Estimate(value, low, high, raw.n, raw.effective)
 
@@ -72,7 +73,7 @@ def _explain_contradiction(found: float, most: float, least: float) -> str:
     )
     return (
         f"the judge takes {found:.3g} of these answers for right, {beyond} that people have labelled,"
-        " so it does not err here as it does there, and nothing can be corrected"
+        " so it probably errs otherwise here than there, and nothing can be corrected"
     )
 
 

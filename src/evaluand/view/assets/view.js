@@ -172,7 +172,7 @@
     ${n.groups.length>Xn&&a`<li>${P(n.groups.length-Xn,"group")} more</li>`}</ul>`}var Xn=5,fr=({by:e,target:t})=>`${Object.entries(e).map(([n,s])=>`${n}=${s||"none"}`).join(", ")}${t===null?"":` \xB7 ${t}`}`;function Fl({a:e,b:t,names:n,grouped:s}){let o=Number(H.value.get("metric")??0)||0,r=B(`${O("compare-groups",e,t)}?metric=${o}`);return a`${s.length>1&&a`<p class="pairs-of"><label>By <select value=${o} onChange=${i=>j({metric:i.target.value})}>
       ${s.map((i,l)=>a`<option value=${l} selected=${l===o}>${ue(i)}</option>`)}</select></label></p>`}
     <${C} found=${r}>${i=>i.length===0?a`<p class="note">No metric of both has a direction, or no attribute makes groups.</p>`:a`<div class="scroll" role="region" aria-label="Changes by group" tabindex="0"><table class="numbers">
-      <caption><span>${h(i[0].metric)} in each group, the largest loss first; p values are adjusted for all groups, each interval is that of its group alone</span></caption>
+      <caption><span>${h(i[0].metric)} in each group, the largest loss first; p values are adjusted for all groups by this metric alone, each interval is that of its group alone</span></caption>
       <thead><tr>${["group",...n,"difference","interval","p","rows","shown to be"].map((l,c)=>a`<th scope="col" class=${c?"":"text"}>${h(l)}</th>`)}</tr></thead>
       <tbody>${i.map(l=>a`<tr><th scope="row">${h(fr(l))}</th>
         <td>${A(l.value_a)}</td><td>${A(l.value_b)}</td><td class="value">${Xe(l.difference)}</td>

@@ -17,6 +17,7 @@ from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.report import Part
 from evaluand.report.html.cells import Budget, cell
 from evaluand.report.html.examples import Examples, Images, all_metadata, find_source, read_tuples
+from evaluand.report.row_columns import list_scorers
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
@@ -132,7 +133,7 @@ def _is_by_people(source: Source, id: str) -> bool:
 
     def find() -> bool:
         evaluation = Evaluation(source.store, id)
-        return len(human_scorers(evaluation)) == len(evaluation.scorers)
+        return bool(evaluation.scorers) and len(human_scorers(evaluation)) == len(evaluation.scorers)
 
     return source.facts.get(("by people", id), find)
 
@@ -161,7 +162,6 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
     spans = {} if room is None else {"spans": max(_MOST_SPANS // max(repeats, 1), _LEAST_SPANS), "room": room}
     rows = list(islice(read_window(part, scores, measures, [number], **spans), _MOST_REPEATS))
     aggregates = Examples(part, scores).aggregates
-    scorers = part.evaluation.scorers if part.evaluation else []
     names = Names(source.store.refs()).find("runs", part.run.id, made.get("name"))
     origin, task = (made.get("provenance") or {}).get("origin") or {}, made["spec"].get("task") or {}
     return {
@@ -171,7 +171,7 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
         "task": origin.get("task") or task.get("name") or part.run.id,
         "created": made.get("created"),
         "replications": repeats,
-        "scorers": [{"name": name, "aggregate": aggregates.get(name)} for name in scorers],
+        "scorers": [{"name": name, "aggregate": aggregates.get(name)} for name in list_scorers(part, measures)],
         "command": f"{format_command('show', part.run.id[:SHORT_ID], source.root)} --index {number} --json",
         "rows": rows,
         "labels": None if entry["labels"] is None else _read_labels(source, part.run.id, entry["labels"], number),
@@ -189,8 +189,10 @@ def _read_labels(source: Source, run: str, evaluation: str, number: int) -> Fact
     part = find_part(source, run, evaluation)
     scores, measures = _read_scales(source, part)
     rows = islice(read_window(part, scores, measures, [number]), _MOST_REPEATS)
-    scorers = [] if part.evaluation is None else part.evaluation.scorers
-    return {"scorers": [{"name": name} for name in scorers], "scores": [_list_given(row) for row in rows]}
+    return {
+        "scorers": [{"name": name} for name in list_scorers(part, measures)],
+        "scores": [_list_given(row) for row in rows],
+    }
 
 
 def _list_given(row: Facts) -> list[Facts]:
