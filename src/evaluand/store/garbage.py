@@ -124,8 +124,16 @@ def leftovers(
     if unreferenced:
         references = References(store, skip_damaged_names=damaged)
         unreached = references.find_unreached({*_artifacts(abandoned)})
-        found += _unreferenced(store, references, [key for key in unreached if key not in lost])
+        chosen = sorted((key for key in unreached if key not in lost), key=lambda key: _ORIGINS_LAST.index(key[0]))
+        found += _unreferenced(store, references, chosen)
     return found
+
+
+_ORIGINS_LAST: Final = (
+    *("comparisons", "aggregations", "ratings", "cards", "matches"),
+    *("evaluations", "runs", "recordings", "datasets"),
+)
+"""The kinds in the order in which they are removed: what is there at any moment has what it was made from."""
 
 
 def postponed(store: DirectoryStore) -> list[Fault]:
