@@ -220,6 +220,9 @@ def soak(folder: Path, seconds: float, seed: int, *, every: float = 10.0) -> dic
             while time.monotonic() < end and not made.counts.faults:
                 made.go_through_round(made.counts.rounds)
                 made.counts.answers += ask_all(server)
+                made.counts.faults += [f"the {name} has ended" for name, pid in pids.items() if is_over(pid)]
+                if made.counts.faults:
+                    break
                 if time.monotonic() >= following:
                     rows.append(measure(pids, folder))
                     following = time.monotonic() + every
