@@ -474,8 +474,8 @@ def test_what_a_name_reaches_since_it_was_listed_stays(small: Folder) -> None:
     dataset = run.manifest["spec"]["dataset"]
     grow_old(small.path / "store")
     found = leftovers(small.store, unreferenced=True)
-    assert [item.artifact for item in found] == [("datasets", dataset), ("runs", run.id)]
-    first, last = found
+    assert [item.artifact for item in found] == [("runs", run.id), ("datasets", dataset)]
+    last, first = found
     small.store.refer("late", "runs", run.id)
     assert remove_one(small, first).removed == []
     for path in (small.path / "store" / "refs").glob("*.json"):
