@@ -16,6 +16,7 @@ from support.worker_process import open_lane
 
 from evaluand import DirectoryStore
 from evaluand.core.errors import EngineError
+from evaluand.store import leases
 from evaluand.store.io import Folder
 from evaluand.store.manifests import has_lost_manifest
 from evaluand.store.store import exists, resolve
@@ -148,6 +149,43 @@ def test_a_worker_whose_claim_was_stored_although_the_disk_failed_can_claim_agai
         lane.leases.claim(1)
     assert lane.leases.claim(1) == (0, 1)
     lane.close()
+
+
+def test_a_worker_whose_sign_of_life_was_stored_although_the_disk_failed_has_its_leases(tmp_path: Path) -> None:
+    first, second = open_lane(tmp_path), open_lane(tmp_path)
+    assert first.leases.claim(1) == (0, 0)
+    with faulty(fails("names", lasts=False), 0), pytest.raises(EngineError):
+        first.leases._renew()
+    assert first.leases._renew()
+    assert first.leases.has(0)
+    assert second.leases.claim(1) is None
+    first.close()
+    assert second.leases.claim(1) == (0, 1)
+    second.close()
+
+
+def test_a_worker_that_loses_a_claim_before_it_knows_of_it_goes_on_under_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = open_lane(tmp_path), open_lane(tmp_path)
+    before = first._log.segment
+
+    def take_over(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        monkeypatch.setattr(leases, "LEASE_SECONDS", 0)
+        assert second.leases.claim(1) == (0, 1)
+        monkeypatch.undo()
+        return call(*arguments)
+
+    with faulty(Fault("paused", take_over, lambda name, arguments: name == "names"), 0):
+        assert first.leases.claim(1) is None  # stored, and lost before it was read back
+    assert not first.leases.holds()
+    second.close()
+    assert first.leases.claim(1) == (0, 2)
+    assert first._log.segment != before
+    assert first.append(b"[0,1]\n")
+    first.refresh()
+    assert first.n_done == 1
+    first.close()
 
 
 def test_what_cannot_be_read_for_a_moment_does_not_exist_if_it_never_did(tmp_path: Path) -> None:

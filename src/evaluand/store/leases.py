@@ -209,9 +209,11 @@ class FileLeases:
         with self._lock:
             try:
                 if self._present:
-                    with suppress(FileNotFoundError, _Lost):
+                    with suppress(FileNotFoundError):
                         self._change(lambda state, units: True, leave=True)
                     self._present.clear()
+            except _Lost:  # who took over has removed this worker
+                pass
             finally:
                 _left.update(self._present)
                 self._units, self._ended = set(), {}
@@ -263,6 +265,7 @@ class FileLeases:
         self._written: set[tuple[str, int]] = set()  # fences
         self._former: set[str] = set()  # names under which this worker has lost its leases
         self._present: set[str] = set()  # names under which it may be in the state, even where the disk failed
+        self._claimed = ""  # the one of these under which it may have had a unit there before it knew
         self._beating = None
         self._lost = False
         self._tries = 0
@@ -369,7 +372,7 @@ class FileLeases:
             return None
 
     def _lose(self) -> None:
-        self._former.add(self._name)
+        self._former |= {self._name, self._log.segment}
         self._units, self._ended = set(), {}
         self._forget()
         self._lost = True
@@ -415,14 +418,19 @@ class FileLeases:
     def _require_place(self, state: State) -> None:
         """Checks that this worker is in the state, as it was after its last change.
 
-        One that lost its place without a fence, or had nothing, enters again.
+        A later change than that was stored too, although the disk failed when it was read back. One that lost its place
+        without a fence, or had nothing, enters again.
         """
         worker = state.workers.get(self._name)
+        if self._seq and worker is not None and self._seq < worker.seq <= self._tries:
+            self._seq = worker.seq
         if self._seq and (worker is None or worker.seq != self._seq):
             if self._units and self._is_fenced:
                 raise _Lost
             self._seq = 0
         if not self._seq:
+            if self._is_fenced and self._claimed == self._log.segment and self._claimed not in state.workers:
+                raise _Lost
             for name in self._present - self._former:
                 state.workers.pop(name, None)
 
@@ -449,12 +457,17 @@ class FileLeases:
             others = state.holders()
             present = tuple(sorted(unit for unit in units if unit not in others))
             state.workers[name] = Worker(this_process(), beat, seq, present, self._is_fenced)
+        earlier = self._claimed
+        if units and not self._units and not leave:
+            self._claimed = name
         file = _file_name(number)
         if not _NUMBER.fullmatch(file):
             highest = self._folder.path / _file_name(number - 1)
             advice = "remove its folder while no process works here; nothing finished is lost"
             raise EngineError(f"{highest}: evaluand did not write a file of this number; {advice}")
         placed = self._place_file(file, pack_state(number, state))
+        if not placed:
+            self._claimed = earlier
         numbers = _list_numbers(self._folder)
         if placed and numbers and numbers[-1] == number:
             self._latest = number, state
@@ -465,6 +478,7 @@ class FileLeases:
             counts = self._present.isdisjoint(workers) if leave else name in workers and workers[name].seq == seq
             if not counts:
                 return False
+        self._claimed = ""
         if not leave:
             self._name, self._seq, self._renewed_at = name, seq, beat + LEASE_SECONDS * RENEWED_AFTER
             _left.discard(name)
