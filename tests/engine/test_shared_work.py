@@ -82,6 +82,20 @@ def test_who_claims_a_shard_that_was_opened_again_reads_its_lines_first(tmp_path
     second.close()
 
 
+def test_work_whose_leases_nobody_gets_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unavailable(FileLeases):
+        def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
+            return None
+
+    monkeypatch.setattr(keyed_work, "_PATIENCE", 0)
+    calls: list[int] = []
+    lane = open_lane(tmp_path, 3, Unavailable)
+    with pytest.raises(EngineError, match="3 of 3 units are not done, and their leases cannot be had; run the same"):
+        work_on(lane, calls).perform()
+    assert calls == []
+    lane.close()
+
+
 def test_units_that_are_never_done_end_the_work(tmp_path: Path) -> None:
     lane = open_lane(tmp_path, 3)
     with pytest.raises(EngineError, match="1 of 3 units are not done although they were all tried"):

@@ -23,10 +23,20 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Mean
+from evaluand.report.facts.evaluation import first_metrics
 from evaluand.report.facts.report import Part, scores_facts
 from evaluand.report.html.examples import Examples, examples_of
 from evaluand.report.html.packing import pack_columns
-from evaluand.report.row_columns import OUTCOMES, STATUSES, RowColumns, read_attributes, read_row_columns, short_text
+from evaluand.report.row_columns import (
+    OUTCOMES,
+    STATUSES,
+    RowColumns,
+    find_decisive,
+    list_scorers,
+    read_attributes,
+    read_row_columns,
+    short_text,
+)
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.directory import DirectoryStore
@@ -102,7 +112,8 @@ def assert_columns_are_rows(part: Part, metric: Any) -> None:
     scores = scores_facts([part])
     rows = [*Examples(part, scores, None, measures)]
     names = [each["scorer"] for each in scores if each["binary"]]
-    columns = read_row_columns(part, names, measures, read_attributes(part.run))
+    decisive = find_decisive(list_scorers(part, measures), names, first_metrics(measures))
+    columns = read_row_columns(part, decisive, measures, read_attributes(part.run))
     assert columns.index.tolist() == [row["index"] for row in rows]
     assert columns.replication.tolist() == [row["replication"] for row in rows]
     assert [OUTCOMES[each] for each in columns.outcome] == [OUTCOMES[row["outcome"]] for row in rows]

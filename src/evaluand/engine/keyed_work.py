@@ -27,6 +27,7 @@ from evaluand.store.store import Ref, Store, resolve
 logger = logging.getLogger(__name__)
 
 _PATIENCE = 0.5
+_MOST_REOPENED = 100  # times that the same shards are freed for workers which do not get them
 
 
 class Unit(Protocol):
@@ -228,6 +229,7 @@ class KeyedWork(Generic[U]):
         self._writing = threading.Lock()
         self._reopened: list[int] = []
         self._tried: set[int] = set()  # shards that were claimed since
+        self._n_reopened = 0
         self._lock = threading.Lock()
         self._until = math.inf
         self._alike: list[int] | None = None  # slots that failed from the start, all with one error
@@ -301,9 +303,16 @@ class KeyedWork(Generic[U]):
         """Free the shards whose lines were lost in a crash of the machine."""
         slots = self.lane.slots
         missing = sorted({slot // SHARD_SLOTS for slot in self.lane.undone(0, slots)})
-        if missing == self._reopened and self._tried.issuperset(missing):
-            raise EngineError(f"{slots - self.lane.n_done} of {slots} units are not done although they were all tried")
-        self._reopened, self._tried = missing, set()
+        open_units = f"{slots - self.lane.n_done} of {slots} units are not done"
+        if missing != self._reopened:
+            self._n_reopened = 0
+        elif self._tried.issuperset(missing):
+            raise EngineError(f"{open_units} although they were all tried")
+        elif self._n_reopened == _MOST_REOPENED:
+            raise EngineError(f"{open_units}, and their leases cannot be had; run the same command again")
+        else:
+            time.sleep(_PATIENCE)  # other workers were quicker
+        self._reopened, self._tried, self._n_reopened = missing, set(), self._n_reopened + 1
         self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:

@@ -170,21 +170,20 @@ def choose_worst(tasks: Sequence[RowColumns], most: int) -> RowKeys:
 
 
 def read_row_columns(
-    part: Part, binary: Container[str], measures: Sequence[Measure], attributes: Attributes
+    part: Part, decisive: str | None, measures: Sequence[Measure], attributes: Attributes
 ) -> RowColumns:
     """Reads the columns of a task.
 
     Args:
-        binary: the scorers whose values are all 0 or 1.
+        decisive: the scorer that says which rows are wrong, see `find_decisive`.
         measures: those that summarised the scores; they define which of several answers decides a row.
         attributes: of the run's dataset.
     """
     index, replication, status, duration = _read_calls(part.run)
     keys = RowKeys(index, replication)
     compared = {} if part.evaluation is None else read_compared(part.evaluation, measures, keys)
-    names, metrics, scorers = list_scorers(part, measures), first_metrics(measures), dict[str, ScorerColumns]()
-    outcome, decisive = _Outcomes(status), find_decisive(names, binary, metrics)
-    for name in names:
+    outcome, metrics, scorers = _Outcomes(status), first_metrics(measures), dict[str, ScorerColumns]()
+    for name in list_scorers(part, measures):
         columns = _ScorerBuilder(len(index))
         for rows in _iterate_scores(part.evaluation, name, keys):
             columns.add(rows)
@@ -519,6 +518,7 @@ def describe_columns(
     scores: Iterable[Mapping[str, Any]],
     aggregates: Mapping[str, str],
     metrics: Mapping[str, Metric],
+    decisive: str | None,
 ) -> Facts:
     """The meaning of the numbers in columns, as a page reads it.
 
@@ -526,6 +526,7 @@ def describe_columns(
         scores: as `scores_facts` returns them.
         aggregates: the name of the function that aggregates several calls, by feedback.
         metrics: the first one of each scorer that has any.
+        decisive: the scorer that says which rows are wrong.
     """
     kinds = {
         each["scorer"]: {
@@ -535,12 +536,11 @@ def describe_columns(
         }
         for each in scores
     }
-    binary = {name for name, kind in kinds.items() if kind["binary"]}
     return {
         "rows": len(columns),
         "outcomes": OUTCOMES,
         "statuses": STATUSES,
-        "decisive": find_decisive(columns.scorers, binary, metrics),
+        "decisive": decisive,
         "scorers": [
             {"name": name, "labels": of.label.known, "aggregate": aggregates.get(name)}
             | {"compared": of.compared and of.compared.describe()}

@@ -59,7 +59,7 @@ function pills(head, columns, place, outcome, scorers, held) {
     const several = Number.isNaN(value) && held ? held.scores.flatMap((score) => (score.scorer === s ? scoreNumbers(score) ?? [] : [])) : [];
     if (several.length) return several.map(([name, number]) => ({ scorer: head.scorers.length > 1 ? `${scorer.name} ${name}` : name, text: number, kind: "none" }));
     const label = scorer.labels?.[columns[`label-${s}`][place] - 1];
-    const text = status !== "scored" ? status : Number.isNaN(value) ? (label ?? "scored") : scorer.binary ? (value ? "✓" : "✗") : number(value);
+    const text = status !== "scored" ? status : Number.isNaN(value) ? (label ?? "scored") : scorer.binary && !scorer.wrong ? (value ? "✓" : "✗") : number(value);
     return [{ scorer: scorer.name, text: String(text), kind: kindOf(scorer, status, value), isUnnamed: head.scorers.length === 1, said: scorer.binary && status === "scored" ? (value === scorer.wrong ? "wrong" : "right") : null }];
   });
   const seen = found.length > MOST_PILLS ? found.slice(0, MOST_PILLS - 1) : found;

@@ -44,7 +44,7 @@ class Inert:
     Attributes:
         maker: the full name of its class, or of the function that returns it.
         arguments: those of the call.
-        state: what it would be told afterwards, mostly its attributes.
+        state: what its `__setstate__` would get, mostly its attributes.
     """
 
     maker: str

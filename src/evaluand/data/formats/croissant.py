@@ -26,6 +26,7 @@ from evaluand.data.formats.declared import (
     Column,
     check_digest,
     find_file,
+    listed,
     objects_in,
     read_declared,
     written_roles,
@@ -90,10 +91,6 @@ def _strip_prefixes(value: Any) -> Any:
     return value
 
 
-def _listed(value: Any) -> list[Any]:
-    return [] if value is None else value if isinstance(value, list) else [value]
-
-
 def _id(value: Any) -> str:
     return str(value.get("@id") or value.get("name") or "") if isinstance(value, Mapping) else str(value)
 
@@ -137,7 +134,7 @@ class _Field:
         return cls(
             _id(field).removeprefix(f"{record_set}/"),
             _id(field),
-            [_name(str(kind)) for kind in _listed(field.get("dataType"))],
+            [_name(str(kind)) for kind in listed(field.get("dataType"))],
             _id(origin) if origin else "",
             _read_extract(source, where),
             [_read_transform(each, where) for each in objects_in(source.get("transform"), f"{where}: transform")],
@@ -205,7 +202,7 @@ def _places(field: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
 
 def _is_catalogue(record_set: Mapping[str, Any]) -> bool:
     """Whether a record set lists the categories or splits of another one."""
-    return any(_name(str(kind)) in ("Enumeration", "Split") for kind in _listed(record_set.get("dataType")))
+    return any(_name(str(kind)) in ("Enumeration", "Split") for kind in listed(record_set.get("dataType")))
 
 
 @dataclass(frozen=True)
@@ -263,7 +260,7 @@ class _Description:
 
     def _record_set(self, part: str | None) -> Mapping[str, Any]:
         """The record set with this name, or the only one that is not a list of categories or splits."""
-        sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in _listed(self.value.get("recordSet"))}
+        sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in listed(self.value.get("recordSet"))}
         if part is not None:
             if part not in sets:
                 near = nearest(part, sets)
@@ -273,15 +270,15 @@ class _Description:
         if not rows:
             raise SpecError(f"{self.name}: the description has no record set")
         if len(rows) > 1:
-            listed, first = ", ".join(rows), next(iter(rows))
-            raise SpecError(f"{self.name}: there are the record sets {listed}; choose one, as in {self.name}#{first}")
+            names, first = ", ".join(rows), next(iter(rows))
+            raise SpecError(f"{self.name}: there are the record sets {names}; choose one, as in {self.name}#{first}")
         return next(iter(rows.values()))
 
     def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field]) -> list[tuple[str, Any]]:
         if any(field.roles for field in fields):
             return written_roles([(field.name, field.roles) for field in fields])
         names = {field.id: field.name for field in fields}
-        keys = [names[_id(key)] for key in _listed(chosen.get("key")) if _id(key) in names]
+        keys = [names[_id(key)] for key in listed(chosen.get("key")) if _id(key) in names]
         labels = [field.name for field in fields if "Label" in field.types]
         if len(keys) > 1:
             warn(f"{self.name}: the key {', '.join(keys)} has several fields, so that no column is the id", DataNote)
@@ -291,11 +288,11 @@ class _Description:
     # Files
 
     def _files(self, origin: str, record_set: str) -> list[SourceFile]:
-        known = {_id(each): each for each in _listed(self.value.get("distribution"))}
+        known = {_id(each): each for each in listed(self.value.get("distribution"))}
         if origin not in known:
             raise DataError(f"{self.name}: {record_set!r} reads {origin!r}, which is not in the distribution")
         entry = known[origin]
-        kind = next((_FORMATS[f] for f in map(str, _listed(entry.get("encodingFormat"))) if f in _FORMATS), None)
+        kind = next((_FORMATS[f] for f in map(str, listed(entry.get("encodingFormat"))) if f in _FORMATS), None)
         if entry.get("@type") and _name(str(entry["@type"])) == "FileSet":
             paths = self._matching(entry)
         else:
@@ -315,13 +312,13 @@ class _Description:
 
     def _archive(self, entry: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         """The archive that contains a file; empty for none, or for a repository."""
-        containers = [_id(each) for each in _listed(entry.get("containedIn"))]
+        containers = [_id(each) for each in listed(entry.get("containedIn"))]
         kinds = {name: str(known.get(name, {}).get("encodingFormat")) for name in containers}
         return ", ".join(name for name, kind in kinds.items() if not kind.startswith("git"))
 
     def _matching(self, entry: Mapping[str, Any]) -> list[Path]:
         """The files of a file set below the folder."""
-        includes, excludes = (list(map(str, _listed(entry.get(key)))) for key in ("includes", "excludes"))
+        includes, excludes = (list(map(str, listed(entry.get(key)))) for key in ("includes", "excludes"))
         root = self.folder.resolve()
         found = []
         for path in sorted(self.folder.rglob("*")):

@@ -55,18 +55,23 @@ class Column:
         return "json" if self.is_json else str(self.type)
 
 
+def listed(value: Any) -> list[Any]:
+    """A value as a list: the list that it is, or with it alone; empty without a value."""
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
 def objects_in(value: Any, where: str) -> list[Mapping[str, Any]]:
     """The objects of a list, or the only one; none without a value.
 
     Raises:
         DataError: something in the list is not an object.
     """
-    listed = [] if value is None else value if isinstance(value, list) else [value]
-    for number, each in enumerate(listed):
+    found = listed(value)
+    for number, each in enumerate(found):
         if not isinstance(each, Mapping):
             place = f"{where}[{number}]" if isinstance(value, list) else where
             raise DataError(f"{place} must be an object, not {kind_of(each)}")
-    return listed
+    return found
 
 
 def texts_in(value: Any, where: str) -> list[str]:
@@ -75,11 +80,11 @@ def texts_in(value: Any, where: str) -> list[str]:
     Raises:
         DataError: something in the list is not a text.
     """
-    listed = [] if value is None else value if isinstance(value, list) else [value]
-    for each in listed:
+    found = listed(value)
+    for each in found:
         if not isinstance(each, str):
             raise DataError(f"{where} must be a text or a list of texts, not {kind_of(each)}")
-    return listed
+    return found
 
 
 def find_file(folder: Path, place: str, what: str) -> Path:

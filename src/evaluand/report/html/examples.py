@@ -109,12 +109,12 @@ class Examples:
         self.keys: RowKeys | None = None
         self._measures, self._metrics = measures, first_metrics(measures)
         self._spans, self._shared = spans, room
-        self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
         self._scores = scores
         self.total = sum(part.run.counts.values())
         self._room = max(_ROOM // max(_count_shown(part, limit) if rows is None else rows, 1), _LEAST_ROOM)
         self._numbers = {name: number for number, name in enumerate(list_scorers(part, measures))}
-        self._decisive = find_decisive(self._numbers, self._binary, self._metrics)
+        binary = {entry["scorer"] for entry in scores if entry["binary"]}
+        self._decisive = find_decisive(self._numbers, binary, self._metrics)
 
     @cached_property
     def aggregates(self) -> dict[str, str]:
@@ -150,7 +150,7 @@ class Examples:
 
     def describe(self, columns: RowColumns) -> Facts:
         """The meaning of the numbers in the columns."""
-        return describe_columns(columns, self._scores, self.aggregates, self._metrics) | {
+        return describe_columns(columns, self._scores, self.aggregates, self._metrics, self._decisive) | {
             "replications": self.part.run.manifest["spec"]["replications"],
             "dataset": self.dataset,
         }
@@ -171,7 +171,7 @@ class Examples:
         return self._read_columns(read_attributes(self.part.run))
 
     def _read_columns(self, attributes: Attributes) -> RowColumns:
-        return read_row_columns(self.part, self._binary, self._measures, attributes)
+        return read_row_columns(self.part, self._decisive, self._measures, attributes)
 
     def _rows(self) -> Iterator[Any]:
         """For each row, in the order of the key, a function that builds it."""

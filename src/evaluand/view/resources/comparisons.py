@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -166,18 +167,18 @@ def read_group_changes(source: Source, a: str, b: str, query: Mapping[str, str])
 
 @resource("compare-worse/{a}/{b}")
 def read_worse_groups(source: Source, a: str, b: str) -> Facts:
-    """The groups in which B is shown to be worse than A by any metric.
+    """The groups in which B is shown to be worse than A by any metric that does not refuse the scores.
 
     Returns:
         `groups`, each with the `number` of its metric in `grouped` and `p_adjusted` for all `n` groups of all metrics.
     """
     tasks = [_find_task(source, name) for name in (a, b)]
     measures = _find_measures(_read_evaluations(source, tasks))
-    found = [
-        (number, label, measure.metric.direction == "lower", each)
-        for number, (label, measure) in enumerate(measures)
-        for each in _find_changes(source, tasks, measure)
-    ]
+    found = []
+    for number, (label, measure) in enumerate(measures):
+        with suppress(SpecError, DataError):  # which the table of this metric says
+            is_lower = measure.metric.direction == "lower"
+            found += [(number, label, is_lower, each) for each in _find_changes(source, tasks, measure)]
     adjusted = holm(np.array([each.change.p for *_, each in found]))
     groups = [
         _describe_group(each, label) | {"number": number, "p_adjusted": float(p)}
@@ -191,16 +192,15 @@ _SIGNIFICANT: Final = 0.05
 
 
 def _find_changes(source: Source, tasks: list[Facts], measure: Measure) -> list[GroupChange]:
-    """The changes by a metric; none where it refuses the scores, as the comparison over all rows says."""
+    """The changes by a metric in all groups.
+
+    Raises:
+        SpecError: the metric has no differences.
+        DataError: the metric refuses the scores.
+    """
     first, second = _read_evaluations(source, tasks)
-
-    def find() -> list[GroupChange]:
-        try:
-            return group_changes(first, second, measure, _list_attributes(source, tasks))
-        except (SpecError, DataError):
-            return []
-
-    return source.facts.get(("changes", first.id, second.id, measure.scorer, definition(measure.metric)), find)
+    key = "changes", first.id, second.id, measure.scorer, definition(measure.metric)
+    return source.facts.get(key, lambda: group_changes(first, second, measure, _list_attributes(source, tasks)))
 
 
 def _find_measures(evaluations: list[Evaluation]) -> list[tuple[str, Measure]]:

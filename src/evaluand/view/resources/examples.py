@@ -71,7 +71,9 @@ def read_trace(source: Source, run: str, index: str) -> Facts:
     """
     number, store = _parse_index(index), source.store
     made = find_part(source, run, NO_EVALUATION).run.manifest
-    found = _read_calls(source, _find_entry(source, run), number, Budget(_ROOM, _LONGEST_TRACED))
+    graded, labelled = _list_evaluations(source)
+    entry = {"id": run, "evaluation": graded.get(run) or labelled.get(run), "labels": None}
+    found = _read_calls(source, entry, number, Budget(_ROOM, _LONGEST_TRACED))
     if not found["rows"]:
         raise NotFound(f"this run has no example {number}")
     used = _read_usages(Run(_window(store, number), run))
@@ -111,11 +113,6 @@ def list_runs(source: Source, dataset: str) -> list[Facts]:
     over = [id for id in ids if _find_origin(source, "runs", id) == dataset]
     graded, labelled = _list_evaluations(source) if over else ({}, {})
     return [{"id": id, "evaluation": graded.get(id), "labels": labelled.get(id)} for id in over]
-
-
-def _find_entry(source: Source, run: str) -> Facts:
-    graded, labelled = _list_evaluations(source)
-    return {"id": run, "evaluation": graded.get(run), "labels": labelled.get(run)}
 
 
 def _list_evaluations(source: Source) -> tuple[dict[str, str], dict[str, str]]:
