@@ -78,16 +78,16 @@ docs: $(SITE) ## Build the documentation site; open build/docs/index.html
 	@echo "build/docs/index.html"
 
 lock: $(ALL) ## Pin the newest versions of all that tests and tools need, with the digests of their files
+	@$(PIP) install --quiet --no-compile uv
 	@$(UV) pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
 		--no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock
 
 audit: $(ALL) ## Look up known vulnerabilities of what requirements.lock pins; lists what no database knows
-	@$(UV) tool run --quiet pip-audit --require-hashes --disable-pip --progress-spinner off \
-		--requirement requirements.lock
+	@$(BIN)/python -m pip_audit --require-hashes --disable-pip --progress-spinner off --requirement requirements.lock
 
 sbom: $(ALL) ## Write the parts of an installation with all extras to dist/: a software bill of materials (CycloneDX)
 	@mkdir -p dist
-	@$(UV) tool run --quiet --from cyclonedx-bom cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
+	@$(BIN)/python -m cyclonedx_py requirements requirements.lock --pyproject pyproject.toml \
 		--output-reproducible --output-file dist/evaluand.cdx.json
 	@echo "dist/evaluand.cdx.json"
 
