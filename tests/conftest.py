@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 # No test reads or writes the settings and the cache of whoever runs it.
 _home = tempfile.TemporaryDirectory(prefix="evaluand-home-", ignore_cleanup_errors=True)
 os.environ |= {f"XDG_{name}_HOME": os.path.join(_home.name, name.lower()) for name in ("CONFIG", "CACHE")}
+_numbers = itertools.count()
 
 # Tests kill processes, never the machine; waiting until the disk has what was written would take long on a slow one.
 # Interpreters that tests start do wait.
@@ -47,6 +49,12 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test is answered by the replies of an earlier one, whose server had the same port by chance."""
+    monkeypatch.setenv("XDG_CACHE_HOME", os.path.join(_home.name, f"cache-{next(_numbers)}"))
 
 
 @pytest.fixture(autouse=True)
