@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.prediction_columns import columns
 
 from evaluand.core import identity
 from evaluand.data.dataset import Dataset
@@ -18,7 +19,6 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Draft, MemoryStore, Store
-from tests.evaluation.test_prediction_table import columns
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::evaluand.evaluation.evaluator.ScorerFailed", "ignore::evaluand.evaluation.preflight.NeverEqual"
