@@ -21,6 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,8 @@ from typing import Any
 import orjson
 from support.nursery import Nursery, noted
 from support.view_server import Server, serve_store
+
+from evaluand.store.lease_state import unpack_state
 
 CONCURRENCY = 8
 LEASE_SECONDS = 2.0
@@ -98,7 +101,8 @@ class Soak:
             self.nursery.send(pid, signal.SIGKILL)
             disturbed.kills += 1
             wait_for_end(pid)
-            graves.append((len(noted(work, "calls")), read_complete_lines(work / "store")))
+            complete = read_complete_lines(work / "store")  # first: others go on working
+            graves.append((len(noted(work, "calls")), complete))
         elif what == "stop":
             self.nursery.send(pid, signal.SIGINT)
             disturbed.stops += 1
@@ -151,12 +155,29 @@ class Soak:
 
 
 def read_complete_lines(store: Path) -> set[int]:
-    """The slots of the run that is not finished whose line is complete."""
-    found: set[int] = set()
+    """The slots of the run that is not finished whose line is complete, and was before another worker took over."""
+    lines = [*read_lines(store)]  # before the ends: a worker that was paused may write behind its own
+    ends = dict([*read_noted_ends(store), *(rule["fence"] for *_, rule in read_lines(store) if "fence" in rule)])
+    return {slot for name, offset, slot, rule in lines if not rule and offset < ends.get(name, offset + 1)}
+
+
+def read_lines(store: Path) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
+    """The lines of a journal: segment, offset, slot, and what it says of other lines, such as where a segment ends."""
     for path in store.glob("runs/*/journal/*/*.lines"):
+        offset = 0
         with suppress(FileNotFoundError):  # it has just been sealed
-            found |= {orjson.loads(line[:-8])[0] for line in path.read_bytes().split(b"\n")[:-1]}
-    return found
+            for line in path.read_bytes().split(b"\n")[:-1]:
+                slot, second, *_ = orjson.loads(line[:-8])
+                yield path.name, offset, slot, second if isinstance(second, dict) else {}
+                offset += len(line) + 1
+
+
+def read_noted_ends(store: Path) -> Iterator[tuple[str, int]]:
+    """The ends of segments that are noted in the leases, and not in a journal yet."""
+    for path in store.glob("runs/*/journal/*/leases/*.json"):
+        with suppress(FileNotFoundError):
+            state = unpack_state(int(path.stem), path.read_bytes())
+            yield from state.fences if state else ()
 
 
 def is_over(pid: int) -> bool:

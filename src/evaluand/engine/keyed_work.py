@@ -317,13 +317,13 @@ class KeyedWork(Generic[U]):
 
     def _claimed(self) -> Iterator[U]:
         while not self.sealed() and self._holds() and (claim := self.lane.leases.claim(self.lane.shards)):
-            if self.sealed():  # between the question and the claim, whose lease went with the journal
-                return
             shard, takers = claim
             self._claims += 1
             self._tried.add(shard)
             if takers:
                 self.lane.refresh()
+            if self.sealed():  # since the question; then the lease and the lines went with the journal
+                return
             start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)
             with self._lock:
                 self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read

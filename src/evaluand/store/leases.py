@@ -3,7 +3,7 @@
 The state of all leases of a log is a file, `leases/<number>.json` in the log's folder. Who wants to change it reads the
 highest number, and puts the changed state there under the next number, unless that exists: then somebody else was
 faster, and it reads again. So every state is made from the one before, whichever processes work, on one machine or on
-several. Only the last few states stay.
+several. Only the last few states stay, until the artifact is sealed: then all are removed, the lowest first.
 
 A number that was removed could be put there again by a process that was stopped in between. So who has put a state
 there lists the folder, and where there is a higher number, the change counts only if that state has it: each worker
@@ -470,6 +470,9 @@ class FileLeases:
             self._claimed = earlier
         numbers = _list_numbers(self._folder)
         if placed and numbers and numbers[-1] == number:
+            if number - 1 not in (0, *numbers[-2:]):  # another process removes the states, the lowest first
+                self._latest = 0, State()
+                raise FileNotFoundError(self._folder.path)
             self._latest = number, state
             _sweep(self._folder, numbers)
         else:
