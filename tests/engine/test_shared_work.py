@@ -82,6 +82,27 @@ def test_who_claims_a_shard_that_was_opened_again_reads_its_lines_first(tmp_path
     second.close()
 
 
+def test_who_claims_a_shard_while_another_process_seals_the_work_calls_nothing(tmp_path: Path) -> None:
+    first, second, is_sealed = open_lane(tmp_path, 3), open_lane(tmp_path, 3), []
+    assert first.leases.claim(1) == (0, 0)
+    first.append(b"[0,0]\n[1,0]\n[2,0]\n")
+    first.leases.release()  # as if it had died before it could say that the shard is done
+
+    def refresh_too_late() -> None:
+        is_sealed.append(True)
+        for path in tmp_path.glob("*.lines"):
+            path.unlink()
+        WorkLog.refresh(second)
+
+    second.refresh = refresh_too_late  # type: ignore[method-assign]
+    calls: list[int] = []
+    work = work_on(second, calls)
+    work.sealed = lambda: bool(is_sealed)
+    work.perform()
+    assert is_sealed
+    assert calls == []
+
+
 def test_work_whose_leases_nobody_gets_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Unavailable(FileLeases):
         def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:

@@ -414,6 +414,16 @@ def test_leases_of_an_artifact_that_was_sealed_are_none(tmp_path: Path) -> None:
     assert not (tmp_path / "journal").exists()
 
 
+def test_a_lease_that_is_renewed_among_removed_states_is_lost(tmp_path: Path) -> None:
+    """As where another process has taken over, sealed the artifact, and died as it removed the journal."""
+    with released(slow := leases_in(tmp_path)):
+        assert slow.claim(2) == (0, 0)
+        for path in states(tmp_path):
+            path.unlink()
+        slow._renewed_at -= 1e6
+        assert not slow.holds()
+
+
 # States that nobody wrote
 
 
