@@ -430,3 +430,12 @@ def test_an_error_on_the_terminal_shows_no_value_of_a_credential(folder: Path) -
     reported = call("run", "theirs.yaml", code=1).output
     assert "ValueError: ${AWS_SECRET_ACCESS_KEY}" in reported
     assert SECRET not in reported
+
+
+def test_schemas_and_what_a_program_depends_on_are_listed(folder: Path) -> None:
+    task = "{kind: program, command: ['true'], files: [/etc/hosts], output_schema: /etc/schema.json}"
+    theirs = EXPERIMENT.format(task=task).replace("rows.jsonl,", "rows.jsonl, schema: ../schema.json,")
+    (folder / "theirs.yaml").write_text(theirs)
+    shown = call("validate", "theirs.yaml", "--access").stdout
+    for place in ("dataset: ../schema.json", "tasks.bot: /etc/hosts", "tasks.bot: /etc/schema.json"):
+        assert shown.count(f"read   {place}, outside the folder of the experiment") == 1

@@ -27,6 +27,10 @@ HOSTILE = {
     "aliases in mappings": (aliases("{x: y}", f"{{{PAIRS}}}"), ":6:5: has more than 100,000 values"),
     "merges": (aliases("{x: y}", f"{{<<: [{NINE}]}}"), "has more than 100,000 values, with those that aliases stand"),
     "a chain": (aliases("[x]", "[*]") + "c: " + "[" * 42 + "*a10" + "]" * 42, "is nested more than 50 levels deep"),
+    "aliases of a long text": (
+        f"a: &a {'x' * 10_000}\nb: [{', '.join(['*a'] * 420)}]",
+        ":2:4: has more than 4,194,304 characters, with those that aliases stand for",
+    ),
     "brackets": ("name: " + "[" * 100_000, ":1:57: is nested more than 50 levels deep"),
     "braces": ("name: " + "{a: " * 100_000, "is nested more than 50 levels deep"),
     "dashes": ("name:\n " + "- " * 100_000, "is nested more than 50 levels deep"),

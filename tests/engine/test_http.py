@@ -24,8 +24,10 @@ import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
 from support.raw_server import Connection, RawServer, raw_server
+from yarl import URL
 
 from evaluand.core.errors import SpecError, TaskError
+from evaluand.engine.connections import proxy_of
 from evaluand.engine.form import FilePart, encode_form
 from evaluand.engine.http import LARGEST, BadAnswer, BadRequest, HttpClient, Unavailable
 
@@ -386,7 +388,7 @@ def test_the_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) 
     assert head(asked)["proxy-authorization"] == f"Basic {base64.b64encode(b'me:open-sesame').decode()}"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "0.0.0.0"])
 def test_what_is_for_this_machine_goes_through_no_proxy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = answering(b"HTTP/1.1 200 OK", b"Content-Length: 2", body=b"{}")
     with raw_server(answer) as server, raw_server(answer) as proxy:
@@ -394,6 +396,13 @@ def test_what_is_for_this_machine_goes_through_no_proxy(host: str, monkeypatch: 
         monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{proxy.port}")
         assert within_client(outcome, f"http://{host}:{server.port}/answer") == {}
     assert (len(server.requests), proxy.requests) == (1, [])
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "[::]", "a.localhost"])
+def test_no_spelling_of_this_machine_is_asked_of_a_proxy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example")
+    assert proxy_of(URL(f"http://{host}:8080/answer")) is None
+    assert proxy_of(URL("http://10.0.0.1/answer")) == "http://proxy.example"
 
 
 def test_a_proxy_that_refuses_is_a_lost_connection_that_does_not_show_its_password(

@@ -194,6 +194,9 @@ def test_results_print_as_plain_text_in_a_notebook_too(monkeypatch: pytest.Monke
     data = Dataset.from_rows([{"input": "<a>" * 99, "expected": {"x": 1}}] * 9)
     assert data._repr_html_().count("<tr>") == 6
     assert "&lt;a&gt;" in data._repr_html_()
+    hostile = Dataset.from_rows([{"input": "\x1b[31m\u202e"}], name="\u202e")._repr_html_()
+    assert "\\x1b[31m\\u202e" in hostile
+    assert not {"\x1b", "\u202e"} & {*hostile}
 
 
 def test_the_label_is_a_class_by_value_or_text_at_both_doors() -> None:

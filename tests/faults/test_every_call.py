@@ -4,7 +4,9 @@ Each trial begins one step of the path from the store that the steps before have
 call fails, or all do from then on, or the process or the machine dies. Then the disk is well again, and the path is
 finished in the same store:
 
-- the step that met the fault has raised nothing but one sentence that names a file and says what to do;
+- the step that met the fault has raised nothing but one sentence that names a file and says what to do, and has made
+  no call twice;
+- where the machine dies, all lines are synced but those being written;
 - what the store shows has a manifest, and no handle is open that was not before;
 - nothing waits for a lease that nobody has any more;
 - no call whose line is in the journal is made again, every row is there once, all digests are those of an undisturbed
@@ -34,7 +36,7 @@ import orjson
 import pytest
 from support.faulty_disk import DEATH, FAULTS, Fault, faulty
 from support.forks import call_in_fork
-from support.power import Node, WatchedDisk, write_survivors
+from support.power import Node, WatchedDisk, unsynced_lines, write_survivors
 from support.sample_store import Calls
 
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Run, Runner
@@ -198,13 +200,17 @@ def count_calls(path: Undisturbed, step: str, fault: Fault) -> int:
 def check_fault(fault: Fault, path: Undisturbed, step: str, at: int) -> None:
     restore(path, step)
     gc.collect()
-    handles = open_files()
+    handles, kept_before = open_files(), (kept(path.root, "runs"), kept(path.root, "evaluations"))
+    answers.made, grades.made = [], []
     with faulty(fault, at), steady_clock(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             STEPS[step](DirectoryStore(path.root))
         except EvaluandError as error:
             check_message(path.root, str(error))
+    for before, made in zip(kept_before, (answers.made, grades.made), strict=True):
+        assert before.isdisjoint(made)
+        assert len({*made}) == len(made)
     check_open(handles)
     check_finished(path)
     check_open(handles)
@@ -253,7 +259,8 @@ def check_loss_of_power(path: Undisturbed, step: str, at: int) -> None:
 
     def lose(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         write_survivors(disk.top, left, random.Random(at), lost=[0.0, 1.0, 0.5][at % 3])
-        os._exit(KILLED)
+        most = ROWS if step == "evaluate" else 1  # lines that are written together
+        os._exit(KILLED if unsynced_lines(disk.top) <= most else 1)
 
     with faulty(Fault("loss of power", lose), at, disk), steady_clock():
         assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) in ENDED

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from support import sample_store
-from support.power import Node, WatchedDisk, write_survivors
+from support.power import Node, WatchedDisk, nameless, unsynced_lines, write_survivors
 from support.sample_store import counted, finish_evaluation, finish_matches, finish_run
 
 from evaluand import DirectoryStore
@@ -39,15 +39,6 @@ def watched(root: Path) -> Iterator[WatchedDisk]:
         patch.setattr(io, "disk", disk)
         patch.setattr(journal, "SYNC_SECONDS", 0.005)
         yield disk
-
-
-def unsynced_lines(node: Node, name: str = "") -> int:
-    """How many lines of segments could be lost."""
-    if not node.is_folder:
-        return node.content.count(b"\n") - node.synced.count(b"\n") if name.endswith(".lines") else 0
-    lost = {name: below for name, below in node.names.items() if node.synced_names.get(name) is not below}
-    assert not any(below.synced for below in lost.values()), "synced without its name"
-    return sum(unsynced_lines(below, name) for name, below in node.names.items())
 
 
 @dataclass(frozen=True)
@@ -74,6 +65,7 @@ def loss(tmp_path_factory: pytest.TempPathFactory) -> Loss:
     names = {ref for ref in store.refs() if (ref.kind, ref.id) in promised}
     assert promised
     assert names
+    assert nameless(disk.top) == []
     usual = {what: finish(copy_of(store.root, folder / what)) for what, finish in FINISH.items()}
     return Loss(disk.top, promised, names, usual)
 

@@ -828,6 +828,14 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
             {"url": "https://models.example/?api_key=secret"},
             "url: has api_key in its query; write the secret as ${NAME}",
         ),
+        *(
+            ({"url": f"https://models.example/?{name}=hunter2"}, f"url: has {name} in its query; write the secret")
+            for name in ("passwd", "passphrase", "token2", "api_key_1", "secret_value", "bearer", "jwt", "sas", "otp")
+        ),
+        *(
+            ({"headers": {name: "hunter2"}}, f"headers.{name}: write the secret")
+            for name in ("X-Passwd", "X-Passphrase", "X-UserPass", "X-Bearer", "X-Jwt", "X-Signature", "X-Otp")
+        ),
         (
             {"url": "https://${HOST}/"},
             "url: has a variable in its host; variables are allowed in the path and the query",

@@ -105,3 +105,16 @@ def survived(node: Node, random_: random.Random, lost: float) -> bytes:
         return node.synced
     left = rest[: random_.randrange(len(rest) + 1)]
     return node.synced + random_.choice([left, bytes(len(left)), left[: len(left) // 2] + bytes(len(left) // 2)])
+
+
+def unsynced_lines(node: Node, name: str = "") -> int:
+    """How many lines of segments could be lost."""
+    if not node.is_folder:
+        return node.content.count(b"\n") - node.synced.count(b"\n") if name.endswith(".lines") else 0
+    return sum(unsynced_lines(below, name) for name, below in node.names.items())
+
+
+def nameless(node: Node) -> list[str]:
+    """The names that could be lost, although what they name is synced."""
+    found = [name for name, below in node.names.items() if node.synced_names.get(name) is not below and below.synced]
+    return found + [name for below in node.names.values() if below.is_folder for name in nameless(below)]

@@ -19,6 +19,7 @@ import ipaddress
 import os
 import re
 import secrets
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -154,13 +155,32 @@ def is_exposed(url: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
-    if host == "localhost":
-        return True
+    """Whether only this machine has a host, however its address is written.
+
+    Example:
+        >>> [is_loopback(host) for host in ("localhost", "a.localhost", "127.1", "::ffff:127.0.0.1", "0.0.0.0")]
+        [True, True, True, True, False]
+    """
+    address = _address(host)
+    return host == "localhost" or host.endswith(".localhost") or (address is not None and address.is_loopback)
+
+
+def reaches_this_machine(host: str) -> bool:
+    """Whether who asks a host asks this machine: at `0.0.0.0` it answers, too."""
+    address = _address(host)
+    return is_loopback(host) or (address is not None and address.is_unspecified)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a host is, also in the short forms `127.1` and `2130706433`; None for a name."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        except (OSError, ValueError):
+            return None
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def address_of(url: str) -> tuple[str, str, int | None]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import html
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, EngineError, SpecError, kind_of, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.near_arguments import NearNames
+from evaluand.core.text.html_table import escape_markup
 from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
 from evaluand.data.paths import read_paths
@@ -265,10 +265,10 @@ class Dataset(metaclass=NearNames):
     def _repr_html_(self) -> str:
         """The first examples as the table of a notebook, with what a task sees and what is expected."""
         rows = [(example.index, example.input, example.expected) for example in islice(self, _SHOWN)]
-        lines = (f"<td>{'</td><td>'.join(html.escape(_shorten(cell)) for cell in row)}</td>" for row in rows)
+        lines = (f"<td>{'</td><td>'.join(escape_markup(_shorten(cell)) for cell in row)}</td>" for row in rows)
         head = "<thead><tr><th></th><th>input</th><th>expected</th></tr></thead>"
         body = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<p>{html.escape(repr(self))}</p><table>{head}<tbody>{body}</tbody></table>"
+        return f"<p>{escape_markup(repr(self))}</p><table>{head}<tbody>{body}</tbody></table>"
 
     @property
     def schema(self) -> pa.Schema:

@@ -26,7 +26,7 @@ from yarl import URL
 
 from evaluand._version import __version__
 from evaluand.core.errors import SpecError
-from evaluand.core.secret_hosts import is_loopback
+from evaluand.core.secret_hosts import reaches_this_machine
 from evaluand.engine.rate_limit import sent
 
 _IDLE: Final = 4.0  # seconds; many servers close a connection after five, among them uvicorn and Node
@@ -89,7 +89,7 @@ def proxy_of(url: URL) -> str | None:
     Raises:
         SpecError: it is a proxy of another protocol than HTTP.
     """
-    if is_loopback(url.raw_host or ""):
+    if reaches_this_machine(url.raw_host or ""):
         return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")

@@ -48,9 +48,15 @@ _SECONDS = re.compile(r"\d{1,9}(\.\d{0,9})?", re.ASCII)
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
-_CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key|credential|pwd|(?<![a-z])pass(?![a-z])", re.IGNORECASE)
+_CREDENTIAL = re.compile(
+    r"auth|token|secret|cookie|passw|passphrase|passcode|key|credential|pwd|bearer|jwt|signature|user-?pass"
+    r"|(?<![a-z])(pass|sig|otp)(?![a-z])",
+    re.IGNORECASE,
+)
 _SECRET_PARAMETER = re.compile(
-    r"(auth|token|secret|password|key|sig|signature|credentials?|pwd|(?<![a-z])pass)$|^(pass)?code$", re.IGNORECASE
+    r"(auth|token|secret|passw(or)?d|passphrase|key|sig|signature|assertion|bearer|jwt|credentials?|cred|pwd"
+    r"|user_?pass|(?<![a-z])(pass|pw|sas|otp|pin|sid))([_-]?(\d+|value))*$|^(pass)?code$|^session$",
+    re.IGNORECASE,
 )
 _LIKE_A_SECRET = re.compile(  # stricter than `TOKEN`: the value of a header is rarely a harmless name
     rf"\b(bearer|basic)\s+\S|\b(sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{{6,}}|{TOKEN}", re.IGNORECASE
@@ -413,7 +419,7 @@ def _url_faults(url: str) -> Iterator[str]:
     elif "$" in parts.netloc:
         yield "has a variable in its host; variables are allowed in the path and the query"
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        if _SECRET_PARAMETER.search(name) and not _VARIABLE.fullmatch(value):
+        if (_SECRET_PARAMETER.search(name) or is_secret(name)) and not _VARIABLE.fullmatch(value):
             yield f"has {name} in its query; {_USE_VARIABLE}"
 
 

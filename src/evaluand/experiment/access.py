@@ -110,7 +110,7 @@ def read_access(spec: ValidParts, folder: Path) -> Access:
         [contact for where, entry in kinds for contact in _contacts(where, entry.parameters)],
         [_program(where, entry.parameters) for where, entry in kinds if entry.kind == "program"],
         [Code(module, places) for module, places in modules.items()],
-        [Reading(where, path, not is_within(folder / path, folder)) for where, path in _paths(spec, kinds)],
+        [Reading(where, path, not is_within(folder / path, folder)) for where, path in _paths(spec, entries, folder)],
     )
 
 
@@ -127,15 +127,21 @@ def _entries(spec: ValidParts) -> Iterator[tuple[str, KindSpec | CodeSpec]]:
                 yield where, graded
 
 
-def _paths(spec: ValidParts, kinds: list[tuple[str, KindSpec]]) -> Iterator[tuple[str, str]]:
-    """The files of examples, prices, recorded outputs and documents."""
+def _paths(spec: ValidParts, entries: list[tuple[str, KindSpec | CodeSpec]], folder: Path) -> Iterator[tuple[str, str]]:
+    """The files of examples, schemas, prices, recorded outputs, documents and whatever else an entry depends on."""
     if spec.dataset is not None:
         yield "dataset", spec.dataset.path
     if spec.prices is not None:
         yield "prices", spec.prices
-    for where, kind in kinds:
-        if isinstance(path := kind.parameters.get("path"), str):
-            yield where, path
+    yield from ((where, schema) for where, schema in _schemas(spec, entries) if not _is_code(schema, folder))
+    for where, kind in entries:
+        if isinstance(kind, CodeSpec):
+            yield from ((where, path) for path in kind.files)
+            continue
+        split, files = (kind.parameters.get(name) for name in ("split", "files"))
+        written = [kind.parameters.get("path"), split.get("file") if isinstance(split, Mapping) else None]
+        written += files if isinstance(files, list) else []
+        yield from ((where, path) for path in written if isinstance(path, str))
         yield from ((where, path) for path in rubric_files(kind.parameters))
         if kind.kind == CHAT:
             yield from ((where, path) for path in _files_of_chat(kind.parameters))
@@ -210,32 +216,37 @@ def _references(
     spec: ValidParts, entries: list[tuple[str, KindSpec | CodeSpec]], folder: Path
 ) -> Iterator[tuple[str, str]]:
     """Every name of code, `file.py:name` or `module:name`, with its place."""
-    schemas: list[tuple[str, Any]] = []
-    for where, entry in entries:
-        if isinstance(entry, CodeSpec):
-            yield where, entry.function
-        schemas.append((where, getattr(entry, "output_schema", None)))
-        schemas += [(where, _schema_of(getattr(entry, key, None))) for key in ("view", "expected_view")]
+    yield from ((where, entry.function) for where, entry in entries if isinstance(entry, CodeSpec))
     for where, kind in entries:
         if not isinstance(kind, KindSpec):
             continue
-        schemas += [(where, kind.parameters.get(key)) for key in ("output_schema", "response_schema")]
         tools = kind.parameters.get(TOOLS) if kind.kind == CHAT else None
         yield from ((where, name) for name in tools or () if isinstance(name, str) and ":" in name)
         for parameter in CODE_PARAMETERS.get(kind.kind, ()):
             if isinstance(text := kind.parameters.get(parameter), str) and ":" in text:
                 yield where, text
-    if spec.dataset is not None:
-        schemas += [
-            ("dataset", spec.dataset.schema_),
-            *(("dataset", _schema_of(v)) for v in spec.dataset.views.values()),
-        ]
-    for where, schema in schemas:
-        if isinstance(schema, str) and schema.rpartition(":")[0] and not (folder / schema).exists():
-            yield where, schema
+    yield from ((where, schema) for where, schema in _schemas(spec, entries) if _is_code(schema, folder))
     for name in spec.run.transient:
         if "." in name and name not in TRANSIENT:
             yield "run.transient", f"{name.rpartition('.')[0]}:{name}"
+
+
+def _schemas(spec: ValidParts, entries: list[tuple[str, KindSpec | CodeSpec]]) -> Iterator[tuple[str, str]]:
+    """Every schema that a text names, a file or code."""
+    found: list[tuple[str, Any]] = []
+    for where, entry in entries:
+        found.append((where, getattr(entry, "output_schema", None)))
+        found += [(where, _schema_of(getattr(entry, key, None))) for key in ("view", "expected_view")]
+        if isinstance(entry, KindSpec):
+            found += [(where, entry.parameters.get(key)) for key in ("output_schema", "response_schema")]
+    if spec.dataset is not None:
+        views = [_schema_of(view) for view in spec.dataset.views.values()]
+        found += [("dataset", schema) for schema in (spec.dataset.schema_, *views)]
+    yield from dict.fromkeys((where, schema) for where, schema in found if isinstance(schema, str))
+
+
+def _is_code(schema: str, folder: Path) -> bool:
+    return bool(schema.rpartition(":")[0]) and not (folder / schema).exists()
 
 
 def _schema_of(view: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import threading
 import uuid
@@ -12,6 +11,7 @@ from operator import attrgetter
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
+from evaluand.core.text.html_table import escape_markup
 from evaluand.trace.rows import restore, rows_of
 from evaluand.trace.spans import Span, TaskSpan, export_spans, status_code
 from evaluand.trace.tree import label, tree
@@ -183,7 +183,8 @@ class Trace:
         return self.tree()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.tree())}</pre>"
+        text = escape_markup(self.tree(), "\n")
+        return f"<pre>{text}</pre>"
 
     def __repr__(self) -> str:
         return f"<Trace {label(self.root)}, {len(self._spans)} spans>"

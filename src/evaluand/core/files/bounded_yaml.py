@@ -3,7 +3,9 @@
 A few lines of aliases stand for billions of values, and 100,000 brackets exceed the stack of Python.
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import Final, NamedTuple
 
 import yaml
 
@@ -16,10 +18,18 @@ class YAMLLimitError(yaml.MarkedYAMLError):
     """A document is too deep or too large, or refers to itself."""
 
 
-class BoundedLoader(yaml.SafeLoader):
-    """A loader that refuses documents of more than `DEEPEST` levels, or of more than `MOST_VALUES` values.
+class _Measure(NamedTuple):
+    """What a node stands for: how many values, the levels below it, and the characters of its texts."""
 
-    An alias counts as often as it occurs, with all values that it stands for.
+    values: int
+    levels: int
+    characters: int
+
+
+class BoundedLoader(yaml.SafeLoader):
+    """A loader that refuses documents of more than `DEEPEST` levels, `MOST_VALUES` values or `MOST_BYTES` characters.
+
+    An alias counts as often as it occurs, with all values and characters that it stands for.
 
     Raises:
         YAMLLimitError: the document exceeds a limit, or an alias refers to a value around it.
@@ -39,7 +49,7 @@ class BoundedLoader(yaml.SafeLoader):
         super().__init__(stream)
         self._level = 0
         self._composed = 0
-        self._expanded: dict[int, tuple[int, int]] = {}  # by node: its values, and the levels below it
+        self._expanded: dict[int, _Measure] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Composes the next node with all nodes below it."""
@@ -54,20 +64,23 @@ class BoundedLoader(yaml.SafeLoader):
             self._expanded[id(node)] = self._measure(node)
         elif id(node) not in self._expanded:
             raise YAMLLimitError(problem="refers to itself", problem_mark=mark)
-        values, levels = self._expanded[id(node)]
+        values, levels, characters = self._expanded[id(node)]
         self._check(self._level + levels, values, mark)
+        if characters > MOST_BYTES:
+            problem = f"has more than {MOST_BYTES:,} characters, with those that aliases stand for"
+            raise YAMLLimitError(problem=problem, problem_mark=mark)
         return node
 
-    def _measure(self, node: yaml.Node | None) -> tuple[int, int]:
-        """How many values a node stands for, and how many levels are below it."""
+    def _measure(self, node: yaml.Node | None) -> _Measure:
         if isinstance(node, yaml.MappingNode):
             children = [child for pair in node.value for child in pair]
         elif isinstance(node, yaml.SequenceNode):
             children = node.value
         else:
-            return 1, 0
-        measures = [self._expanded[id(child)] for child in children]
-        return 1 + sum(values for values, _ in measures), max((levels + 1 for _, levels in measures), default=0)
+            return _Measure(1, 0, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+        below = [self._expanded[id(child)] for child in children]
+        levels = max((each.levels + 1 for each in below), default=0)
+        return _Measure(1 + sum(each.values for each in below), levels, sum(each.characters for each in below))
 
     def _check(self, levels: int, values: int, mark: yaml.Mark | None) -> None:
         if levels > DEEPEST:

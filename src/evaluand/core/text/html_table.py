@@ -32,4 +32,15 @@ def html_notes(notes: Iterable[str]) -> str:
 def escape_text(text: str) -> str:
     """Text for a page: markup and invisible characters are escaped, and long text is cut."""
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return html.escape("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown))
+    return escape_markup(shown)
+
+
+def escape_markup(text: str, shown: str = "") -> str:
+    r"""Text of any length for a page: markup and invisible characters are escaped, but not those that are shown.
+
+    Example:
+        >>> escape_markup("<b>\n\u202e", "\n")
+        '&lt;b&gt;\n\\u202e'
+    """
+    parts = (c if c.isprintable() or c in shown else c.encode("unicode_escape").decode() for c in text)
+    return html.escape("".join(parts))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Aggregation, find_summary
 from evaluand.comparison.comparing import Comparison
-from evaluand.core.text.html_table import html_notes
+from evaluand.core.text.html_table import escape_markup, html_notes
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import metrics_facts
@@ -75,12 +74,12 @@ def values_html(rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) ->
         texts = [str(row["task"])] if with_task else []
         texts += [name_in_tables(row["signature"]), group_name(row["by"])]
         lines.append(_cells("td", [*texts, *(_format(row.get(name)) for name in _NUMBERS)]))
-    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    below = "".join(f"<p>{escape_markup(note)}</p>" for note in notes)
     return f"<table><thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody></table>{below}"
 
 
 def _cells(tag: str, texts: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{html.escape(text)}</{tag}>' for text in texts)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{escape_markup(text)}</{tag}>' for text in texts)}</tr>"
 
 
 def _format(number: float | None) -> str:
