@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, 
 from evaluand.core.fingerprint.parts import PIN
 from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
 from evaluand.store.journal import WorkLog
+from evaluand.store.key_index import KeyIndex
 from evaluand.store.store import Store
 from evaluand.store.tables import INPUTS
 
@@ -25,6 +26,22 @@ MAX_SHOWN = 5  # changed files in a receipt
 
 Answer = tuple[bytes, list[Any], str | None]
 """Key, journal record without its slot, and the node of the observed inputs (None: none were opened)."""
+
+ReadAnswers = Callable[[str, np.ndarray | None], Iterator[Answer]]
+"""The answers of some earlier work, all of them, or those at some places of a sealed one."""
+
+_MOST_AT_ONCE = 1 << 20  # rows of one key that are looked at together
+
+
+def digest_words(digests: pa.Array) -> np.ndarray:
+    """The two halves of each digest of 16 bytes as numbers, without nulls.
+
+    Example:
+        >>> digest_words(pa.array([bytes(15) + b"a"], pa.binary(16))).tolist()
+        [[0, 97]]
+    """
+    content = np.frombuffer(digests.buffers()[1], ">u8")[2 * digests.offset : 2 * (digests.offset + len(digests))]
+    return content.reshape(-1, 2).astype(np.uint64)
 
 
 class OpenSlots:
@@ -43,7 +60,7 @@ class OpenSlots:
         for slot, key in missing:
             slots.append(slot)
             keys += key
-        pairs = np.frombuffer(bytes(keys), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+        pairs = np.frombuffer(bytes(keys), ">u8").reshape(-1, 2).astype(np.uint64)
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         self._high, self._low = np.ascontiguousarray(pairs[order, 0]), np.ascontiguousarray(pairs[order, 1])
         self._slots = np.frombuffer(slots, dtype=np.int64)[order]
@@ -58,15 +75,48 @@ class OpenSlots:
             observer: writes the inputs of an answer into its line; must have learned their nodes.
         """
         for source in sources if self.left else ():
-            for key, record, node in _readable(source):
-                try:
-                    rest = orjson.dumps(record)
-                except TypeError:  # nested too deeply for orjson: call again
-                    continue
-                slot = self.take(key)
-                if slot is not None:
-                    line = b"[%d,%b\n" % (slot, rest[1:])
-                    yield line if observer is None or node is None else observer.with_inputs(line, node)
+            try:
+                yield from self._lines(source, observer)
+            except EngineError as error:
+                warn(f"earlier answers are not reused: {error}")
+            if not self.left:
+                return
+
+    def fill_from(self, index: KeyIndex, read: ReadAnswers, observer: Observer[Any] | None = None) -> Iterator[bytes]:
+        """Yield a journal line for each slot that an earlier answer fills: of sealed work by key, then of open work.
+
+        Args:
+            index: of the earlier work.
+            read: reads the answers of one source.
+            observer: as in `fill`.
+        """
+        numbers, first, count = np.unique(self._high, return_index=True, return_counts=True)
+        search, factor, damaged = index.search(numbers), 1, set[str]()
+        while self.left:
+            wanted = count - (np.add.reduceat(self._filled, first) if len(first) else 0)
+            found = search.take(wanted * factor)
+            if found is None:
+                break
+            for source, places in found:
+                if source not in damaged:
+                    try:
+                        yield from self._lines(read(source, places), observer)
+                    except EngineError as error:
+                        damaged.add(source)
+                        warn(f"earlier answers are not reused: {error}")
+            factor = min(2 * factor, _MOST_AT_ONCE)
+        yield from self.fill((read(source, None) for source in index.others), observer)
+
+    def _lines(self, answers: Iterator[Answer], observer: Observer[Any] | None) -> Iterator[bytes]:
+        for key, record, node in answers:
+            try:
+                rest = orjson.dumps(record)
+            except TypeError:  # nested too deeply for orjson: call again
+                continue
+            slot = self.take(key)
+            if slot is not None:
+                line = b"[%d,%b\n" % (slot, rest[1:])
+                yield line if observer is None or node is None else observer.with_inputs(line, node)
             if not self.left:
                 return
 
@@ -191,10 +241,9 @@ class InputCheck:
         self._changed |= self._unchanged_in_attempt.changed
         return stale
 
-    def usable(self, kind: str, ids: Iterable[str], id: str | None) -> list[str]:
-        """The earlier work, other than `id`, whose answers may be reused: observed, if this code must be observed."""
-        others = [each for each in ids if each != id]
-        return [e for e in others if self.unchanged is None or self.store.manifest(kind, e).get("observed")]
+    def may_use(self, kind: str, id: str) -> bool:
+        """Whether the answers of earlier work may be reused: it was observed, if this code must be observed."""
+        return self.unchanged is None or bool(self.store.manifest(kind, id).get("observed"))
 
     def same(self, answers: Iterator[tuple[int, bytes, list[Any]]], inputs: Inputs) -> Iterator[Answer]:
         """The answers whose inputs are unchanged.
@@ -209,14 +258,6 @@ class InputCheck:
                 if self.observer is not None and node is not None:
                     self.observer.learn(node, inputs.nodes)
                 yield key, record, node
-
-
-def _readable(answers: Iterator[Answer]) -> Iterator[Answer]:
-    """The answers of earlier work, up to damage, of which is warned."""
-    try:
-        yield from answers
-    except EngineError as error:
-        warn(f"earlier answers are not reused: {error}")
 
 
 class Inputs:

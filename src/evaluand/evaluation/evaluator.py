@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 import pyarrow as pa
-from orjson import Fragment
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError, warn, with_article
@@ -29,11 +28,11 @@ from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, T
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
-from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
-from evaluand.evaluation.grading import Grader, failure_in_grade, line_of
+from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
+from evaluand.evaluation.earlier_scores import lane_name, read_scores, scored_keys, work_of
+from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
 from evaluand.evaluation.known_scores import (
     N_SHARED,
-    SHARED,
     ScoredRows,
     own_columns,
     row_digest,
@@ -58,12 +57,11 @@ from evaluand.models.usage_total import RowUsage
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
+from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
-NEWEST = 3
-N_FIELDS = 3  # of a journal record, before the inputs that were observed
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 
 
@@ -339,7 +337,7 @@ class _Request:
     def work(self, name: str) -> str | None:
         """What identifies a scorer's work for any data; None where nothing may be reused."""
         identity = self.identities[name]
-        return _work(identity.spec) if identity.pinned else None
+        return work_of(identity.spec) if identity.pinned else None
 
     def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
         """The entries of the manifest besides the spec."""
@@ -416,7 +414,7 @@ class _Job:
     ) -> None:
         """Grades every row of the run by one scorer."""
         self.rows = RowStream(self.run, scorer)
-        lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
+        lane = self.store.lane("evaluations", self.manifest["id"], lane_name(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
         inputs = self.inputs[name]
@@ -437,7 +435,7 @@ class _Job:
         if judged and lane.n_done < lane.slots:
             self._take_over(lane, judged, tally, inputs.observer)
         if work and lane.n_done < lane.slots:
-            self._reuse(lane, work, tally, scorer.cheap, inputs)
+            self._reuse(lane, work, tally, inputs)
         keyed = KeyedWork(
             lane,
             lambda start, stop: (
@@ -569,22 +567,20 @@ class _Job:
                 tally.reused += 1
         lane.refresh()
 
-    def _reuse(self, lane: WorkLog, work: str, tally: Tally, quick: bool, inputs: InputCheck) -> None:
+    def _reuse(self, lane: WorkLog, work: str, tally: Tally, inputs: InputCheck) -> None:
         """Reuses the scores of the same scorer for the same rows in earlier evaluations."""
-        found = inputs.usable("evaluations", self.store.find("evaluations", work), self.manifest["id"])
-        sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
+        sources = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
         if not sources:
             return
+
+        def read(source: str, places: np.ndarray | None) -> Iterator[Answer]:
+            if inputs.may_use("evaluations", source):
+                for scores, opened in read_scores(self.store, source, work, places):
+                    yield from inputs.same(scores, opened)
+
         open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        answers = (
-            (
-                answer
-                for scores, opened in _read_scores(self.store, source, work)
-                for answer in inputs.same(scores, opened)
-            )
-            for source in sources
-        )
-        for line in open_slots.fill(answers, inputs.observer):
+        index = KeyIndex(self.store, f"evaluations/{work}", sources, lambda id: scored_keys(self.store, id, work))
+        for line in open_slots.fill_from(index, read, inputs.observer):
             lane.append(line)
             tally.reused += 1
         lane.refresh()
@@ -594,70 +590,3 @@ def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
     """(`_index_`, replication, fold) of every row of a run."""
     for batch in run.batches([INDEX, "replication", "fold"]):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _read_scores(store: Store, id: str, work: str) -> Iterator[tuple[Iterator[tuple[int, bytes, list[Any]]], Inputs]]:
-    """The scores that an evaluation's scorers of that work gave, and the files they opened."""
-    manifest = store.manifest("evaluations", id)
-    for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
-        if _work(spec) != work:
-            continue
-        if store.is_sealed("evaluations", id):
-            opened = Inputs.stored(store, "evaluations", id, f"inputs/{name}")
-            yield _read_sealed_scores(Evaluation(store, id), name), opened
-            continue
-        run = manifest["provenance"]["run"]
-        total = sum(store.manifest("runs", run)["counts"].values())
-        with closing(store.lane("evaluations", id, _lane(number), total)) as lane:
-            lane.refresh()
-            yield _read_open_scores(lane), Inputs.written(lane, N_FIELDS)
-
-
-def _read_open_scores(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """(slot, digest, journal record without slot and inputs) of every row that an open evaluation could grade."""
-    for slot, digest, scores, *_ in lane.records():
-        if all(row[2] != FAILED for row in scores):
-            yield slot, bytes.fromhex(digest), [digest, scores]
-
-
-def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[int, bytes, list[Any]]]:
-    slot = -1
-    key: tuple[Any, ...] | None = None
-    digest, scores = b"", list[Any]()
-    for batch in evaluation.batches(name):
-        columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
-        texts = {f.name for f in batch.schema if tables.is_json(f)}
-        own = [name for name in batch.schema.names if name not in SHARED]
-        usage = columns.get("usage") or [None] * batch.num_rows  # tables of early versions have no such column
-        for i in range(batch.num_rows):
-            if (columns[INDEX][i], columns["replication"][i]) != key:
-                if key is not None and all(row[2] != FAILED for row in scores):
-                    yield slot, digest, [digest.hex(), scores]
-                slot += 1
-                key, scores = (columns[INDEX][i], columns["replication"][i]), []
-            digest = columns["digest"][i]
-            row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
-            extra = {c: _to_fragment(c, columns[c][i], texts) for c in own}
-            scores.append(
-                [
-                    *row,
-                    _to_fragment("data", columns["data"][i], texts),
-                    columns["explanation"][i],
-                    extra if own else None,
-                    *map(Fragment, filter(None, usage[i : i + 1])),
-                ]
-            )
-    if key is not None and all(row[2] != FAILED for row in scores):
-        yield slot, digest, [digest.hex(), scores]
-
-
-def _to_fragment(name: str, value: Any, texts: set[str]) -> Any:
-    return Fragment(value) if name in texts and value is not None else value
-
-
-def _work(scorer: Mapping[str, Any]) -> str:
-    return ids.digest({"scorer": scorer}).hex()
-
-
-def _lane(number: int) -> str:
-    return f"scorer{number}"

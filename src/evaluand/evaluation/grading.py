@@ -305,6 +305,9 @@ class Grader:
         return cells or None
 
 
+N_FIELDS = 3  # of a journal record, before the inputs that were observed
+
+
 def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     """The journal's line for the scores of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
 from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,6 +50,7 @@ from evaluand.run.responses import (
     RECORDED,
     Response,
     completed,
+    completed_keys,
     contents_of,
     failure_in,
     inputs_of,
@@ -59,10 +61,10 @@ from evaluand.run.responses import (
     seal_recorded,
     skipped_line,
     spans_of,
-    take_rows,
 )
 from evaluand.run.task import Recorded, Request, Runnable, Task, as_task
 from evaluand.store.journal import WorkLog
+from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store
 from evaluand.store.tables import FAILED
@@ -134,7 +136,8 @@ class Run(Artifact):
 
     def at(self, positions: Sequence[int]) -> Iterator[Response]:
         """The rows at some positions, in ascending order."""
-        return responses_of(take_rows(self.batches(list(READ)), positions), self.items)
+        places = np.asarray(positions, np.int64)
+        return responses_of(self.store.read("runs", self.id, "responses", list(READ), at=places), self.items)
 
     def contents(self) -> Iterator[bytes]:
         """The `content` of each response, in order."""
@@ -314,8 +317,7 @@ class Runner:
         n_done = lane.n_done - len(stale) if lane else 0
         open_slots = calls.open_slots(lambda slot: lane is not None and lane.is_done(slot) and slot not in stale)
         missing = open_slots.left
-        earlier = _earlier(self.store, calls, inputs, last)
-        reused = sum(1 for _ in open_slots.fill(_answers(self.store, inputs, earlier), inputs.observer))
+        reused = sum(1 for _ in _reusable(self.store, calls, inputs, last, open_slots))
         why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
         return Receipt(calls.total, missing - reused, reused, n_done, why, skipped=calls.total - n_done - missing)
 
@@ -328,18 +330,23 @@ def _explain_request(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str
     return found + (["examples changed"] if old["dataset"] != new["dataset"] else [])
 
 
-def _earlier(store: Store, calls: Calls, inputs: InputCheck, id: str | None) -> list[str]:
-    """The other runs of the same work whose answers may be reused."""
-    return inputs.usable("runs", store.find("runs", calls.work) if calls.work else (), id)
+def _earlier(store: Store, calls: Calls, id: str | None) -> list[str]:
+    """The other runs of the same work."""
+    return [each for each in (store.find("runs", calls.work) if calls.work else ()) if each != id]
 
 
-def _answers(store: Store, inputs: InputCheck, earlier: Sequence[str]) -> Iterator[Iterator[Answer]]:
-    """The completed answers of earlier runs whose inputs are unchanged."""
-    return (_answers_in(store, inputs, each) for each in earlier)
+def _reusable(store: Store, calls: Calls, inputs: InputCheck, id: str | None, open_slots: OpenSlots) -> Iterator[bytes]:
+    """The journal lines of the open slots of a run that earlier runs of the same work fill."""
 
+    def read(source: str, slots: np.ndarray | None) -> Iterator[Answer]:
+        if inputs.may_use("runs", source):
+            yield from inputs.same(completed(store, source, slots), inputs_of(store, source))
 
-def _answers_in(store: Store, inputs: InputCheck, id: str) -> Iterator[Answer]:
-    yield from inputs.same(completed(store, id), inputs_of(store, id))
+    sources = _earlier(store, calls, id)
+    if not sources or not open_slots.left:
+        return
+    index = KeyIndex(store, f"runs/{calls.work}", sources, lambda source: completed_keys(store, source))
+    yield from open_slots.fill_from(index, read, inputs.observer)
 
 
 def _unpinned(reasons: Sequence[str]) -> str:
@@ -399,7 +406,7 @@ class _Job:
         """The outputs of all calls where none has to be made; None if some are made already, or must be."""
         if self.lane.n_done or self.inputs.observer is not None or not {*self.task.reads} <= {"index", "id"}:
             return None
-        if not self.manifest["fresh"] and _earlier(self.store, self.calls, self.inputs, self.id):
+        if not self.manifest["fresh"] and _earlier(self.store, self.calls, self.id):
             return None  # row by row, so that what is reused is taken over and counted
         return self.task.recorded(self.calls.dataset, self.calls.examples, self.calls.replications)
 
@@ -411,11 +418,10 @@ class _Job:
 
     def _reuse(self) -> None:
         """Reuse the answers that earlier runs of the same work have completed, each for one row."""
-        earlier = _earlier(self.store, self.calls, self.inputs, self.id)
-        if not earlier:
+        if not _earlier(self.store, self.calls, self.id):
             return
         open_slots = self.calls.open_slots(self.lane.is_done)
-        for line in open_slots.fill(_answers(self.store, self.inputs, earlier), self.inputs.observer):
+        for line in _reusable(self.store, self.calls, self.inputs, self.id, open_slots):
             self.lane.append(line)
             self.tally.reused += 1
         self.lane.refresh()

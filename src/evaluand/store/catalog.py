@@ -8,7 +8,6 @@ from somebody else or be read-only.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final, TypedDict
@@ -17,7 +16,6 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
-from evaluand.core.user import cache_folder
 from evaluand.store.io import Folder, State
 from evaluand.store.manifests import (
     LOST,
@@ -31,6 +29,7 @@ from evaluand.store.manifests import (
 )
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Manifest, Ref
+from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
 
 DAMAGED: Final = "damaged"
 SEALED_STATUS: Final = "sealed"
@@ -38,7 +37,6 @@ OPEN_STATUS: Final = "open"
 _LAYOUT: Final = 5  # of the stored rows, and of what is validated before they are stored; others are not read
 _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
-_UNUSED_SECONDS: Final = 90 * 86400.0  # after which the catalog of a store that nobody lists is removed
 _REFS: Final = "refs"
 
 _Row = list[Any]  # [time, size, inode] of the file, and what was read from it
@@ -159,7 +157,7 @@ class Catalog:
 
     def _file(self) -> str:
         """The name of the stored catalog: the digest of the store's path."""
-        return f"{ids.digest_of_text(os.fsencode(os.path.realpath(self._root.path))).hex()}.json"
+        return f"{file_prefix(self._root.path)}.json"
 
     def _save(self) -> None:
         self._is_loaded = True
@@ -207,14 +205,10 @@ _MOST_COUNTS: Final = 10_000
 _MOST_COUNTS_BYTES: Final = 1 << 20
 
 
-def _place() -> Folder:
-    return Folder(cache_folder(), "catalogs")
-
-
 def _load(file: str) -> dict[str, dict[str, _Row]]:
     """The stored rows; none if the file is missing, damaged or of another layout."""
     with suppress(FileNotFoundError, EngineError, ValueError):
-        digest, _, content = _place().read(file, _MOST_BYTES).partition(b"\n")
+        digest, _, content = cache_place("catalogs").read(file, _MOST_BYTES).partition(b"\n")
         if digest == ids.digest_of_text(content).hex().encode():
             stored = orjson.loads(content)
             return stored["rows"] if stored["layout"] == _LAYOUT else {}
@@ -224,16 +218,9 @@ def _load(file: str) -> dict[str, dict[str, _Row]]:
 def _save(file: str, rows: dict[str, dict[str, _Row]]) -> None:
     """Stores rows where the cache can be written; without it each process reads all manifests."""
     content = orjson.dumps({"layout": _LAYOUT, "rows": rows})
-    folder = _place()
+    folder = cache_place("catalogs")
     with suppress(EngineError, FileNotFoundError):
         folder.make()
         if not folder.has_file(file):
-            _remove_unused(folder)
+            remove_unused(folder)
         folder.put(file, ids.digest_of_text(content).hex().encode() + b"\n" + content, durable=False)
-
-
-def _remove_unused(folder: Folder) -> None:
-    files = folder.files()
-    for file, state in zip(files, folder.states(files), strict=True):
-        if isinstance(state, os.stat_result) and time.time() - state.st_mtime > _UNUSED_SECONDS:
-            folder.remove(file)

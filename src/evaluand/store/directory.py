@@ -140,13 +140,19 @@ class DirectoryStore:
         return _DirectoryDraft(self.folder(kind, id))
 
     def read(
-        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+        self,
+        kind: str,
+        id: str,
+        table: str,
+        columns: list[str] | None = None,
+        of: Indices | None = None,
+        at: Indices | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a sealed artifact's table; `of`: at least those of these examples, see `WindowedStore`."""
+        """The rows of a sealed artifact's table; `of` and `at` as in `Store.read`."""
         entry = self.manifest(kind, id).get("tables", {}).get(table)
         if entry is None:
             raise NotFound(f"no table {table!r} in {kind} {id}")
-        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns, of)
+        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns, of, at)
         return batches
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:

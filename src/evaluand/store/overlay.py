@@ -39,9 +39,15 @@ class OverlayStore:
         return self._own.draft(kind, id)
 
     def read(
-        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+        self,
+        kind: str,
+        id: str,
+        table: str,
+        columns: list[str] | None = None,
+        of: Indices | None = None,
+        at: Indices | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        return (self._own if self._own.is_sealed(kind, id) else self._store).read(kind, id, table, columns, of)
+        return (self._own if self._own.is_sealed(kind, id) else self._store).read(kind, id, table, columns, of, at)
 
     def refer(self, name: str, kind: str, id: str) -> None:
         """Names are not written either."""

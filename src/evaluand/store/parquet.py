@@ -17,6 +17,7 @@ from evaluand.store import io
 from evaluand.store.digests import open_table
 from evaluand.store.io import Folder, temporary_name
 from evaluand.store.manifests import file_name, table_file
+from evaluand.store.window import take_rows
 
 if TYPE_CHECKING:
     from evaluand.store.store import Indices
@@ -75,12 +76,17 @@ class TableWriter:
 
 
 def read_table(
-    folder: Folder, entry: Mapping[str, Any], columns: list[str] | None, of: "Indices | None" = None
+    folder: Folder,
+    entry: Mapping[str, Any],
+    columns: list[str] | None,
+    of: "Indices | None" = None,
+    at: "Indices | None" = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a table in batches.
 
     Args:
         of: only row groups that may have these examples.
+        at: only the rows at these places, ascending.
 
     Raises:
         EngineError: the file is missing, has changed since it was written, or cannot be read.
@@ -89,11 +95,14 @@ def read_table(
     try:
         with pq.ParquetFile(_OpenFile(folder, entry["file"], handle), pre_buffer=False) as file:
             groups = None if of is None else _groups_of(file.metadata, of)
+            if at is not None:
+                groups, at = _groups_at(file.metadata, at, groups)
             if file.metadata.num_rows == 0 or groups == []:
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
             # In one thread, as a stream: the memory of Arrow's threads adds 60 MiB.
-            yield from file.iter_batches(_rows_at_once(file.metadata), groups, columns, use_threads=False)
+            batches = file.iter_batches(_rows_at_once(file.metadata), groups, columns, use_threads=False)
+            yield from batches if at is None else take_rows(batches, at)
     except (OSError, pa.ArrowException) as error:
         path = folder.path / entry["file"]
         raise EngineError(f"{path}: cannot be read: {error}; run `evaluand verify` to see the damage") from error
@@ -109,6 +118,18 @@ def _groups_of(metadata: pq.FileMetaData, indices: "Indices") -> list[int]:
     place, groups = names.index(INDEX), range(metadata.num_row_groups)
     known = [metadata.row_group(group).column(place).statistics for group in groups]
     return [group for group, seen in zip(groups, known, strict=True) if _may_have(seen, indices)]
+
+
+def _groups_at(metadata: pq.FileMetaData, places: "Indices", among: list[int] | None) -> tuple[list[int], "Indices"]:
+    """The row groups that have rows at these places, and the places if only these groups are read."""
+    sizes = np.array([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    owner = np.searchsorted(starts + sizes, places, "right")
+    is_read = np.isin(owner, np.arange(len(sizes)) if among is None else among)
+    owner, places = owner[is_read], places[is_read]
+    groups = np.unique(owner)
+    new_starts = np.cumsum(sizes[groups]) - sizes[groups]
+    return groups.tolist(), places - starts[owner] + new_starts[np.searchsorted(groups, owner)]
 
 
 def _may_have(seen: Any, indices: "Indices") -> bool:

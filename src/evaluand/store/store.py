@@ -101,13 +101,20 @@ class Store(Protocol):
         """Begins to write an artifact's tables."""
 
     def read(
-        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+        self,
+        kind: str,
+        id: str,
+        table: str,
+        columns: list[str] | None = None,
+        of: Indices | None = None,
+        at: Indices | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a sealed artifact's table, in order.
 
         Args:
             of: the `_index_` of the examples that are wanted, ascending; further rows may be among those returned, see
                 `WindowedStore`.
+            at: the places of the rows that are wanted in the table, ascending; no others are returned.
 
         Raises:
             NotFound: the store has no such artifact or table.
@@ -169,12 +176,22 @@ class MemoryStore:
         return _MemoryDraft(self, kind, id)
 
     def read(
-        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+        self,
+        kind: str,
+        id: str,
+        table: str,
+        columns: list[str] | None = None,
+        of: Indices | None = None,
+        at: Indices | None = None,
     ) -> Iterator[pa.RecordBatch]:
         if (kind, id, table) not in self._tables:
             raise NotFound(f"no table {table!r} in {kind} {id}")
-        for batch in self._tables[kind, id, table]:
-            yield batch.select(columns) if columns else batch
+        batches = (batch.select(columns) if columns else batch for batch in self._tables[kind, id, table])
+        if at is None:
+            return batches
+        from evaluand.store.window import take_rows  # which needs Arrow
+
+        return take_rows(batches, at)
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         return []

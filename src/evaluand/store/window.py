@@ -34,13 +34,19 @@ class WindowedStore:
         return getattr(self._store, name)
 
     def read(
-        self, kind: str, id: str, table: str, columns: list[str] | None = None, of: Indices | None = None
+        self,
+        kind: str,
+        id: str,
+        table: str,
+        columns: list[str] | None = None,
+        of: Indices | None = None,
+        at: Indices | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of these examples; one empty batch if there are none. Tables without `_index_` are whole."""
         wanted = columns if columns is None or INDEX in columns else [*columns, INDEX]
         indices = self._indices if of is None else np.intersect1d(self._indices, of)
         chosen, empty, is_empty = pa.array(indices, pa.int64()), None, True
-        for batch in self._store.read(kind, id, table, wanted, indices):
+        for batch in self._store.read(kind, id, table, wanted, indices, at):
             is_last = False
             if INDEX in batch.schema.names:
                 is_last = _ends_after(batch.column(INDEX), indices)
@@ -55,6 +61,18 @@ class WindowedStore:
                 break
         if is_empty and empty is not None:
             yield empty
+
+
+def take_rows(batches: Iterator[pa.RecordBatch], places: Indices) -> Iterator[pa.RecordBatch]:
+    """The rows at some places, ascending; no empty batches."""
+    first = 0
+    for batch in batches:
+        start, stop = np.searchsorted(places, [first, first + batch.num_rows])
+        if stop > start:
+            yield batch.take(pa.array(places[start:stop] - first))
+        first += batch.num_rows
+        if stop == len(places):
+            return
 
 
 def _ends_after(seen: pa.Array, wanted: np.ndarray) -> bool:

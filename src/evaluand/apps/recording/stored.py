@@ -25,7 +25,8 @@ from evaluand.engine.keyed_work import Artifact, Progress
 from evaluand.engine.observation import UNKNOWN, node_key
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Inputs
-from evaluand.evaluation.evaluator import N_FIELDS, Evaluation, Evaluator, KnownScore
+from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScore
+from evaluand.evaluation.grading import N_FIELDS
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.units import Traced, Unit, record_of
 from evaluand.run.responses import response_of, seal

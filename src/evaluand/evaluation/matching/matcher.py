@@ -26,7 +26,8 @@ from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, UnitCodec
 from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
-from evaluand.evaluation.evaluator import N_FIELDS, ScorerFailed
+from evaluand.evaluation.evaluator import ScorerFailed
+from evaluand.evaluation.grading import N_FIELDS
 from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.matching.judge_view import JudgeView
 from evaluand.evaluation.matching.judging import (
@@ -462,7 +463,8 @@ class _Job:
 
     def _reuse(self, lane: WorkLog, work: str, keys: np.ndarray) -> None:
         """Reuses what the same judge has said about the same presentations in earlier matches."""
-        sources = self.inputs.usable("matches", self.store.find("matches", work), self.manifest["id"])
+        found = [id for id in self.store.find("matches", work) if id != self.manifest["id"]]
+        sources = [id for id in found if self.inputs.may_use("matches", id)]
         if not sources:
             return
         missing = lane.undone(0, lane.slots)
