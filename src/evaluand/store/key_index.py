@@ -130,8 +130,8 @@ class Search:
         order = np.lexsort((place, rank))
         rank, place = rank[order], place[order]
         starts = np.flatnonzero(np.diff(rank, prepend=-1))
-        for start, stop in zip(starts, [*starts[1:], len(rank)], strict=True):
-            yield self._sources[rank[start]], place[start:stop]
+        for start, places in zip(starts, np.split(place, starts[1:]), strict=False):  # no rows are one empty part
+            yield self._sources[rank[start]], places
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class _Level:
             raise ValueError(file)
         head = orjson.loads(content[16 : 16 + size])
         n, start = head["rows"], 16 + size
-        if len(content) != start + n * _ROW_BYTES:
+        if len(content) != start + n * _ROW_BYTES or not all(type(each) is str for each in head["sources"]):
             raise ValueError(file)
         numbers = np.frombuffer(content, np.uint64, n, start)
         owners = np.frombuffer(content, _NUMBER, n, start + numbers.nbytes)
