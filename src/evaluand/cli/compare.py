@@ -141,7 +141,7 @@ def _find_labelled(store: DirectoryStore, text: str) -> list[tuple[str, Evaluati
     found = find_evaluations(store, text)
     if kind == "aggregations":  # its labels, since tasks with the same answers share one evaluation
         return [*zip(Aggregation(store, id).labels, found, strict=True)]
-    if any(ref.name == text for ref in store.refs()):
+    if store.named(text):
         return [(text, found[0])]
     return [(e.name or e.id[:SHORT_ID], e) for e in found]
 

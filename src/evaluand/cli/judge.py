@@ -279,7 +279,7 @@ def _flag(name: str) -> str:
 
 
 def _has_only_matches(store: DirectoryStore, source: str) -> bool:
-    kinds = {ref.kind for ref in store.refs() if ref.name == source}
+    kinds = {ref.kind for ref in store.named(source)}
     return "matches" in kinds and not kinds & {"evaluations", "runs"}
 
 

@@ -251,7 +251,7 @@ def _command_words(artifacts: Sequence[str], options: Mapping[str, Any]) -> list
 
 def _find_named(store: Store, name: str | None) -> Matches | None:
     """The finished matches that have a name so far."""
-    found = next((ref.id for ref in store.refs() if (ref.name, ref.kind) == (name, Matches.kind)), None)
+    found = next((ref.id for ref in store.named(name or "") if ref.kind == Matches.kind), None)
     return Matches(store, found) if found is not None and store.is_sealed(Matches.kind, found) else None
 
 
@@ -315,7 +315,7 @@ def _find_runs(store: Store, text: str) -> list[tuple[str, Run]]:
     run = Run(store, id) if kind == "runs" else read_run(Evaluation(store, id))
     if not store.is_sealed("runs", run.id):
         raise SpecError(f"{text!r} is not finished; `evaluand resume {run.id[:SHORT_ID]}` continues it")
-    return [(text if any(ref.name == text for ref in store.refs()) else run.name or text, run)]
+    return [(text if store.named(text) else run.name or text, run)]
 
 
 def _find_artifact(store: Store, text: str) -> tuple[str, str]:

@@ -166,7 +166,7 @@ class Artifact:
         if not store.is_sealed(cls.kind, id):
             raise SpecError(f"{singular(cls.kind)} {id} is not finished; continue it with `evaluand resume {id}`")
         artifact = cls(store, id)
-        artifact.called = name if Ref(name, cls.kind, id) in store.refs() else None
+        artifact.called = name if Ref(name, cls.kind, id) in store.named(name) else None
         return artifact
 
     @property

@@ -616,7 +616,7 @@ def _as_measures(measures: Any, scorers: Mapping[str, Any]) -> Any:
 
 
 def _find_finished_run(store: Store, name: str) -> Run:
-    id = next((ref.id for ref in store.refs() if (ref.kind, ref.name) == ("runs", name)), None)
+    id = next((ref.id for ref in store.named(name) if ref.kind == "runs"), None)
     if id is None or not store.is_sealed("runs", id):
         raise SpecError(f"no finished run is called {name!r}; run it first, without --no-calls")
     run = Run(store, id)

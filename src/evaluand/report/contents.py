@@ -154,7 +154,7 @@ def read_match_sets(store: DirectoryStore, name: str) -> tuple[str, dict[str, Ma
 
 def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     """(kind, id, title) of an artifact; a name of several kinds refers to the last step."""
-    ids = {ref.kind: ref.id for ref in store.refs() if ref.name == text}
+    ids = {ref.kind: ref.id for ref in store.named(text)}
     for kind in (*_FIRST, *_JUDGED):
         if kind in ids:
             return kind, ids[kind], text
@@ -196,7 +196,7 @@ def _collect(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[lis
             return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
         evaluations = [Evaluation(store, graded)]
     elif kind == "evaluations":
-        is_name = Ref(title, kind, id) in store.refs()
+        is_name = Ref(title, kind, id) in store.named(title)
         evaluations = find_evaluations(store, title) if is_name else [Evaluation(store, id)]
     else:
         found = [ref for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{title}/")]

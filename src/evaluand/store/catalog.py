@@ -39,7 +39,7 @@ _FEW: Final = 64  # files that are read again sooner than stored
 _MOST_BYTES: Final = 1 << 30
 _REFS: Final = "refs"
 
-_Row = list[Any]  # [time, size, inode] of the file, and what was read from it
+_Row = list[Any]  # [time, size, inode] of the file, and what was read from it; or what stays as it is
 
 
 class Entry(TypedDict):
@@ -71,6 +71,7 @@ class Catalog:
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = Folder(root)
         self._rows: dict[str, dict[str, _Row]] = {}  # by kind, or `refs`, and by id, or name of a file
+        self._works: dict[str, dict[str, _Row]] = {}  # by kind and id: when it was made, and by which work
         self._is_loaded = False
 
     def entries(self, kind: str | None = None) -> list[Entry]:
@@ -85,8 +86,27 @@ class Catalog:
         return sorted(entry["id"] for entry in self._entries(kind) if damaged or entry["status"] != DAMAGED)
 
     def find(self, kind: str, work: str) -> list[str]:
-        """The ids of the artifacts made by the same work, newest first."""
-        return [entry["id"] for entry in self.entries(kind) if work in entry["work"]]
+        """The ids of the artifacts made by the same work, newest first.
+
+        An id stands for one work, so manifests that were read once are not looked at again, also if they have changed.
+        """
+        above = self._root / kind
+        if above.blocked():
+            return []
+        if not self._works:
+            self._works = _load(self._file("works"))
+        known, ids = self._works.setdefault(kind, {}), [id for id in above.folders() if ID.fullmatch(id)]
+        unknown = [id for id in ids if id not in known]
+        for id in unknown:
+            with suppress(FileNotFoundError, EngineError):  # being made or removed, or damaged
+                entry = _read_entry(above / id, kind, id)
+                known[id] = [entry["created"] or "", entry["work"]]
+        if len(unknown) > _FEW:
+            there = {*ids}
+            self._works[kind] = known = {id: row for id, row in known.items() if id in there}
+            _save(self._file("works"), self._works)
+        found = [id for id in ids if id in known and work in known[id][1]]
+        return sorted(found, key=lambda id: known[id][0], reverse=True)
 
     def refs(self) -> Iterator[tuple[str, Ref | Fault]]:
         """The files of names, each with its name, or why it cannot be read."""
@@ -155,9 +175,9 @@ class Catalog:
             known = self._rows.get(part, {})
         return {name: row for name, row in known.items() if row[0] == on_disk.get(name)}
 
-    def _file(self) -> str:
-        """The name of the stored catalog: the digest of the store's path."""
-        return f"{file_prefix(self._root.path)}.json"
+    def _file(self, part: str = "") -> str:
+        """The name of the stored catalog, or of a part of it: a digest of the store's path."""
+        return f"{file_prefix(self._root.path, part)}.json"
 
     def _save(self) -> None:
         self._is_loaded = True

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.core.errors import EngineError, Fault, NotFound, warn
+from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, warn
 from evaluand.store.catalog import Catalog
 from evaluand.store.digests import damaged_tables, resized_tables
 from evaluand.store.io import Entry, Folder, is_being_written, is_temporary
@@ -192,9 +192,23 @@ class DirectoryStore:
     def refs(self) -> list[Ref]:
         return sorted(ref for _, ref in self.ref_files())
 
+    def named(self, name: str) -> list[Ref]:
+        return [ref for _, ref in self._named(name) if isinstance(ref, Ref)]
+
     def damaged_kinds(self, name: str) -> list[str]:
-        damaged = {file for file, ref in self.catalog.refs() if isinstance(ref, Fault)}
-        return [kind for kind in KINDS if ref_file(name, kind) in damaged] if damaged else []
+        return [kind for kind, ref in self._named(name) if isinstance(ref, Fault)]
+
+    def _named(self, name: str) -> Iterator[tuple[str, Ref | Fault]]:
+        """By kind, what the file of a name says, or why it cannot be read."""
+        folder = Folder(self.root, REFS)
+        for kind in KINDS if _can_be_name(name) and not folder.blocked() else ():
+            file = ref_file(name, kind)
+            try:
+                yield kind, read_ref(folder, file)
+            except FileNotFoundError:
+                continue
+            except EngineError as error:
+                yield kind, as_fault(folder.path / file, error)
 
     def ref_files(self) -> Iterator[tuple[str, Ref]]:
         """The files of all names; `damaged_refs` lists those that cannot be read."""
@@ -340,6 +354,13 @@ def _sweep(folder: Folder, manifest: Manifest) -> None:
         for name in unneeded_files(folder, manifest):
             folder.remove(name)
         remove_journal(folder)
+
+
+def _can_be_name(text: str) -> bool:
+    try:
+        return bool(check_name(text))
+    except SpecError:
+        return False
 
 
 def _is_id(value: object) -> bool:

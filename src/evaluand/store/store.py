@@ -136,6 +136,9 @@ class Store(Protocol):
     def refs(self) -> list[Ref]:
         """All names, sorted."""
 
+    def named(self, name: str) -> list[Ref]:
+        """What a name refers to: at most one artifact of each kind, without names that are damaged."""
+
     def damaged_kinds(self, name: str) -> list[str]:
         """The kinds of artifacts for which this name is stored, but cannot be read."""
 
@@ -206,6 +209,9 @@ class MemoryStore:
 
     def refs(self) -> list[Ref]:
         return sorted(self._refs.values())
+
+    def named(self, name: str) -> list[Ref]:
+        return [ref for kind in KINDS if (ref := self._refs.get((kind, name)))]
 
     def damaged_kinds(self, name: str) -> list[str]:
         return []
@@ -278,7 +284,7 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         EngineError: the only name that matches is damaged.
     """
     kinds = (kind,) if kind else KINDS
-    named = [(ref.kind, ref.id) for ref in store.refs() if ref.name == text and ref.kind in kinds]
+    named = [(ref.kind, ref.id) for ref in store.named(text) if ref.kind in kinds]
     damaged = [each for each in store.damaged_kinds(text) if each in kinds]
     if named:
         first = min(named, key=lambda found: kinds.index(found[0]))
@@ -303,7 +309,7 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         return "datasets", datasets[0]
     if datasets:
         raise NotFound(f"{text!r} refers to several datasets: {', '.join(datasets)}; give the first digits of one")
-    others = [ref.kind for ref in store.refs() if ref.name == text]
+    others = [ref.kind for ref in store.named(text)]
     if any(other in kinds for other in others):  # another process has just given this name
         return resolve(store, text, kind)
     if kind and others:
