@@ -24,7 +24,7 @@ from unittest.mock import patch
 from evaluand.core import system
 from evaluand.core.system import ProcessIdentity
 from evaluand.engine import keyed_work
-from evaluand.store import catalog, digests, garbage, io, journal, leases, log, references
+from evaluand.store import digests, garbage, io, journal, leases, log, references, user_cache
 from evaluand.store.io import Disk
 from support.memory_disk import MemoryDisk
 
@@ -271,7 +271,7 @@ class Simulation:
         with ExitStack() as stack:
             for module, name in own:
                 stack.enter_context(patch.object(module, name, getattr(module, name)))
-            for module in (leases, journal, log, keyed_work, garbage, references, catalog):
+            for module in (leases, journal, log, keyed_work, garbage, references, user_cache):
                 stack.enter_context(patch.object(module, "time", simulated_time))
             for module in (leases, journal):
                 stack.enter_context(patch.object(module, "boot_seconds", self.boot_seconds))
