@@ -193,12 +193,12 @@ class DirectoryStore:
         return sorted(ref for _, ref in self.ref_files())
 
     def named(self, name: str) -> list[Ref]:
-        return [ref for _, ref in self._named(name) if isinstance(ref, Ref)]
+        return [ref for _, ref in self._read_names(name) if isinstance(ref, Ref)]
 
     def damaged_kinds(self, name: str) -> list[str]:
-        return [kind for kind, ref in self._named(name) if isinstance(ref, Fault)]
+        return [kind for kind, ref in self._read_names(name) if isinstance(ref, Fault)]
 
-    def _named(self, name: str) -> Iterator[tuple[str, Ref | Fault]]:
+    def _read_names(self, name: str) -> Iterator[tuple[str, Ref | Fault]]:
         """By kind, what the file of a name says, or why it cannot be read."""
         folder = Folder(self.root, REFS)
         for kind in KINDS if _can_be_name(name) and not folder.blocked() else ():
