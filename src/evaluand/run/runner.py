@@ -317,7 +317,7 @@ class Runner:
         n_done = lane.n_done - len(stale) if lane else 0
         open_slots = calls.open_slots(lambda slot: lane is not None and lane.is_done(slot) and slot not in stale)
         missing = open_slots.left
-        reused = sum(1 for _ in _reusable(self.store, calls, inputs, last, open_slots))
+        reused = sum(1 for _ in _reusable(self.store, calls, inputs, _earlier(self.store, calls, last), open_slots))
         why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
         return Receipt(calls.total, missing - reused, reused, n_done, why, skipped=calls.total - n_done - missing)
 
@@ -335,14 +335,15 @@ def _earlier(store: Store, calls: Calls, id: str | None) -> list[str]:
     return [each for each in (store.find("runs", calls.work) if calls.work else ()) if each != id]
 
 
-def _reusable(store: Store, calls: Calls, inputs: InputCheck, id: str | None, open_slots: OpenSlots) -> Iterator[bytes]:
-    """The journal lines of the open slots of a run that earlier runs of the same work fill."""
+def _reusable(
+    store: Store, calls: Calls, inputs: InputCheck, sources: Sequence[str], open_slots: OpenSlots
+) -> Iterator[bytes]:
+    """The journal lines of the open slots of a run that earlier runs of the same work, the sources, fill."""
 
     def read(source: str, slots: np.ndarray | None) -> Iterator[Answer]:
         if inputs.may_use("runs", source):
             yield from inputs.same(completed(store, source, slots), inputs_of(store, source))
 
-    sources = _earlier(store, calls, id)
     if not sources or not open_slots.left:
         return
     index = KeyIndex(store, f"runs/{calls.work}", sources, lambda source: completed_keys(store, source))
@@ -418,10 +419,11 @@ class _Job:
 
     def _reuse(self) -> None:
         """Reuse the answers that earlier runs of the same work have completed, each for one row."""
-        if not _earlier(self.store, self.calls, self.id):
+        sources = _earlier(self.store, self.calls, self.id)
+        if not sources:
             return
         open_slots = self.calls.open_slots(self.lane.is_done)
-        for line in _reusable(self.store, self.calls, self.inputs, self.id, open_slots):
+        for line in _reusable(self.store, self.calls, self.inputs, sources, open_slots):
             self.lane.append(line)
             self.tally.reused += 1
         self.lane.refresh()
