@@ -55,6 +55,10 @@ def pytest_collection() -> Generator[None, object, object]:
 def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test is answered by the replies of an earlier one, whose server had the same port by chance."""
     monkeypatch.setenv("XDG_CACHE_HOME", os.path.join(_home.name, f"cache-{next(_numbers)}"))
+    if "evaluand.models.reply_cache" in sys.modules:
+        sys.modules["evaluand.models.reply_cache"]._reset_after_fork()
+    if "evaluand.models.chat_model" in sys.modules:
+        sys.modules["evaluand.models.chat_model"]._support_by_model.clear()
 
 
 @pytest.fixture(autouse=True)
