@@ -283,6 +283,8 @@ def test_an_open_run_is_not_exported() -> None:
 
 HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\n=1", "a,b", 'say "hi"', "", "two\nlines", "'", "ünï", " =1"]
 HOSTILE += ["\xa0=1", "\u3000@x", "\u200b+1", "＝1", " －1", "'\ufeff=1", "\x9b31m", " - a list"]
+HOSTILE += [f"{unseen}=1" for unseen in "\u202e\u2066\u061c\ufe0f\u2800\u115f\u3164\x01\x1b\x7f\x9b"]
+HOSTILE += [f"{sign}1" for sign in "\ufe62\ufe63\ufe66\ufe6b\u2212"]
 UNTOUCHED = {"a,b", 'say "hi"', "", "two\nlines", "'", "ünï", "\x9b31m"}
 
 

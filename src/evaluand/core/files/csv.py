@@ -19,11 +19,13 @@ from pyarrow import csv as arrow_csv
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.paths import replaced
+from evaluand.core.text.unseen import UNSEEN
 
-_FORMULA = re.compile(r"'*+(?:[\t\r\n]|[\s\0\u00ad\u180e\u200b-\u200f\u2060\ufeff]*+[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_SIGNS = r"=+\-@\u2212\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20"
+_FORMULA = re.compile(rf"'*+(?:[\t\r\n]|[\s\0-\x1f\x7f-\x9f\u2800{UNSEEN}]*+[{_SIGNS}])")
 """How a text begins that spreadsheets take for a formula.
 
-Some skip blanks and what is not seen before its sign, and take a sign of full width for the usual one.
+Some skip blanks, controls and what is not seen before its sign, and take a wide, a small or a minus sign for the usual.
 """
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from evaluand.core.identity import json_text
 from evaluand.core.text.templates import Template
+from evaluand.core.text.unseen import UNSEEN
 from evaluand.evaluation.judges.replies import EVIDENCE, PARTS, REASONS, VERDICT
 from evaluand.evaluation.judges.rubric_fields import Parts, RubricExample
 from evaluand.evaluation.judges.scale import Scale
@@ -159,12 +160,8 @@ def _without_tags(value: Any, tags: re.Pattern[str]) -> Any:
 
 
 _ESCAPED: Final = r"\g<0>\\"
-_UNSEEN: Final = (  # Default_Ignorable_Code_Point: https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
-    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_INVISIBLE: Final = f"[{_UNSEEN}]*+"
-_GAP: Final = rf"[\s/\uff0f{_UNSEEN}]*+"
+_INVISIBLE: Final = f"[{UNSEEN}]*+"
+_GAP: Final = rf"[\s/\uff0f{UNSEEN}]*+"
 _WRITTEN_TAG: Final = re.compile(r"<\s*+/?\s*+([^\W\d][\w-]*)")
 
 
