@@ -102,11 +102,8 @@ def whole(store, examples):
 def toil(store, seed, examples):
     # All steps of an experiment on rows of their own, whose name is that of the one before.
     rows = [{"input": seed * 1_000_000 + i, "expected": i % 3} for i in range(examples)]
-    try:
-        made = Experiment("soak", Dataset.from_rows(rows), {"steady": steady}, {"graded": graded},
-            [Measure("graded", Accuracy())], policy).run(store)
-    except KeyboardInterrupt:
-        os._exit(130)
+    made = Experiment("soak", Dataset.from_rows(rows), {"steady": steady}, {"graded": graded},
+        [Measure("graded", Accuracy())], policy).run(store)
     [one] = made.tasks
     return f"{one.run.digest} {one.evaluation.digest} {made.aggregation.digest}"
 
@@ -267,6 +264,8 @@ for text in sys.stdin:
                 faulthandler.dump_traceback_later(120, exit=True)
                 child(*words)
                 code = 0
+            except KeyboardInterrupt:
+                code = 130
             except BaseException:
                 traceback.print_exc()
                 code = 1
