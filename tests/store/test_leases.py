@@ -256,6 +256,25 @@ def test_a_worker_that_lost_its_leases_goes_on_as_a_new_one(tmp_path: Path) -> N
     quick.close()
 
 
+def test_a_worker_that_learns_from_its_heart_that_its_leases_are_lost_is_refused_its_next_claim(tmp_path: Path) -> None:
+    """What it has under way would go into its next segment, where no fence ends it."""
+    slow, quick = open_lane(tmp_path), open_lane(tmp_path)
+    assert isinstance(slow.leases, FileLeases)
+    slow.leases.claim(3)
+    first = slow._log.segment
+    run_out(tmp_path)
+    quick.leases.claim(1)
+    assert not slow.leases._renew()
+    assert slow.leases.claim(3) is None
+    assert not slow.leases.holds()
+    assert slow._log.segment == first
+    assert slow.leases.claim(3) == (1, 0)
+    assert slow.leases.holds()
+    assert slow._log.segment != first
+    slow.close()
+    quick.close()
+
+
 def test_lines_of_a_worker_without_fence_count_whoever_took_over(tmp_path: Path) -> None:
     """An app that records: others use none of its numbers, and its calls are not repeated."""
     app, other = open_lane(tmp_path, None), open_lane(tmp_path, None)

@@ -22,8 +22,8 @@ are free, and the state notes where its segment ends. Then the new worker writes
 segment: lines beyond it do not count. If it dies before, the next worker reads the note and writes the same fence.
 
 A worker that was stopped and continues finds by its own clock that its last beat is old, tries to beat, and finds
-itself removed. Then it has no leases, its segment ends, and it goes on as a new worker with a new segment. So at most
-the calls in flight are repeated.
+itself removed. Then it has no leases, and its next claim is refused, so that it gives up the calls in flight. After
+that it goes on as a new worker with a new segment. So at most the calls in flight are repeated.
 
 States need not survive a crash of the machine: what is done is in the segments. A file that is damaged, or was never a
 state, is passed over; then the workers that are not in the last valid state find themselves removed, as above.
@@ -71,7 +71,8 @@ class Leases(Protocol):
             is_fenced: whether this worker's lines cease to count when another takes over from it.
 
         Returns:
-            The shard and how often it was claimed before, or None if none is free, or this worker has lost its leases.
+            The shard and how often it was claimed before, or None if none is free, or this worker has lost its leases:
+            then it must give up what is under way before it claims again.
         """
 
     def finish(self, shard: int) -> None:
@@ -101,7 +102,7 @@ class Leases(Protocol):
     def holds(self) -> bool:
         """Whether what this worker writes now counts: it has its leases, or never had any.
 
-        False from the moment in which it has lost them until it claims again.
+        False from the moment in which it has lost them until a claim was refused and it claims again.
         """
 
     def held(self) -> int:
@@ -268,6 +269,7 @@ class FileLeases:
         self._claimed = ""  # the one of these under which it may have had a unit there before it knew
         self._beating = None
         self._lost = False
+        self._is_loss_known = False  # whether a claim was refused since
         self._tries = 0
         self._latest: tuple[int, State] = 0, State()
         self._forget()
@@ -295,10 +297,14 @@ class FileLeases:
 
         with self._lock:
             if self._lost:
+                if not self._is_loss_known:  # calls are under way whose lines must not go into a new segment
+                    self._is_loss_known = True
+                    return None
                 self._log.restart()
                 self._lost = False
             self._is_fenced = is_fenced
             taken = self._try(change)
+            self._is_loss_known = self._lost
             if taken is not None:
                 self._write_fences()
                 self._start_beating()
@@ -375,7 +381,7 @@ class FileLeases:
         self._former |= {self._name, self._log.segment}
         self._units, self._ended = set(), {}
         self._forget()
-        self._lost = True
+        self._lost, self._is_loss_known = True, False
 
     def _change(self, change: Callable[[State, set[int]], T | None], *, leave: bool = False) -> T | None:
         """Makes a change of the state that counts.
