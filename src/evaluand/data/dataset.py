@@ -14,12 +14,11 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
-from itertools import chain, islice
+from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
@@ -33,6 +32,7 @@ from evaluand.data.paths import read_paths
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.row_index import add_index
+from evaluand.data.row_values import RowDigests, RowValues, digest_rows, join_inputs
 from evaluand.data.sources import (
     DataSource,
     Faults,
@@ -44,7 +44,6 @@ from evaluand.data.sources import (
     read_column,
 )
 from evaluand.data.view import View, ViewSpec
-from evaluand.store import tables
 from evaluand.store.ownership import with_mac
 from evaluand.store.store import Store, at_once, check_name, drafted
 
@@ -282,10 +281,12 @@ class Dataset(metaclass=NearNames):
 
     def compute_digest(self) -> str:
         """The digest computed from the rows, ignoring a stored one."""
+        return self._digest_of(RowDigests(self.roles))
+
+    def _digest_of(self, digests: RowDigests) -> str:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-        digests = chain.from_iterable(_Values(batch, self.roles).digests() for batch in self._source.batches())
-        for i, digest in zip(self.indices, digests, strict=True):
-            state.update(i.to_bytes(8, "little", signed=True) + digest)
+        for batch in self._source.batches():
+            state.update(_with_indices(batch, digests.of(batch)))
         return state.hexdigest()
 
     @cached_property
@@ -429,13 +430,13 @@ class Dataset(metaclass=NearNames):
             else:
                 names = (self.roles.input,) if isinstance(self.roles.input, str) else self.roles.input
                 values = {name: read_column(batch, name) for name in names}
-                yield from _inputs(values, self.roles, batch.num_rows)
+                yield from join_inputs(values, self.roles, batch.num_rows)
 
     def example_digests(self) -> Iterator[bytes]:
         """The digest of each example, in order."""
         for batch in self._source.batches():
             stored = DIGEST in batch.schema.names
-            yield from batch.column(DIGEST).to_pylist() if stored else _Values(batch, self.roles).digests()
+            yield from batch.column(DIGEST).to_pylist() if stored else digest_rows(batch, self.roles)
 
     def columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some native columns, in order, as a stream."""
@@ -454,11 +455,14 @@ class Dataset(metaclass=NearNames):
         """This dataset stored in a store, to which it is copied unless it is there already."""
         if self._store is store:
             return self
+        digests = RowDigests(self.roles)
+        if "digest" not in self.__dict__:
+            self.__dict__["digest"] = self._digest_of(digests)
         if not store.is_sealed("datasets", self.id):
             counts, origin = {"examples": len(self)}, {"source": self._source.name} | self._left_out
             with drafted(store, "datasets", self.id) as draft:
                 draft.append("examples", self._empty_batch())
-                for batch in self._with_digests():
+                for batch in self._with_digests(digests):
                     draft.append("examples", batch)
                 manifest = at_once(
                     "datasets", self.id, self.spec, self.name, digest=self.digest, counts=counts, provenance=origin
@@ -480,17 +484,23 @@ class Dataset(metaclass=NearNames):
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
         return pa.RecordBatch.from_pylist([], pa.schema([*fields, pa.field(DIGEST, pa.binary(ids.DIGEST_SIZE))]))
 
-    def _with_digests(self) -> Iterator[pa.RecordBatch]:
+    def _with_digests(self, digests: RowDigests) -> Iterator[pa.RecordBatch]:
         columns = [INDEX, *self.roles.columns]
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         for batch in self._source.batches():
-            values = _Values(batch, self.roles)
-            digests = values.digests()
-            for index, digest in zip(values.indices, digests, strict=True):
-                state.update(index.to_bytes(8, "little", signed=True) + digest)
-            yield batch.select(columns).append_column(DIGEST, pa.array(digests, pa.binary(ids.DIGEST_SIZE)))
+            column = digests.of(batch)
+            state.update(_with_indices(batch, column))
+            yield batch.select(columns).append_column(DIGEST, column)
         if state.hexdigest() != self.digest:
             raise DataError(f"{self._source.name}: the rows changed while they were read; open the dataset again")
+
+
+def _with_indices(batch: pa.RecordBatch, digests: pa.Array) -> bytes:
+    """What the digest of a dataset covers of a batch: each index, in 8 bytes, and the digest of its row."""
+    pairs = np.empty((batch.num_rows, 8 + ids.DIGEST_SIZE), np.uint8)
+    pairs[:, :8] = batch.column(INDEX).to_numpy().astype("<i8", copy=False).view(np.uint8).reshape(-1, 8)
+    pairs[:, 8:] = np.frombuffer(digests.buffers()[1], np.uint8).reshape(-1, ids.DIGEST_SIZE)
+    return pairs.tobytes()
 
 
 class ExampleStream:
@@ -516,75 +526,18 @@ class ExampleStream:
             yield example
 
 
-class _Values:
-    """The values of a batch by role, as columns of Python values."""
-
-    def __init__(self, batch: pa.RecordBatch, roles: Roles) -> None:
-        n = batch.num_rows
-        values = {name: read_column(batch, name) for name in (*roles.columns, INDEX)}
-        blank: list[Any] = [None] * n
-        self.batch, self.roles = batch, roles
-        self.indices = values[INDEX]
-        self.names = values[roles.id] if roles.id else blank
-        self.content = (
-            _inputs(values, roles, n),
-            _expected(values, roles.expected, n),
-            _mappings(values, roles.attributes, n),
-            values[roles.weight] if roles.weight else blank,
-            values[roles.cluster] if roles.cluster else blank,
-            _mappings(values, roles.metadata, n),
-        )
-
-    def digests(self) -> list[bytes]:
-        encode = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS) if self._is_simple() else ids.encode
-        rows_ = zip(*self.content, self.names, strict=True)
-        return [hashlib.blake2b(encode(row), digest_size=ids.DIGEST_SIZE).digest() for row in rows_]
-
-    def examples(self, position: int) -> Iterator[Example]:
-        stored = DIGEST in self.batch.schema.names
-        digests = self.batch.column(DIGEST).to_pylist() if stored else self.digests()
-        places = range(position, position + len(digests))
-        names = [str(i) if name is None else str(name) for i, name in zip(self.indices, self.names, strict=True)]
-        return map(Example, self.indices, places, names, *self.content, digests)
-
-    def _is_simple(self) -> bool:
-        """Whether orjson alone writes the canonical text of every row, as it does for text, integers and booleans."""
-        fields = [self.batch.schema.field(name) for name in self.roles.columns]
-        return all(
-            not f.name.startswith("$")
-            and not tables.is_json(f)
-            and (pa.types.is_string(f.type) or pa.types.is_signed_integer(f.type) or pa.types.is_boolean(f.type))
-            for f in fields
-        ) and not (isinstance(self.roles.expected, Mapping) and any(t.startswith("$") for t in self.roles.expected))
-
-
 def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:
-    return _Values(batch, roles).examples(position)
+    stored = DIGEST in batch.schema.names
+    digests = batch.column(DIGEST).to_pylist() if stored else digest_rows(batch, roles)
+    values, places = RowValues(batch, roles), range(position, position + batch.num_rows)
+    names = [str(i) if name is None else str(name) for i, name in zip(values.indices, values.names, strict=True)]
+    return map(Example, values.indices, places, names, *values.content, digests)
 
 
 def _replace_inputs(examples: Iterator[Example], inputs: Iterator[Any]) -> Iterator[Example]:
     for example, input in zip(examples, inputs, strict=True):
         example.input = input
         yield example
-
-
-def _mappings(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list[dict[str, Any]]:
-    if not names:
-        return [{} for _ in range(n)]
-    return [dict(zip(names, row, strict=True)) for row in zip(*(values[name] for name in names), strict=True)]
-
-
-def _inputs(values: Mapping[str, list[Any]], roles: Roles, n: int) -> Sequence[Any]:
-    return values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n)
-
-
-def _expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:
-    if expected is None:
-        return [None] * n
-    if isinstance(expected, str):
-        return values[expected]
-    columns = {target: values[column] for target, column in expected.items()}
-    return [{target: column[i] for target, column in columns.items()} for i in range(n)]
 
 
 def _check_names(source: DataSource) -> None:

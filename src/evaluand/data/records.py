@@ -1,8 +1,9 @@
 """Rows of Python objects as Arrow batches: the types of their columns, and their faults.
 
-Rows are read twice: the first pass finds every fault and the type of each column, the second yields batches. A column
-gets a native Arrow type only if that loses nothing; mixed values, objects and ragged lists become canonical JSON text
-(Arrow's own inference drops `{}` and merges keys).
+The first pass over the rows finds every fault and the type of each column, and converts the rows on the way; where the
+types are known only at its end, a second one converts them. A column gets a native Arrow type only if that loses
+nothing; mixed values, objects and ragged lists become canonical JSON text (Arrow's own inference drops `{}` and merges
+keys).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, kind_of
 from evaluand.core.json_like import surrogate_fault
 from evaluand.data.source import Faults, OpenFiles
+from evaluand.data.spool import Spool
 from evaluand.store import tables
 from evaluand.store.tables import BATCH_CHARACTERS, BATCH_ROWS
 
@@ -39,41 +41,111 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, 
     """
     guesses: dict[str, ColumnGuess] = {}
     faults = Faults()
-    lines = [_inspect_file(records, partial(where, number), guesses, faults) for number, records in enumerate(files)]
+    read = [_read_file(records, partial(where, number), guesses, faults) for number, records in enumerate(files)]
     faults.check()
-    schema = pa.schema([guess.field(column) for column, guess in guesses.items()])
+    schema = _schema(guesses)
+    spools = [spool if spool is not None and spool.schema.equals(schema, True) else None for _, spool in read]
 
     def batches(number: int) -> Iterator[pa.RecordBatch]:
-        chunk: list[Mapping[str, Any]] = []
-        size = 0
-        for _, record in files[number]():
-            chunk.append(record)
-            size += sum(len(value) for value in record.values() if isinstance(value, str))
-            if len(chunk) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
-                yield build_batch(chunk, schema)
-                chunk, size = [], 0
-        if chunk:
-            yield build_batch(chunk, schema)
+        spool = spools[number]
+        if spool is not None:
+            yield from spool.batches()
+            return
+        spool = Spool(schema)
+        for chunk in _chunks(files[number]()):
+            batch = build_batch([record for _, record in chunk], schema)
+            spool = _append(spool, batch)
+            yield batch
+        spools[number] = _finish(spool)
 
     return OpenFiles(
         schema,
         batches,
-        lambda number, row: where(number, lines[number][row]),
+        lambda number, row: where(number, read[number][0][row]),
+        n_rows=[len(lines) for lines, _ in read],
         objects=lambda number: (record for _, record in files[number]()),
         is_json=is_json,
     )
 
 
-def _inspect_file(
+def _schema(guesses: Mapping[str, ColumnGuess]) -> pa.Schema:
+    return pa.schema([guess.field(column) for column, guess in guesses.items()])
+
+
+def _append(spool: Spool | None, batch: pa.RecordBatch) -> Spool | None:
+    """The spool with another batch; None where there is no room for it."""
+    try:
+        if spool is not None:
+            spool.append(batch)
+    except OSError:
+        return None
+    return spool
+
+
+def _finish(spool: Spool | None) -> Spool | None:
+    try:
+        if spool is not None:
+            spool.finish()
+    except OSError:
+        return None
+    return spool
+
+
+def _read_file(
     records: Records, where: Callable[[int], str], guesses: dict[str, ColumnGuess], faults: Faults
-) -> Sequence[int]:
-    """The line of each row; the types of columns and faults are collected."""
+) -> tuple[Sequence[int], Spool | None]:
+    """The line of each row, and the converted rows if their types stayed the same; collects types and faults."""
     lines = array("q")
-    for line, record in records():
-        lines.append(line)
-        _inspect(record, where, line, guesses, faults)
+    spool: Spool | None = None
+    is_spooled = True
+    for chunk in _chunks(records()):
+        lines.extend(line for line, _ in chunk)
+        rows = [row for _, row in chunk]
+        columns = _see_columns(rows, guesses)
+        if columns is None:
+            for line, row in chunk:
+                _inspect(row, where, line, guesses, faults)
+        is_spooled = is_spooled and not faults.first
+        schema = _schema(guesses) if is_spooled else None
+        if spool is None and schema is not None:
+            spool = Spool(schema)
+        if spool is None or schema is None or not spool.schema.equals(schema, True):
+            spool, is_spooled = None, False
+            continue
+        spool = _append(spool, _build(columns, schema, len(rows)) if columns is not None else build_batch(rows, schema))
+        is_spooled = spool is not None
     contiguous = not lines or lines[-1] == len(lines) - 1
-    return range(len(lines)) if contiguous else lines
+    return range(len(lines)) if contiguous else lines, _finish(spool)
+
+
+def _chunks(records: Iterable[tuple[int, Any]]) -> Iterator[list[tuple[int, Any]]]:
+    """The rows in lists of limited length and size."""
+    chunk: list[tuple[int, Any]] = []
+    size = 0
+    for pair in records:
+        chunk.append(pair)
+        if isinstance(row := pair[1], dict):
+            size += sum([len(value) for value in row.values() if type(value) is str])
+        if len(chunk) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _see_columns(rows: Sequence[Any], guesses: Mapping[str, ColumnGuess]) -> dict[str, list[Any]] | None:
+    """The values of each column, whose types are noted.
+
+    None, for which rows are inspected one by one, if a row is no plain object, a column is new, or a value has a fault.
+    """
+    if {*map(type, rows)} != {dict} or not guesses.keys() >= (names := {name for row in rows for name in row}):
+        return None
+    columns = {}
+    for name in names:
+        columns[name] = values = [row.get(name) for row in rows]
+        if not guesses[name].see_all(values):
+            return None
+    return columns
 
 
 def _inspect(
@@ -97,9 +169,17 @@ def _inspect(
 
 
 def build_batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows as a batch, whose missing values are null."""
+    return _build({name: [record.get(name) for record in records] for name in schema.names}, schema, len(records))
+
+
+def _build(columns: Mapping[str, list[Any]], schema: pa.Schema, n: int) -> pa.RecordBatch:
     arrays = []
     for column in schema:
-        values = [record.get(column.name) for record in records]
+        values = columns.get(column.name)
+        if values is None:
+            arrays.append(pa.nulls(n, column.type))
+            continue
         if tables.is_json(column):
             values = [None if value is None else identity.encode(value).decode() for value in values]
         arrays.append(pa.array(values, column.type))
@@ -124,6 +204,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "datetime": pa.timestamp("us"),
     "datetime utc": pa.timestamp("us", "UTC"),
 }
+_QUICK: Final = frozenset((bool, float, str, bytes))  # types of which every value has the same kind
 _EXACT = 2**53  # the integers a float64 holds exactly
 
 
@@ -137,6 +218,23 @@ class ColumnGuess:
 
     def see(self, value: Any) -> None:
         self.kinds.add(self._kind(value))
+
+    def see_all(self, values: Sequence[Any]) -> bool:
+        """Sees many values; False if one has a fault, of which nothing is noted."""
+        types = {*map(type, values)}
+        self.kinds |= {_SCALARS[kind] for kind in types & _QUICK}
+        if str in types and not _is_sound("".join([each for each in values if type(each) is str])):
+            return False
+        if int in types:
+            whole = [each for each in values if type(each) is int]
+            for extreme in (min(whole), max(whole)):
+                self.see(extreme)
+        others = types - _QUICK - {int}
+        for value in values if others else ():
+            if type(value) in others:
+                self.see(value)
+        is_sound, self.sample_fault = self.sample_fault is None, None
+        return is_sound
 
     def _kind(self, value: Any) -> str:
         if value is None:
@@ -173,6 +271,10 @@ class ColumnGuess:
             return pa.field(name, pa.list_(_TYPES[inner])) if inner in _TYPES else tables.json_field(name)
         kind = _widest(kinds, self.inexact)
         return pa.field(name, _TYPES[kind]) if kind in _TYPES else tables.json_field(name)
+
+
+def _is_sound(text: str) -> bool:
+    return text.isascii() or surrogate_fault(text) is None
 
 
 def _widest(kinds: set[str], inexact: bool) -> str:

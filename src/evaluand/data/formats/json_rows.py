@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -111,18 +112,48 @@ def read_json(file: SourceFile, empty: Any = None) -> Any:
 
 
 def _read_lines(file: SourceFile) -> Iterator[tuple[int, Any]]:
-    with Path(file.path).open("rb") as lines:
-        for number, line in enumerate(lines):
+    number = 0
+    with Path(file.path).open("rb") as stream:
+        while lines := stream.readlines(_CHUNK):
             if number == 0:
-                line = line.removeprefix(codecs.BOM_UTF8)
-            if not line.strip():
-                continue
-            try:
-                yield number, _parse(line)
-            except orjson.JSONDecodeError as error:
-                if not _is_utf8(line):
-                    check_utf8(file)
-                yield number, Broken(f"not JSON at column {error.pos + 1}: {_explain(error)}")
+                lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
+            values = _parse_lines(lines)
+            yield from _parse_each(file, lines, number) if values is None else enumerate(values, number)
+            number += len(lines)
+
+
+_CHUNK: Final = 1 << 20  # bytes
+
+
+def _parse_lines(lines: Sequence[bytes]) -> list[Any] | None:
+    """The values of lines, parsed as one array; None if one is blank, has a fault or may have a long number.
+
+    Between two lines stands a random number, so that no piece of a value can pass for a value of its own.
+    """
+    mark = secrets.randbits(53)
+    text = b"[" + f",{mark},".encode().join(lines) + b"]"
+    if _has_long_number(text):
+        return None
+    try:
+        values: list[Any] = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    between = values[1::2]
+    if len(values) != 2 * len(lines) - 1 or any(type(each) is not int or each != mark for each in between):
+        return None
+    return values[::2]
+
+
+def _parse_each(file: SourceFile, lines: Sequence[bytes], first: int) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(lines, first):
+        if not line.strip():
+            continue
+        try:
+            yield number, _parse(line)
+        except orjson.JSONDecodeError as error:
+            if not _is_utf8(line):
+                check_utf8(file)
+            yield number, Broken(f"not JSON at column {error.pos + 1}: {_explain(error)}")
 
 
 def _explain(error: orjson.JSONDecodeError) -> str:
@@ -142,10 +173,16 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
-
-
 def _parse(text: bytes) -> Any:
     """JSON with exact integers: beyond 64 bits orjson returns floats, so the standard library reads those."""
     value = orjson.loads(text)
-    return json.loads(text) if _LONG_NUMBER.search(text) else value
+    return json.loads(text) if _has_long_number(text) else value
+
+
+def _has_long_number(text: bytes) -> bool:
+    """Whether a number, or a part of a text that looks like one, has so many digits that it may exceed 64 bits."""
+    return _LONG_NUMBER in text.translate(_DIGITS)
+
+
+_LONG_NUMBER: Final = b"," + 19 * b"0"
+_DIGITS: Final = bytes.maketrans(b"123456789[:- \t\r\n", 9 * b"0" + 7 * b",")  # where a number may begin is a comma

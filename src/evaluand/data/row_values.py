@@ -1,0 +1,182 @@
+"""The values of a batch of rows by role, as Python values and as canonical text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity as ids
+from evaluand.core.key_columns import INDEX
+from evaluand.data.roles import Roles
+from evaluand.data.source import read_column
+from evaluand.store import tables
+
+
+class RowValues:
+    """The values of a batch by role, as columns of Python values.
+
+    Attributes:
+        indices: the `_index_` of each row.
+        names: its id; None where no column has it.
+        content: input, expected, attributes, weight, cluster and metadata of each row.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, roles: Roles) -> None:
+        n = batch.num_rows
+        values = {name: read_column(batch, name) for name in (*roles.columns, INDEX)}
+        blank: list[Any] = [None] * n
+        self.indices = values[INDEX]
+        self.names = values[roles.id] if roles.id else blank
+        self.content = (
+            join_inputs(values, roles, n),
+            _join_expected(values, roles.expected, n),
+            _join(values, roles.attributes, n),
+            values[roles.weight] if roles.weight else blank,
+            values[roles.cluster] if roles.cluster else blank,
+            _join(values, roles.metadata, n),
+        )
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """What the digest of each row covers: its content and its id."""
+        return zip(*self.content, self.names, strict=True)
+
+
+def join_inputs(values: Mapping[str, list[Any]], roles: Roles, n: int) -> Sequence[Any]:
+    """What a task sees of each of `n` rows, from the values of columns."""
+    return values[roles.input] if isinstance(roles.input, str) else _join(values, roles.input, n)
+
+
+def _join(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list[dict[str, Any]]:
+    if not names:
+        return [{} for _ in range(n)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*(values[name] for name in names), strict=True)]
+
+
+def _join_expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:
+    if expected is None:
+        return [None] * n
+    if isinstance(expected, str):
+        return values[expected]
+    columns = {target: values[column] for target, column in expected.items()}
+    return [{target: column[i] for target, column in columns.items()} for i in range(n)]
+
+
+def digest_rows(batch: pa.RecordBatch, roles: Roles) -> list[bytes]:
+    """The digest of each row: of everything but its index."""
+    texts = _texts_of_rows(batch, roles)
+    if texts is None:
+        return [ids.digest(row) for row in RowValues(batch, roles).rows()]
+    _, ends, characters = texts.buffers()
+    content = memoryview(characters) if characters else memoryview(b"")
+    places = memoryview(ends).cast("q")[texts.offset : texts.offset + len(texts) + 1].tolist()
+    hashed, size = hashlib.blake2b, ids.DIGEST_SIZE
+    return [hashed(content[start:end], digest_size=size).digest() for start, end in pairwise(places)]
+
+
+def _texts_of_rows(batch: pa.RecordBatch, roles: Roles) -> pa.Array | None:
+    """The canonical text of each row of `RowValues.rows`, joined by Arrow; None if a column needs more than that."""
+    expected = roles.expected
+    targets = () if expected is None or isinstance(expected, str) else expected
+    if any(key.startswith("$") for key in (*roles.columns, *targets)):  # which canonical text marks
+        return None
+    cells: dict[str, pa.Array] = {}
+    for name in roles.columns:
+        text = _texts_of_cells(batch.column(name), batch.schema.field(name))
+        if text is None:
+            return None
+        cells[name] = text
+    null: list[Any] = ["null"]
+    parts = [
+        [cells[roles.input]] if isinstance(roles.input, str) else _object({name: cells[name] for name in roles.input}),
+        null if expected is None else _expected(cells, expected),
+        _object({name: cells[name] for name in roles.attributes}),
+        [cells[roles.weight]] if roles.weight else null,
+        [cells[roles.cluster]] if roles.cluster else null,
+        _object({name: cells[name] for name in roles.metadata}),
+        [cells[roles.id]] if roles.id else null,
+    ]
+    pieces: list[Any] = ["["]
+    for place, part in enumerate(parts):
+        pieces += [*([","] if place else []), *part]
+    return _concatenate([*pieces, "]"], batch.num_rows)
+
+
+def _expected(cells: Mapping[str, pa.Array], expected: str | Mapping[str, str]) -> list[Any]:
+    if isinstance(expected, str):
+        return [cells[expected]]
+    return _object({target: cells[name] for target, name in expected.items()})
+
+
+def _object(cells: Mapping[str, pa.Array]) -> list[Any]:
+    """The pieces of an object's text, whose keys are sorted."""
+    pieces: list[Any] = []
+    for place, key in enumerate(sorted(cells)):
+        pieces += [f"{',' if place else ''}{orjson.dumps(key).decode()}:", cells[key]]
+    return ["{", *pieces, "}"]
+
+
+def _concatenate(pieces: Sequence[Any], n: int) -> pa.Array:
+    """The concatenation of texts and columns of texts, in each of `n` rows."""
+    merged: list[Any] = []
+    for piece in pieces:
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    columns = [pa.scalar(each, _TEXT) if isinstance(each, str) else each for each in merged]
+    if len(columns) == 1:  # no column has a role
+        return pa.repeat(columns[0], n)
+    return pc.binary_join_element_wise(*columns, pa.scalar("", _TEXT))
+
+
+_TEXT: Final = pa.large_string()
+_ESCAPED: Final = r'["\\\x00-\x1f]'
+
+
+def _texts_of_cells(column: pa.Array, field: pa.Field) -> pa.Array | None:
+    """The canonical text of each cell of texts, whole or finite numbers or booleans; None for all others."""
+    types = pa.types
+    if tables.is_json(field):
+        return None
+    if types.is_string(field.type):
+        text = _quoted(column)
+    elif types.is_signed_integer(field.type) or types.is_boolean(field.type):
+        text = column.cast(_TEXT)
+    elif types.is_float64(field.type) and pc.all(pc.is_finite(column)).as_py() is not False:
+        text = pa.array(orjson.dumps(column.to_pylist())[1:-1].decode().split(",") if len(column) else [], _TEXT)
+    else:
+        return None
+    return pc.fill_null(text, "null")
+
+
+def _quoted(column: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(column, _ESCAPED)).as_py():
+        return pa.array([orjson.dumps(value).decode() for value in column.to_pylist()], _TEXT)
+    quote = pa.scalar('"', _TEXT)
+    return pc.binary_join_element_wise(quote, column.cast(_TEXT), quote, pa.scalar("", _TEXT))
+
+
+class RowDigests:
+    """Computes the digests of rows, and remembers them for batches that are read again with the same bytes."""
+
+    def __init__(self, roles: Roles) -> None:
+        self._roles = roles
+        self._known: dict[bytes, bytes] = {}
+
+    def of(self, batch: pa.RecordBatch) -> pa.Array:
+        """The digests of a batch, as binary of 16 bytes."""
+        content = batch.select(self._roles.columns).serialize()
+        key = hashlib.blake2b(content, digest_size=ids.DIGEST_SIZE).digest()
+        digests = self._known.get(key)
+        if digests is None:
+            digests = self._known[key] = b"".join(digest_rows(batch, self._roles))
+        return pa.Array.from_buffers(_DIGEST, batch.num_rows, [None, pa.py_buffer(digests)])
+
+
+_DIGEST: Final = pa.binary(ids.DIGEST_SIZE)

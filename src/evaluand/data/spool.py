@@ -1,0 +1,76 @@
+"""A copy of rows that were converted to Arrow, so that a file is parsed once however often its rows are read.
+
+It is in memory up to a size, and beyond in a file of the system's folder for temporary files that has no name there.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Final
+
+import pyarrow as pa
+
+LARGEST: Final = 32 << 20  # bytes in memory
+
+
+class Spool:
+    """Batches of one schema, which are read as often as wanted.
+
+    Args:
+        schema: of all batches.
+
+    Example:
+        >>> spool = Spool(pa.schema([("a", pa.int64())]))
+        >>> spool.append(pa.record_batch({"a": [1, 2]}))
+        >>> [batch.num_rows for batch in spool.batches()]
+        [2]
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._batches: list[pa.RecordBatch] = []
+        self._size = 0
+        self._file: IO[bytes] | None = None
+        self._writer: pa.RecordBatchFileWriter | None = None
+        self._content: mmap.mmap | None = None
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Adds a batch.
+
+        Raises:
+            OSError: there is no room for temporary files.
+        """
+        self._size += batch.nbytes
+        if self._writer is None and self._size > LARGEST:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (until `finish`)
+            self._writer = pa.ipc.new_file(self._file, self.schema)
+            for earlier in self._batches:
+                self._writer.write_batch(earlier)
+            self._batches = []
+        if self._writer is None:
+            self._batches.append(batch)
+        else:
+            self._writer.write_batch(batch)
+
+    def finish(self) -> None:
+        """Ends the writing.
+
+        Raises:
+            OSError: there is no room for temporary files.
+        """
+        if self._writer is not None and self._file is not None:
+            self._writer.close()
+            self._file.flush()
+            self._content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._file.close()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, in order; from any thread."""
+        if self._content is None:
+            yield from self._batches
+            return
+        reader = pa.ipc.open_file(pa.BufferReader(self._content))
+        for place in range(reader.num_record_batches):
+            yield reader.get_batch(place)
