@@ -65,11 +65,11 @@ def sufficient_budget(
 def _list_steps(
     budget: Budget, experiment: Experiment, store: Store, stopped: Manifest, only: str | None
 ) -> Iterator[_Step]:
-    ids = {(ref.kind, ref.name): ref.id for ref in store.refs()}
     has_begun = True  # the tasks up to the one that was stopped
     for task in experiment.tasks if only is None else [only]:
         name = experiment.run_name(task)
-        run, evaluation = (ids.get((kind, name)) if has_begun else None for kind in ("runs", "evaluations"))
+        ids = {ref.kind: ref.id for ref in store.named(name)} if has_begun else {}
+        run, evaluation = ids.get("runs"), ids.get("evaluations")
         if stopped["kind"] == "runs" and stopped["id"] == run:
             evaluation = None
         asks, total = bool([*find_models(experiment.tasks[task])]), 0

@@ -311,9 +311,9 @@ _REPEATED: Final = frozenset(
 
 def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:
     """The finished runs that have these names so far, as far as they can be read."""
-    wanted, found = {*names}, {}
-    for ref in store.refs():
-        if ref.kind == Run.kind and ref.name in wanted:
+    found = {}
+    for ref in (ref for name in dict.fromkeys(names) for ref in store.named(name)):
+        if ref.kind == Run.kind:
             with suppress(EvaluandError):  # what is damaged is not needed
                 if store.is_sealed(Run.kind, ref.id):
                     found[ref.name] = Run(store, ref.id)

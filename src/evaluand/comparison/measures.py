@@ -40,9 +40,9 @@ def find_evaluations(store: Store, text: str) -> list[Evaluation]:
     """
     kind, id = find_artifact(store, text)
     names = [join_name(text, label) for label in Aggregation(store, id).labels] if kind == "aggregations" else [text]
-    found, refs = read_evaluations(store, kind, id), store.refs()
+    found = read_evaluations(store, kind, id)
     for evaluation, name in zip(found, names, strict=True):
-        if Ref(name, "evaluations", evaluation.id) in refs:
+        if Ref(name, "evaluations", evaluation.id) in store.named(name):
             evaluation.called = name
     return found
 

@@ -412,13 +412,12 @@ class Experiment(metaclass=NearNames):
         """Counts the cost of its finished runs, evaluations and matches against the budget, which covers all."""
         if (budget := self.policy.shared_budget) is None:
             return
-        names = {self.run_name(name) for name in (*self.tasks, *(one.name for one in self.matches))}
+        names = sorted({self.run_name(name) for name in (*self.tasks, *(one.name for one in self.matches))})
         finished = (
             (f"{ref.kind}/{ref.id}", store.manifest(ref.kind, ref.id).get("spent", {}))
-            for ref in store.refs()
-            if ref.name in names
-            and ref.kind in ("runs", "evaluations", "matches")
-            and store.is_sealed(ref.kind, ref.id)
+            for name in names
+            for ref in store.named(name)
+            if ref.kind in ("runs", "evaluations", "matches") and store.is_sealed(ref.kind, ref.id)
         )
         for work, spent in finished:
             by_part = {f"{work}/{part}": costs for part, costs in spent.items()}  # by scorer, or round of matches

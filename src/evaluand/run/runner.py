@@ -249,7 +249,7 @@ class Runner:
 
     def _named_run(self, name: str | None) -> str | None:
         """The id of the newest run with a name."""
-        return next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
+        return next((ref.id for ref in self.store.named(name) if ref.kind == "runs"), None) if name else None
 
     def _planned_receipt(self, calls: Calls) -> Receipt:
         prepare(calls.task, calls.dataset)

@@ -95,10 +95,10 @@ class Catalog:
             return []
         if not self._works:
             self._works = _load(self._file("works"))
-        known, ids = self._works.setdefault(kind, {}), [id for id in above.folders() if ID.fullmatch(id)]
-        unknown = [id for id in ids if id not in known]
+        known, ids = self._works.setdefault(kind, {}), above.names()
+        unknown = [id for id in ids if id not in known and ID.fullmatch(id)]
         for id in unknown:
-            with suppress(FileNotFoundError, EngineError):  # being made or removed, or damaged
+            with suppress(FileNotFoundError, EngineError):  # being made or removed, damaged, or no folder
                 entry = _read_entry(above / id, kind, id)
                 known[id] = [entry["created"] or "", entry["work"]]
         if len(unknown) > _FEW:
