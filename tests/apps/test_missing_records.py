@@ -20,7 +20,7 @@ from evaluand.apps.recording.writer import NotRecorded, RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import EvaluandWarning
 from evaluand.report.verification import verify
-from evaluand.store.journal import SHARD_SLOTS
+from evaluand.store.shards import SHARD_SLOTS
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
 RECORDS = 5

@@ -30,7 +30,7 @@ from evaluand.evaluation.feedback import Feedback
 from evaluand.metrics.column_statistics import Mean
 from evaluand.report.verification import verify
 from evaluand.store.garbage import leftovers
-from evaluand.store.journal import SHARD_SLOTS
+from evaluand.store.shards import SHARD_SLOTS
 from evaluand.store.store import Store
 from evaluand.trace import Trace
 

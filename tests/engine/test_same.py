@@ -39,7 +39,7 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, Task, task
 from evaluand.run.tasks.recorded import DoubtfulJoin, RecordedTask
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.journal import SHARD_SLOTS
+from evaluand.store.shards import SHARD_SLOTS
 from evaluand.store.store import MemoryStore, Store
 
 Row = dict[str, Any]

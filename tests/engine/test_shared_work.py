@@ -13,7 +13,7 @@ from evaluand.engine import keyed_work
 from evaluand.engine.engine import InlineEngine
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Outcome
-from evaluand.store import journal
+from evaluand.store import shards
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 
@@ -28,8 +28,7 @@ class Unit:
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyed_work, "_PATIENCE", 0.001)
-    for module in (keyed_work, journal):
-        monkeypatch.setattr(module, "SHARD_SLOTS", 3)
+    monkeypatch.setattr(shards, "SHARD_SLOTS", 3)
 
 
 def work_on(lane: WorkLog, calls: list[int], most: int = 3) -> KeyedWork[Unit]:

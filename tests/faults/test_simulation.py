@@ -43,7 +43,7 @@ from evaluand.engine import keyed_work
 from evaluand.engine.engine import InlineEngine
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Outcome
-from evaluand.store import garbage, journal
+from evaluand.store import garbage, shards
 from evaluand.store.journal import WorkLog
 from evaluand.store.lease_state import unpack_state
 from evaluand.store.sealing import tables_digest
@@ -315,8 +315,7 @@ def rows_of(store: DirectoryStore) -> list[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def small_shards() -> Iterator[None]:
     with (
-        patch.object(journal, "SHARD_SLOTS", SHARD),
-        patch.object(keyed_work, "SHARD_SLOTS", SHARD),
+        patch.object(shards, "SHARD_SLOTS", SHARD),
         patch.object(keyed_work, "_PATIENCE", 10.0),
         warnings.catch_warnings(),
     ):

@@ -28,22 +28,22 @@ from support.worker_process import HOLDS, Process, open_lane, processes
 from evaluand.core.errors import EngineError, EvaluandWarning, collect_warnings
 from evaluand.core.system import boot_seconds, this_process
 from evaluand.data.dataset import Dataset
-from evaluand.engine import keyed_work as work
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
-from evaluand.store import io as store_io, journal, leases, segments
+from evaluand.store import io as store_io, leases, segments, shards
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Disk, Folder
-from evaluand.store.journal import MOST_SLOTS, SHARD_SLOTS, MemoryLog, WorkLog
+from evaluand.store.journal import MOST_SLOTS, MemoryLog, WorkLog
 from evaluand.store.lease_state import State, Worker, pack_state
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog
 from evaluand.store.memory_leases import MemoryLeases
 from evaluand.store.segments import add_checksums, find_damage, seed_of
+from evaluand.store.shards import SHARD_SLOTS
 
 SLOTS = 12
 SCOPE = "runs/00/calls"
@@ -718,7 +718,7 @@ class LateFirst:
 
 def test_a_shard_that_ends_while_another_line_is_written_does_not_touch_that_line() -> None:
     log = SlowLog()
-    with patch.object(work, "SHARD_SLOTS", 2), patch.object(journal, "SHARD_SLOTS", 2):
+    with patch.object(shards, "SHARD_SLOTS", 2):
         one = WorkLog(log, MemoryLeases(), 4)
         KeyedWork(one, units, lambda unit: None, written, engine=LateFirst(log)).perform()
     appended = log.read("memory", 0, 1 << 20).splitlines(keepends=True)

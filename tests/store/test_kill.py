@@ -20,7 +20,7 @@ from support.nursery import Nursery, noted
 from support.patience import PATIENCE
 
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.journal import SHARD_SLOTS
+from evaluand.store.shards import SHARD_SLOTS
 
 EXAMPLES = 2000
 KILLS = 10

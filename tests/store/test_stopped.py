@@ -22,15 +22,16 @@ from support.patience import PATIENCE
 
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import Folder
-from evaluand.store.journal import SHARD_SLOTS, WorkLog
+from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog
 from evaluand.store.memory_leases import MemoryLeases
+from evaluand.store.shards import SHARD_SLOTS
 
 EXAMPLES = SHARD_SLOTS + 300
 CONCURRENCY = 8  # of the processes of the nursery
 ROUNDS = 50
 KILLS = 200
-LEASE_SECONDS = 1.0
+LEASE_SECONDS = 2.0
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from evaluand.engine.engine import Engine, LocalEngine, UnitCodec
 from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
-from evaluand.store.journal import SHARD_SLOTS, WorkLog
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Ref, Store, resolve
 
 logger = logging.getLogger(__name__)
@@ -271,7 +271,7 @@ class KeyedWork(Generic[U]):
                 raise Aborted(f"{limit}; {self.lane.n_done:,} of {self.lane.slots:,} are done")
             if reason := self._refused or self.stop_reason():
                 raise Aborted(f"{reason}; {self.lane.n_done:,} of {self.lane.slots:,} are done", code=BUDGET)
-            if others or self._claims:
+            if others or self._claims or not self.lane.leases.holds():
                 self._report_others()
                 time.sleep(_PATIENCE)  # another process has the last shards; if it dies, they become free
             elif not self.sealed():
@@ -302,7 +302,7 @@ class KeyedWork(Generic[U]):
     def _reopen(self) -> None:
         """Free the shards whose lines were lost in a crash of the machine."""
         slots = self.lane.slots
-        missing = sorted({slot // SHARD_SLOTS for slot in self.lane.undone(0, slots)})
+        missing = sorted({self.lane.shards.find(slot) for slot in self.lane.undone(0, slots)})
         open_units = f"{slots - self.lane.n_done} of {slots} units are not done"
         if missing != self._reopened:
             self._n_reopened = 0
@@ -316,7 +316,7 @@ class KeyedWork(Generic[U]):
         self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:
-        while not self.sealed() and self._holds() and (claim := self.lane.leases.claim(self.lane.shards)):
+        while not self.sealed() and self._holds() and (claim := self.lane.leases.claim(len(self.lane.shards))):
             shard, takers = claim
             self._claims += 1
             self._tried.add(shard)
@@ -324,11 +324,11 @@ class KeyedWork(Generic[U]):
                 self.lane.refresh()
             if self.sealed():  # since the question; then the lease and the lines went with the journal
                 return
-            start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)
+            slots = self.lane.shards.range(shard)
             with self._lock:
                 self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read
-            if undone := {*self.lane.undone(start, stop)}:
-                for unit in self.units(start, stop):
+            if undone := {*self.lane.undone(slots.start, slots.stop)}:
+                for unit in self.units(slots.start, slots.stop):
                     if unit.slot not in undone:
                         continue
                     if self.settled and (line := self.settled(unit)) is not None:
@@ -374,7 +374,7 @@ class KeyedWork(Generic[U]):
                 self._uncounted.count(unit.size, failed, attempts - 1)
                 if len(self._gathered) >= self.gather:
                     self._write()
-        self._settle(unit.slot // SHARD_SLOTS)
+        self._settle(self.lane.shards.find(unit.slot))
         if self._alike is not None:
             self._watch_start(unit, line, failed)
 

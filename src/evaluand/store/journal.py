@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import starmap
 from typing import Any, Final, Protocol
 from zlib import crc32
@@ -42,9 +43,9 @@ from evaluand.store.segments import (
     read_body,
     read_chunks,
 )
+from evaluand.store.shards import SHARD_SLOTS, Shards
 from evaluand.store.slots import PAGE_MASK, PAGE_SLOTS, SlotIndex
 
-SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28
 SYNC_SECONDS = 1.0
 _ASK_SECONDS: Final = 0.01  # by a clock that counts while the machine sleeps
@@ -120,9 +121,10 @@ class WorkLog:
         self._synced = boot_seconds()
         self._asked = -math.inf
 
-    @property
-    def shards(self) -> int:
-        return -(-self.slots // SHARD_SLOTS)
+    @cached_property
+    def shards(self) -> Shards:
+        """How its slots are divided; of a log that does not grow."""
+        return Shards(self.slots)
 
     def refresh(self) -> None:
         """Reads the lines that any writer has appended since the last call."""

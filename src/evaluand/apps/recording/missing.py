@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-from evaluand.store.journal import MOST_SLOTS, SHARD_SLOTS, WorkLog
+from evaluand.store.journal import MOST_SLOTS, WorkLog
+from evaluand.store.shards import SHARD_SLOTS
 
 
 class Missing(NamedTuple):
@@ -64,7 +65,7 @@ _LOOKS = 2  # the segments of a living app are not read at one moment
 
 def _look(records: WorkLog, judged: Collection[WorkLog], leased: dict[int, int], ended: set[int]) -> Missing:
     count, first = 0, list[int]()
-    blocks = {*range(max(lane.shards for lane in (records, *judged))), *leased, *ended}
+    blocks = {*range(-(-max(lane.slots for lane in (records, *judged)) // SHARD_SLOTS)), *leased, *ended}
     for block in sorted(blocks):
         start, stop = block * SHARD_SLOTS, (block + 1) * SHARD_SLOTS
         known = [lane.last_done(start, stop) for lane in (records, *judged)]

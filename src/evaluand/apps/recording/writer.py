@@ -58,8 +58,8 @@ from evaluand.evaluation.scorer import Scorer, described, directions_of, ranges_
 from evaluand.evaluation.units import FeedbackInput, Unit, source_of, units_of
 from evaluand.run.responses import line_of
 from evaluand.run.runner import Run
-from evaluand.store.journal import SHARD_SLOTS
 from evaluand.store.ownership import with_mac
+from evaluand.store.shards import SHARD_SLOTS
 from evaluand.store.store import FORMAT, MemoryStore, Store, check_name, check_store, exists, now
 from evaluand.trace import Trace
 from evaluand.trace.record import Record, facts_of
