@@ -260,31 +260,26 @@ def cast(column: Any, kind: pa.DataType, where: str) -> Any:
             column = column.storage
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        return _without_views(column, where).cast(kind)
+        return _without_views(column).cast(kind)
     except pa.ArrowNotImplementedError:
         return pa.array(column.to_pylist(), kind)
     except pa.ArrowInvalid as error:
         raise DataError(Fault(where, _explain_time(str(error)) or str(error))) from None
 
 
-def _without_views(column: pa.Array, where: str) -> pa.Array:
+def _without_views(column: pa.Array) -> pa.Array:
     """The same values with lists in place of views of lists: what Arrow casts of these holds other values."""
     kind, types = column.type, pa.types
     if not _has_views(kind):
         return column
     if types.is_struct(kind):
-        children = [_without_views(child, where) for child in column.flatten()]
+        children = [_without_views(child) for child in column.flatten()]
         return pa.StructArray.from_arrays(children, names=kind.names, mask=column.is_null())
     if types.is_map(kind) or types.is_fixed_size_list(kind):
         return pa.array(column.to_pylist(), plain_type(kind))
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
-    if lengths.sum() > _MOST_SHARED * (len(column) + len(getattr(column, "values", ()))):
-        raise DataError(Fault(where, "its lists share their values too often; write the lists one after the other"))
     offsets = pa.array(np.append(0, np.cumsum(lengths)))
-    return pa.LargeListArray.from_arrays(offsets, _without_views(column.flatten(), where), mask=column.is_null())
-
-
-_MOST_SHARED: Final = 100
+    return pa.LargeListArray.from_arrays(offsets, _without_views(column.flatten()), mask=column.is_null())
 
 
 def _has_views(kind: pa.DataType) -> bool:

@@ -1,0 +1,175 @@
+"""Arrow and Parquet files that stand for more than memory holds are refused before they take it; others are read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, strategies as st
+
+from evaluand.core.errors import DataError
+from evaluand.data.formats import expansion
+from evaluand.data.formats.expansion import VALUE_BYTES, PlainSizes
+from evaluand.data.sources import open_file
+
+LONG = "x" * 100_000
+ROWS = 100_000
+
+
+def places(values: pa.Array, n: int = ROWS) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), values)
+
+
+def runs(values: pa.Array, ends: list[int]) -> pa.Array:
+    return pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int64()), values)
+
+
+def views(lists: int, length: int) -> pa.Array:
+    starts, sizes = pa.array(np.zeros(lists, np.int32)), pa.array(np.full(lists, length, np.int32))
+    return pa.ListViewArray.from_arrays(starts, sizes, pa.array(np.zeros(length, np.int8)))
+
+
+def text_views(n: int) -> pa.Array:
+    """Views of one long text: its length, how it begins, and where it is."""
+    one = np.frombuffer(len(LONG).to_bytes(4, "little") + LONG[:4].encode() + bytes(8), np.uint8)
+    return pa.Array.from_buffers(
+        pa.string_view(), n, [None, pa.py_buffer(np.tile(one, n)), pa.py_buffer(LONG.encode())]
+    )
+
+
+def union(n: int) -> pa.Array:
+    codes, offsets = pa.array(np.zeros(n, np.int8)), pa.array(np.zeros(n, np.int32))
+    return pa.UnionArray.from_dense(codes, offsets, [pa.array([LONG])])
+
+
+ARROW: dict[str, Callable[[], pa.Array]] = {
+    "dictionary": lambda: places(pa.array([LONG])),
+    "dictionary of lists": lambda: places(pa.array([[LONG] * 10])),
+    "dictionary in an object": lambda: pa.StructArray.from_arrays([places(pa.array([LONG]))], names=["a"]),
+    "run of texts": lambda: runs(pa.array([LONG]), [ROWS]),
+    "run of numbers": lambda: runs(pa.array([1]), [(1 << 31) - 1]),
+    "nulls": lambda: pa.nulls(1 << 30),
+    "views of lists": lambda: views(100_000, 100_000),
+    "views of texts": lambda: text_views(ROWS),
+    "union": lambda: union(ROWS),
+    "views in a fixed list": lambda: pa.FixedSizeListArray.from_arrays(text_views(ROWS), 10),
+}
+
+
+def write_arrow(path: Path, column: pa.Array, **options: Any) -> Path:
+    with pa.ipc.new_file(path, pa.schema([("input", column.type)]), options=pa.ipc.IpcWriteOptions(**options)) as file:
+        file.write_batch(pa.RecordBatch.from_arrays([column], ["input"]))
+    return path
+
+
+def read_all(path: Path) -> list[Any]:
+    return [row["input"] for batch in open_file(path).batches() for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("kind", sorted(ARROW))
+def test_an_arrow_file_that_expands_without_end_is_refused(tmp_path: Path, kind: str) -> None:
+    path = write_arrow(tmp_path / "rows.arrow", ARROW[kind]())
+    with pytest.raises(DataError, match=r"^[^\n]*rows\.arrow: would expand to [\d,.]+ .B or more; the limit"):
+        read_all(path)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_compressed_buffers_are_counted_as_they_expand(
+    tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_arrow(tmp_path / "rows.arrow", pa.array(np.zeros(1_000_000)), compression=codec)
+    assert sum(read_all(path)) == 0
+    monkeypatch.setattr(expansion, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(expansion, "MAX_EXPANSION", 1)
+    with pytest.raises(DataError, match="would expand to"):
+        read_all(path)
+
+
+PARQUET: dict[str, Callable[[], pa.Array]] = {
+    "dictionary": lambda: pa.array([LONG] * 6_000),
+    "long and short texts": lambda: pa.array([LONG, *["y"] * 1000] * 20),
+    "nulls": lambda: pa.nulls(40_000_000, pa.string()),
+    "equal numbers": lambda: pa.array(np.zeros(40_000_000, np.int64)),
+}
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "nulls", "equal numbers"])
+def test_a_parquet_file_that_expands_without_end_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"input": PARQUET[kind]()}), path, compression="zstd")
+    with pytest.raises(DataError, match=r"^[^\n]*rows\.parquet: (would|may) expand to [\d,.]+ .B[^\n]*; the limit"):
+        read_all(path)
+
+
+def test_few_long_texts_of_a_dictionary_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    column = PARQUET["long and short texts"]()
+    pq.write_table(pa.table({"input": column}), path)
+    assert read_all(path) == column.to_pylist()
+
+
+READ = """
+import sys
+from pathlib import Path
+from evaluand.core.errors import DataError
+from evaluand.data.sources import open_file
+
+try:
+    for batch in open_file(sys.argv[1]).batches():
+        batch.to_pylist()
+except DataError:
+    print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the largest memory from /proc")
+@pytest.mark.parametrize("kind", sorted(ARROW))
+def test_what_is_refused_takes_little_memory(tmp_path: Path, kind: str) -> None:
+    path = write_arrow(tmp_path / "rows.arrow", ARROW[kind]())
+    found = subprocess.run([sys.executable, "-c", READ, path], capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 500_000  # kB
+
+
+@pytest.mark.slow
+def test_ten_million_labels_are_read(tmp_path: Path) -> None:
+    labels = pa.DictionaryArray.from_arrays(pa.array(np.arange(10_000_000) % 3, pa.int8()), pa.array(["a", "b", "c"]))
+    for path in (write_arrow(tmp_path / "rows.arrow", labels), tmp_path / "rows.parquet"):
+        if path.suffix == ".parquet":
+            pq.write_table(pa.table({"input": labels}), path)
+        assert sum(batch.num_rows for batch in open_file(path).batches()) == 10_000_000
+
+
+TEXTS = st.lists(st.none() | st.text(max_size=5), max_size=8)
+
+
+@given(TEXTS, st.data())
+def test_sizes_are_those_of_the_plain_values_in_any_layout(values: list[str | None], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(values)))
+    plain = pa.array(values, pa.string())
+    layouts = [plain, plain.cast(pa.large_string()), plain.cast(pa.string_view()), plain.dictionary_encode()]
+    expected = sum(VALUE_BYTES + len((value or "").encode()) for value in values[start:])
+    for array in layouts:
+        batch = pa.RecordBatch.from_arrays([array], ["x"]).slice(start)
+        assert PlainSizes().of_batch(batch) == expected
+    lists = pa.array([values[start:], None], pa.list_(pa.string()))
+    assert PlainSizes().of_batch(pa.RecordBatch.from_arrays([lists], ["x"])) == expected + 2 * VALUE_BYTES
+
+
+@given(TEXTS)
+def test_honest_files_are_read_whatever_their_layout(
+    tmp_path_factory: pytest.TempPathFactory, values: list[Any]
+) -> None:
+    folder, plain = tmp_path_factory.mktemp("rows"), pa.array(values, pa.string())
+    for column in (plain, plain.dictionary_encode(), plain.cast(pa.string_view())):
+        assert read_all(write_arrow(folder / "rows.arrow", column)) == values
+    for options in ({"use_dictionary": True}, {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}):
+        pq.write_table(pa.table({"input": plain}), folder / "rows.parquet", **options)
+        assert read_all(folder / "rows.parquet") == values
