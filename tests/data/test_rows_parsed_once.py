@@ -112,16 +112,33 @@ def test_a_spool_gives_its_batches_in_memory_and_in_a_file(largest: int, monkeyp
     monkeypatch.setattr(spool, "LARGEST", largest)
     batches = [pa.record_batch({"a": [f"{n}-{row}" for row in range(50)]}) for n in range(20)]
     made = Spool(batches[0].schema)
-    for batch in batches:
-        made.append(batch)
+    for place, batch in enumerate(batches):
+        made.append(place % 2, batch)
     made.finish()
     read: list[list[pa.RecordBatch]] = []
-    threads = [threading.Thread(target=lambda: read.append([*made.batches()])) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: read.append([*made.batches(1)])) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert read == [batches] * 4
+    assert read == [batches[1::2]] * 4
+
+
+@pytest.mark.parametrize("largest", [0, 1 << 20])
+@pytest.mark.parametrize("last", ["c", 1, None])
+def test_the_files_of_a_folder_share_one_copy(
+    tmp_path: Path, largest: int, last: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool, "LARGEST", largest)
+    rows = [[{"input": "a"}, {"input": "b"}], [], [{"input": last, "more": 2}]]
+    for number, each in enumerate(rows):
+        (tmp_path / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in each))
+    for _ in range(2):
+        source = open_file(tmp_path)
+        read = [row for batch in source.batches() for row in batch.to_pylist()]
+        as_text = json.dumps if last == 1 else lambda value: value
+        assert [row["input"] for row in read] == [as_text(row["input"]) for each in rows for row in each]
+        assert [row["more"] for row in read] == [None, None, 2]
 
 
 def test_rows_are_read_again_from_their_file_where_no_temporary_file_can_be_made(

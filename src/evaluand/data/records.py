@@ -41,28 +41,23 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, 
     """
     guesses: dict[str, ColumnGuess] = {}
     faults = Faults()
-    read = [_read_file(records, partial(where, number), guesses, faults) for number, records in enumerate(files)]
+    lines, spool = _read_files(files, where, guesses, faults)
     faults.check()
     schema = _schema(guesses)
-    spools = [spool if spool is not None and spool.schema.equals(schema, True) else None for _, spool in read]
+    if spool is None or not spool.schema.equals(schema, True):
+        spool = _convert(files, schema)
 
     def batches(number: int) -> Iterator[pa.RecordBatch]:
-        spool = spools[number]
         if spool is not None:
-            yield from spool.batches()
-            return
-        spool = Spool(schema)
-        for chunk in _chunks(files[number]()):
-            batch = build_batch([record for _, record in chunk], schema)
-            spool = _append(spool, batch)
-            yield batch
-        spools[number] = _finish(spool)
+            return spool.batches(number)
+        chunks = _chunks(files[number]())
+        return (build_batch([record for _, record in chunk], schema) for chunk in chunks)
 
     return OpenFiles(
         schema,
         batches,
-        lambda number, row: where(number, read[number][0][row]),
-        n_rows=[len(lines) for lines, _ in read],
+        lambda number, row: where(number, lines[number][row]),
+        n_rows=[len(each) for each in lines],
         objects=lambda number: (record for _, record in files[number]()),
         is_json=is_json,
     )
@@ -72,50 +67,64 @@ def _schema(guesses: Mapping[str, ColumnGuess]) -> pa.Schema:
     return pa.schema([guess.field(column) for column, guess in guesses.items()])
 
 
-def _append(spool: Spool | None, batch: pa.RecordBatch) -> Spool | None:
-    """The spool with another batch; None where there is no room for it."""
+def _read_files(
+    files: Sequence[Records], where: Callable[[int, int], str], guesses: dict[str, ColumnGuess], faults: Faults
+) -> tuple[list[Sequence[int]], Spool | None]:
+    """The line of each row of each file, and the converted rows if their types stayed the same.
+
+    The types of columns and faults are collected.
+    """
+    found: list[Sequence[int]] = []
+    spool: Spool | None = None
+    is_spooled = True
+    for number, records in enumerate(files):
+        lines = array("q")
+        for chunk in _chunks(records()):
+            lines.extend(line for line, _ in chunk)
+            rows = [row for _, row in chunk]
+            columns = _see_columns(rows, guesses)
+            if columns is None:
+                for line, row in chunk:
+                    _inspect(row, partial(where, number), line, guesses, faults)
+            if not is_spooled or faults.first:
+                spool, is_spooled = None, False
+                continue
+            schema = _schema(guesses)
+            spool = Spool(schema) if spool is None else spool
+            is_spooled = spool.schema.equals(schema, True)
+            if is_spooled:
+                batch = build_batch(rows, schema) if columns is None else _build(columns, schema, len(rows))
+                is_spooled = _is_appended(spool, number, batch)
+        contiguous = not lines or lines[-1] == len(lines) - 1
+        found.append(range(len(lines)) if contiguous else lines)
+    return found, _finished(spool) if is_spooled else None
+
+
+def _convert(files: Sequence[Records], schema: pa.Schema) -> Spool | None:
+    """The rows of all files as batches; None where there is no room for them."""
+    spool = Spool(schema)
+    for number, records in enumerate(files):
+        for chunk in _chunks(records()):
+            if not _is_appended(spool, number, build_batch([row for _, row in chunk], schema)):
+                return None
+    return _finished(spool)
+
+
+def _is_appended(spool: Spool, number: int, batch: pa.RecordBatch) -> bool:
     try:
-        if spool is not None:
-            spool.append(batch)
+        spool.append(number, batch)
     except OSError:
-        return None
-    return spool
+        return False
+    return True
 
 
-def _finish(spool: Spool | None) -> Spool | None:
+def _finished(spool: Spool | None) -> Spool | None:
     try:
         if spool is not None:
             spool.finish()
     except OSError:
         return None
     return spool
-
-
-def _read_file(
-    records: Records, where: Callable[[int], str], guesses: dict[str, ColumnGuess], faults: Faults
-) -> tuple[Sequence[int], Spool | None]:
-    """The line of each row, and the converted rows if their types stayed the same; collects types and faults."""
-    lines = array("q")
-    spool: Spool | None = None
-    is_spooled = True
-    for chunk in _chunks(records()):
-        lines.extend(line for line, _ in chunk)
-        rows = [row for _, row in chunk]
-        columns = _see_columns(rows, guesses)
-        if columns is None:
-            for line, row in chunk:
-                _inspect(row, where, line, guesses, faults)
-        is_spooled = is_spooled and not faults.first
-        schema = _schema(guesses) if is_spooled else None
-        if spool is None and schema is not None:
-            spool = Spool(schema)
-        if spool is None or schema is None or not spool.schema.equals(schema, True):
-            spool, is_spooled = None, False
-            continue
-        spool = _append(spool, _build(columns, schema, len(rows)) if columns is not None else build_batch(rows, schema))
-        is_spooled = spool is not None
-    contiguous = not lines or lines[-1] == len(lines) - 1
-    return range(len(lines)) if contiguous else lines, _finish(spool)
 
 
 def _chunks(records: Iterable[tuple[int, Any]]) -> Iterator[list[tuple[int, Any]]]:

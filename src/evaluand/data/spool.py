@@ -9,6 +9,7 @@ import mmap
 import tempfile
 from collections.abc import Iterator
 from typing import IO, Final
+from weakref import finalize
 
 import pyarrow as pa
 
@@ -16,35 +17,38 @@ LARGEST: Final = 32 << 20  # bytes in memory
 
 
 class Spool:
-    """Batches of one schema, which are read as often as wanted.
+    """Batches of one schema from several parts, which are read as often as wanted.
 
     Args:
         schema: of all batches.
 
     Example:
         >>> spool = Spool(pa.schema([("a", pa.int64())]))
-        >>> spool.append(pa.record_batch({"a": [1, 2]}))
-        >>> [batch.num_rows for batch in spool.batches()]
-        [2]
+        >>> spool.append(0, pa.record_batch({"a": [1, 2]}))
+        >>> [batch.num_rows for batch in spool.batches(0)], [*spool.batches(1)]
+        ([2], [])
     """
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
+        self._parts: list[int] = []  # of each batch
         self._batches: list[pa.RecordBatch] = []
         self._size = 0
         self._file: IO[bytes] | None = None
         self._writer: pa.RecordBatchFileWriter | None = None
         self._content: mmap.mmap | None = None
 
-    def append(self, batch: pa.RecordBatch) -> None:
-        """Adds a batch.
+    def append(self, part: int, batch: pa.RecordBatch) -> None:
+        """Adds a batch of a part.
 
         Raises:
             OSError: there is no room for temporary files.
         """
+        self._parts.append(part)
         self._size += batch.nbytes
         if self._writer is None and self._size > LARGEST:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (until `finish`)
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (until `finish`, or until nobody has this spool)
+            finalize(self, self._file.close)
             self._writer = pa.ipc.new_file(self._file, self.schema)
             for earlier in self._batches:
                 self._writer.write_batch(earlier)
@@ -66,11 +70,9 @@ class Spool:
             self._content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
             self._file.close()
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, in order; from any thread."""
-        if self._content is None:
-            yield from self._batches
-            return
-        reader = pa.ipc.open_file(pa.BufferReader(self._content))
-        for place in range(reader.num_record_batches):
-            yield reader.get_batch(place)
+    def batches(self, part: int) -> Iterator[pa.RecordBatch]:
+        """The batches of a part, in order; from any thread."""
+        read = self._batches.__getitem__
+        if self._content is not None:
+            read = pa.ipc.open_file(pa.BufferReader(self._content)).get_batch
+        yield from (read(place) for place, each in enumerate(self._parts) if each == part)
