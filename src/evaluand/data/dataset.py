@@ -12,9 +12,9 @@ import copy
 import hashlib
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from evaluand.data.paths import read_paths
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.row_index import add_index
-from evaluand.data.row_values import RowDigests, RowValues, digest_rows, join_inputs
+from evaluand.data.row_values import RowDigests, RowValues, digest_column, digest_rows, join_inputs
 from evaluand.data.sources import (
     DataSource,
     Faults,
@@ -281,12 +281,12 @@ class Dataset(metaclass=NearNames):
 
     def compute_digest(self) -> str:
         """The digest computed from the rows, ignoring a stored one."""
-        return self._digest_of(RowDigests(self.roles))
+        return self._digest_of(partial(digest_column, roles=self.roles))
 
-    def _digest_of(self, digests: RowDigests) -> str:
+    def _digest_of(self, digests: Callable[[pa.RecordBatch], pa.Array]) -> str:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         for batch in self._source.batches():
-            state.update(_with_indices(batch, digests.of(batch)))
+            state.update(_with_indices(batch, digests(batch)))
         return state.hexdigest()
 
     @cached_property
@@ -457,7 +457,7 @@ class Dataset(metaclass=NearNames):
             return self
         digests = RowDigests(self.roles)
         if "digest" not in self.__dict__:
-            self.__dict__["digest"] = self._digest_of(digests)
+            self.__dict__["digest"] = self._digest_of(digests.of)
         if not store.is_sealed("datasets", self.id):
             counts, origin = {"examples": len(self)}, {"source": self._source.name} | self._left_out
             with drafted(store, "datasets", self.id) as draft:

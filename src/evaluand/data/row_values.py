@@ -162,6 +162,11 @@ def _quoted(column: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(quote, column.cast(_TEXT), quote, pa.scalar("", _TEXT))
 
 
+def digest_column(batch: pa.RecordBatch, roles: Roles) -> pa.Array:
+    """The digests of a batch, as binary of 16 bytes."""
+    return _as_column(b"".join(digest_rows(batch, roles)), batch.num_rows)
+
+
 class RowDigests:
     """Computes the digests of rows, and remembers them for batches that are read again with the same bytes."""
 
@@ -170,13 +175,14 @@ class RowDigests:
         self._known: dict[bytes, bytes] = {}
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """The digests of a batch, as binary of 16 bytes."""
+        """As `digest_column`."""
         content = batch.select(self._roles.columns).serialize()
         key = hashlib.blake2b(content, digest_size=ids.DIGEST_SIZE).digest()
         digests = self._known.get(key)
         if digests is None:
             digests = self._known[key] = b"".join(digest_rows(batch, self._roles))
-        return pa.Array.from_buffers(_DIGEST, batch.num_rows, [None, pa.py_buffer(digests)])
+        return _as_column(digests, batch.num_rows)
 
 
-_DIGEST: Final = pa.binary(ids.DIGEST_SIZE)
+def _as_column(digests: bytes, n: int) -> pa.Array:
+    return pa.Array.from_buffers(pa.binary(ids.DIGEST_SIZE), n, [None, pa.py_buffer(digests)])

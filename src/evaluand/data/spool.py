@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import IO, Final
 from weakref import finalize
@@ -31,7 +32,8 @@ class Spool:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self._parts: list[int] = []  # of each batch
+        self._places: defaultdict[int, list[int]] = defaultdict(list)  # of the batches of each part
+        self._n_batches = 0
         self._batches: list[pa.RecordBatch] = []
         self._size = 0
         self._file: IO[bytes] | None = None
@@ -44,10 +46,11 @@ class Spool:
         Raises:
             OSError: there is no room for temporary files.
         """
-        self._parts.append(part)
+        self._places[part].append(self._n_batches)
+        self._n_batches += 1
         self._size += batch.nbytes
         if self._writer is None and self._size > LARGEST:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (until `finish`, or until nobody has this spool)
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `finish`, or with this spool)
             finalize(self, self._file.close)
             self._writer = pa.ipc.new_file(self._file, self.schema)
             for earlier in self._batches:
@@ -75,4 +78,4 @@ class Spool:
         read = self._batches.__getitem__
         if self._content is not None:
             read = pa.ipc.open_file(pa.BufferReader(self._content)).get_batch
-        yield from (read(place) for place, each in enumerate(self._parts) if each == part)
+        yield from map(read, self._places.get(part, ()))

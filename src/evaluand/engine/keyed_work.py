@@ -26,8 +26,8 @@ from evaluand.store.store import Ref, Store, resolve
 
 logger = logging.getLogger(__name__)
 
+_FIRST_PAUSE = 0.02  # seconds between two looks at what other workers have ended; doubled up to `_PATIENCE`
 _PATIENCE = 0.5
-_FIRST_PAUSE = 0.02
 _MOST_REOPENED = 100  # times that the same shards are freed for workers which do not get them
 
 
@@ -256,7 +256,7 @@ class KeyedWork(Generic[U]):
             self._perform()
 
     def _perform(self) -> None:
-        pause = _FIRST_PAUSE
+        pause = min(_FIRST_PAUSE, _PATIENCE)
         while not self.sealed():
             self._begin_pass()
             others = self.lane.leases.busy()
@@ -275,8 +275,8 @@ class KeyedWork(Generic[U]):
                 raise Aborted(f"{reason}; {self.lane.n_done:,} of {self.lane.slots:,} are done", code=BUDGET)
             if others or self._claims or not self.lane.leases.holds():
                 self._report_others()
-                time.sleep(min(pause, _PATIENCE))  # another process has the last shards; if it dies, they become free
-                pause *= 2
+                time.sleep(pause)  # another process has the last shards; if it dies, they become free
+                pause = min(2 * pause, _PATIENCE)
             elif not self.sealed():
                 self._reopen()
 

@@ -128,7 +128,8 @@ _CHUNK: Final = 1 << 20  # bytes
 def _parse_lines(lines: Sequence[bytes]) -> list[Any] | None:
     """The values of lines, parsed as one array; None if one is blank, has a fault or may have a long number.
 
-    Between two lines stands a random number, so that no piece of a value can pass for a value of its own.
+    The lines are separated by a random number. If it is not found again between all values, some line was not exactly
+    one JSON value, such as `[1`, which only the next line completes.
     """
     mark = secrets.randbits(53)
     text = b"[" + f",{mark},".encode().join(lines) + b"]"
